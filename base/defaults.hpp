@@ -1,0 +1,47 @@
+// Every default number of the project, with its unit and its reason. Configuration and flags override these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pragma::defaults {
+
+// -- the loop ------------------------------------------------------------------------------------------------------
+inline constexpr int attempts = 15;                     ///< per task, as in the paper (IV.A)
+inline constexpr int threads = 1;                       ///< one thread is what can be measured reliably (docs/measuring.md)
+inline constexpr double stop_at_roofline_share = 0.95;  ///< nothing left to gain above this share of the measured roofline
+inline constexpr int patience = 6;                      ///< attempts without a new best before the built-in coder gives up
+
+// -- verification --------------------------------------------------------------------------------------------------
+inline constexpr int verify_seeds = 5;                  ///< fresh seeds with the task's own inputs
+inline constexpr double tolerance_float32 = 1e-4;       ///< relative to |oracle| + its mean absolute deviation
+inline constexpr double tolerance_float64 = 1e-9;
+inline constexpr double tolerance_float16 = 2e-3;
+inline constexpr double tolerance_bfloat16 = 2e-2;
+inline constexpr double reference_error_factor = 8;     ///< a candidate may be this many times as wrong as Torch itself
+inline constexpr double call_timeout_seconds = 30;      ///< wall-clock limit of one call in verification (or 100x the reference)
+inline constexpr uint64_t max_task_bytes = 8ull << 30;  ///< inputs + parameters + outputs; larger tasks are refused before allocation
+inline constexpr size_t max_candidate_source = 1 << 20; ///< bytes of one source
+
+// -- the compiler --------------------------------------------------------------------------------------------------
+inline constexpr double build_wall_seconds = 60;
+inline constexpr uint64_t build_memory_bytes = 4ull << 30;
+inline constexpr uint64_t build_file_bytes = 256ull << 20;
+inline constexpr size_t build_log_bytes = 256 << 10;
+
+// -- timing --------------------------------------------------------------------------------------------------------
+inline constexpr int warmups = 5;                       ///< as Triton's do_bench in the paper
+inline constexpr int repetitions = 100;                 ///< at least this many calls of each side in total
+inline constexpr double sample_seconds = 2e-3;          ///< one sample is a batch of calls at least this long
+inline constexpr int blocks = 25;                       ///< alternating pairs of samples
+inline constexpr double max_timing_seconds = 12;        ///< stop adding pairs after this
+inline constexpr int min_accepted_blocks = 5;           ///< fewer is "no measurement"
+inline constexpr double max_run_delay_share = 0.02;     ///< of wall; a pair above it is dropped (cpu-facts in docs/measuring.md)
+inline constexpr int bootstrap_resamples = 2000;
+
+// -- LLM -----------------------------------------------------------------------------------------------------------
+inline constexpr double llm_timeout_seconds = 300;      ///< reasoning models think long
+inline constexpr int llm_retries = 4;
+inline constexpr size_t llm_max_answer_bytes = 2 << 20; ///< a longer answer is cut off and refused
+
+} // namespace pragma::defaults

@@ -1,0 +1,29 @@
+// JSON for the whole project: the alias, parsing with a position in the error, and the macro that gives a
+// plain struct its to_json/from_json (one field list serves files, RocksDB and actor messages).
+#pragma once
+
+#include "base/error.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace pragma {
+
+using json = nlohmann::json;
+
+/// Parses `text`; the error names `what` (a file name, "LLM answer") and the byte, line and column.
+expected<json> parse_json(std::string_view text, std::string_view what);
+
+/// Decodes a struct from JSON; a missing key keeps its default, a key of the wrong type is a parse_error that names `what`.
+template <class T> expected<T> from_json_value(const json& value, std::string_view what) {
+  try {
+    return value.get<T>();
+  } catch (const json::exception& e) {
+    return fail(ec::parse_error, std::string(what) + ": " + e.what());
+  }
+}
+
+} // namespace pragma
+
+/// PRAGMA_JSON(type, field, field...): put it in the type's namespace, after the type.
+#define PRAGMA_JSON NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT

@@ -1,0 +1,26 @@
+# Finds the C++ Actor Framework, for distributions whose package has no CMake config (Debian's 0.17).
+# Components: core io openssl. Defines CAF::core, CAF::io, CAF::openssl and CAF_VERSION.
+include(FindPackageHandleStandardArgs)
+find_path(CAF_INCLUDE_DIR caf/all.hpp)
+if(CAF_INCLUDE_DIR)
+  file(STRINGS ${CAF_INCLUDE_DIR}/caf/config.hpp _caf_version REGEX "#define CAF_VERSION ")
+  string(REGEX MATCH "[0-9]+" _caf_number "${_caf_version}")
+  if(_caf_number)
+    math(EXPR _caf_major "${_caf_number} / 10000")
+    math(EXPR _caf_minor "(${_caf_number} / 100) % 100")
+    math(EXPR _caf_patch "${_caf_number} % 100")
+    set(CAF_VERSION "${_caf_major}.${_caf_minor}.${_caf_patch}")
+  endif()
+endif()
+set(_caf_required CAF_INCLUDE_DIR)
+foreach(component IN LISTS CAF_FIND_COMPONENTS)
+  find_library(CAF_${component}_LIBRARY caf_${component})
+  list(APPEND _caf_required CAF_${component}_LIBRARY)
+  if(CAF_${component}_LIBRARY AND NOT TARGET CAF::${component})
+    add_library(CAF::${component} UNKNOWN IMPORTED)
+    set_target_properties(CAF::${component} PROPERTIES
+      IMPORTED_LOCATION ${CAF_${component}_LIBRARY}
+      INTERFACE_INCLUDE_DIRECTORIES ${CAF_INCLUDE_DIR})
+  endif()
+endforeach()
+find_package_handle_standard_args(CAF REQUIRED_VARS ${_caf_required} VERSION_VAR CAF_VERSION)

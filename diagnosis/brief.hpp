@@ -1,0 +1,45 @@
+// The Conductor's brief to the Coder: the paper's five prompt parts as plain data. The built-in coder reads the findings,
+// an LLM gets the rendered text (llm/prompts), people see it in the report.
+#pragma once
+
+#include "diagnosis/finding.hpp"
+
+namespace pragma {
+
+struct code_version {
+  int attempt = 0;
+  std::string source, compiler;
+  std::vector<std::string> flags;
+  std::string rationale;
+  bool has_profile = false;
+  profile measured;
+};
+PRAGMA_JSON(code_version, attempt, source, compiler, flags, rationale, has_profile, measured)
+
+/// A probable cause and what to do about it, from the Verifier's log.
+struct repair_hint {
+  std::string symptom, cause, remedy;
+};
+PRAGMA_JSON(repair_hint, symptom, cause, remedy)
+
+struct metric_note {
+  std::string metric, meaning, reading, source;
+};
+PRAGMA_JSON(metric_note, metric, meaning, reading, source)
+
+struct brief {
+  int attempt = 1;                       ///< the attempt that the Coder is to write
+  bool has_code = false;
+  code_version code;                     ///< (1) what the Coder wrote last
+  std::string failure_stage, failure;    ///< verifier's stage and log when it failed
+  std::vector<repair_hint> repairs;      ///< (2) causes and remedies for errors
+  std::vector<metric_note> meanings;     ///< (3) what the metrics mean
+  std::vector<finding> findings;         ///< (4) results: the profile in `code`, and what it says
+  bool has_best = false;
+  code_version best;                     ///< (5) best version so far with its profile
+  std::vector<std::string> reasoning;    ///< the trace as in the paper's Listing 1
+  std::vector<std::string> actions;      ///< what to do now, most promising first
+};
+PRAGMA_JSON(brief, attempt, has_code, code, failure_stage, failure, repairs, meanings, findings, has_best, best, reasoning, actions)
+
+} // namespace pragma

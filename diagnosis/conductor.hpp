@@ -1,0 +1,54 @@
+// The Conductor's judgement as pure functions: better or worse than the best, when to stop, the trace of its reasoning, the
+// brief for the Coder. The actor (actors/conductor) only moves messages.
+#pragma once
+
+#include "base/defaults.hpp"
+#include "diagnosis/brief.hpp"
+#include "diagnosis/rules.hpp"
+
+namespace pragma {
+
+/// Everything that one turn of the loop left behind; stored in RocksDB as it is.
+struct iteration_record {
+  int number = 0;                      ///< from 1
+  code_version code;                   ///< with the profile when it passed
+  std::string candidate, origin, schedule;
+  std::string stage, reason, log;      ///< verdict
+  json verdict;                        ///< the whole verdict
+  std::vector<finding> findings;
+  bool new_best = false;
+  interval against_best;               ///< measured side by side; 0 when there was no best
+  std::vector<std::string> reasoning, actions;
+  double code_seconds = 0, build_seconds = 0, verify_seconds = 0, time_seconds = 0, profile_seconds = 0, wall_seconds = 0;
+  std::string finished;                ///< ISO time
+  bool passed() const { return stage == "passed"; }
+};
+PRAGMA_JSON(iteration_record, number, code, candidate, origin, schedule, stage, reason, log, verdict, findings, new_best,
+            against_best, reasoning, actions, code_seconds, build_seconds, verify_seconds, time_seconds, profile_seconds,
+            wall_seconds, finished)
+
+enum class judgement { first, better, worse, same, failed };
+/// `against_best` is the side-by-side ratio best time / current time: better when its whole interval lies above 1,
+/// worse when below, same otherwise.
+judgement judge(bool passed, bool has_best, const interval& against_best);
+
+/// The trace as in the paper's Listing 1: headline, historical best, current code, analysis, action.
+std::vector<std::string> explain(const iteration_record& current, const iteration_record* best, judgement j);
+
+/// Causes and remedies for a failed candidate, from the verifier's stage and log.
+std::vector<repair_hint> repairs_for(const std::string& stage, const std::string& reason, const std::string& log);
+
+/// Assembles the five parts. `last` and `best` may be null (first attempt).
+brief make_brief(int attempt, const iteration_record* last, const iteration_record* best);
+
+struct stop_rules {
+  int attempts = defaults::attempts;
+  double max_seconds = 0;              ///< wall clock of the run, 0 = none
+  double target_speedup = 0;           ///< stop when the interval's low end reaches it, 0 = none
+  double roofline_share = defaults::stop_at_roofline_share;
+  int patience = 0;                    ///< attempts without a new best, 0 = none
+};
+/// Empty while the run should go on, else the reason for people.
+std::string stop_reason(const stop_rules& rules, const std::vector<iteration_record>& history, double seconds_so_far);
+
+} // namespace pragma

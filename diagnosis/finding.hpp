@@ -1,0 +1,70 @@
+// A finding: one diagnosed bottleneck with its evidence and what to try. Made by diagnose(); read by the Conductor,
+// by the built-in coder (which maps each class to schedule moves) and by people in the report.
+#pragma once
+
+#include "diagnosis/profile.hpp"
+
+namespace pragma {
+
+/// The closed list of bottleneck classes. docs/diagnosis.md describes each.
+enum class bottleneck {
+  front_end_bound,
+  bad_speculation,
+  memory_bandwidth_bound, ///< which level: finding.level
+  memory_latency_bound,
+  store_bandwidth_bound,  ///< streaming stores may help
+  too_many_passes,        ///< more traffic than the compulsory bytes
+  strided_access,
+  dependency_chain,       ///< core bound: latency of a loop-carried chain (too few accumulators)
+  port_pressure,          ///< core bound: one execution port or the FMA units are full
+  divider_bound,
+  not_vectorized,         ///< finding.line
+  scalar_tail,
+  thread_overhead,
+  load_imbalance,         ///< or false sharing
+  denormals,
+  call_overhead,          ///< the kernel is so short that the call itself counts
+  at_roofline,            ///< nothing left: the measured limit is reached
+  redundant_work          ///< the reference computes something and throws it away
+};
+NLOHMANN_JSON_SERIALIZE_ENUM(bottleneck, {{bottleneck::front_end_bound, "front_end_bound"},
+                                          {bottleneck::bad_speculation, "bad_speculation"},
+                                          {bottleneck::memory_bandwidth_bound, "memory_bandwidth_bound"},
+                                          {bottleneck::memory_latency_bound, "memory_latency_bound"},
+                                          {bottleneck::store_bandwidth_bound, "store_bandwidth_bound"},
+                                          {bottleneck::too_many_passes, "too_many_passes"},
+                                          {bottleneck::strided_access, "strided_access"},
+                                          {bottleneck::dependency_chain, "dependency_chain"},
+                                          {bottleneck::port_pressure, "port_pressure"},
+                                          {bottleneck::divider_bound, "divider_bound"},
+                                          {bottleneck::not_vectorized, "not_vectorized"},
+                                          {bottleneck::scalar_tail, "scalar_tail"},
+                                          {bottleneck::thread_overhead, "thread_overhead"},
+                                          {bottleneck::load_imbalance, "load_imbalance"},
+                                          {bottleneck::denormals, "denormals"},
+                                          {bottleneck::call_overhead, "call_overhead"},
+                                          {bottleneck::at_roofline, "at_roofline"},
+                                          {bottleneck::redundant_work, "redundant_work"}})
+
+struct evidence {
+  std::string metric;             ///< name in the profile, or "remark", "source"
+  double value = 0;
+  std::string unit;
+  double best_value = 0;          ///< the same metric of the best version so far
+  bool has_best = false;
+  std::string text;               ///< "achieved 11.8 GB/s of 12.9 GB/s measured for memory"
+};
+PRAGMA_JSON(evidence, metric, value, unit, best_value, has_best, text)
+
+struct finding {
+  bottleneck what = bottleneck::at_roofline;
+  double confidence = 0;          ///< 0..1; > 0.7 means that measured evidence supports it
+  std::string level;              ///< "L1", "L2", "L3", "memory" where it applies
+  int line = 0;                   ///< in the candidate's source, 0 = none
+  std::string why;                ///< one or two sentences
+  std::vector<evidence> proof;
+  std::vector<std::string> remedies; ///< what to try, best first, in words for an LLM or a person
+};
+PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies)
+
+} // namespace pragma

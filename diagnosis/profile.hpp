@@ -1,0 +1,96 @@
+// Metrics and timings as plain data: what the Profiler says of one candidate on one device. The vocabulary that
+// profilers/ fills, diagnosis/ reasons over and reports show.
+#pragma once
+
+#include "base/json.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pragma {
+
+/// How a number was obtained. Never shown without it.
+enum class provenance { measured, simulated, static_analysis };
+NLOHMANN_JSON_SERIALIZE_ENUM(provenance, {{provenance::measured, "measured"},
+                                          {provenance::simulated, "simulated"},
+                                          {provenance::static_analysis, "static"}})
+
+struct metric {
+  std::string name;              ///< the tool's own name, or ours for derived ones (docs/metrics.md)
+  double value = 0;              ///< finite; a metric that could not be had is absent, not zero
+  std::string unit;              ///< "%", "1/cycle", "count", "GB/s", "GFLOP/s", "s", "bytes", ""
+  std::string tool;              ///< "perf 6.1.187", "callgrind 3.19.0", "timer"
+  provenance how = provenance::measured;
+  std::string note;              ///< e.g. "scaled to one call", "line 42: not vectorized: ..."
+};
+PRAGMA_JSON(metric, name, value, unit, tool, how, note)
+
+/// A time ratio with its 95% confidence interval (bootstrap over paired blocks).
+struct interval {
+  double value = 0, low = 0, high = 0;
+};
+PRAGMA_JSON(interval, value, low, high)
+
+/// One side-by-side timing of a candidate against a baseline.
+struct timing {
+  double candidate_seconds = 0;      ///< median of one call
+  double baseline_seconds = 0;       ///< median of one call, same inputs, threads, cores and cache temperature
+  interval speedup;                  ///< baseline / candidate; > 1 is faster
+  std::string baseline;              ///< "torch 1.13.0a0 eager, 1 thread, ATen avx2" or "best (attempt 4)"
+  int threads = 1;
+  int blocks_accepted = 0, blocks_tried = 0;
+  int64_t calls = 0;                 ///< of the candidate, all accepted samples
+  std::string cache = "warm";
+  bool contended = false;            ///< taken although other work was running; the interval may lie
+  std::string note;
+};
+PRAGMA_JSON(timing, candidate_seconds, baseline_seconds, speedup, baseline, threads, blocks_accepted, blocks_tried, calls,
+            cache, contended, note)
+
+/// A compiler remark about a loop of the candidate.
+struct remark {
+  int line = 0;
+  std::string compiler;              ///< "gcc 12.2.0"
+  std::string kind;                  ///< "vectorized", "missed", "unrolled"
+  std::string text;
+};
+PRAGMA_JSON(remark, line, compiler, kind, text)
+
+struct profile {
+  std::string candidate;             ///< candidate id
+  std::string binary;                ///< sha256 of the very executable that was measured
+  std::string device;                ///< CPU model
+  timing time;                       ///< against the reference
+  std::vector<metric> metrics;
+  std::vector<remark> remarks;
+  std::vector<std::string> missing;  ///< "perf: no PMU on this machine", one line per source that could not be had
+  double seconds = 0;                ///< what profiling cost
+
+  const metric* find(std::string_view name) const {
+    for (const auto& m : metrics)
+      if (m.name == name) return &m;
+    return nullptr;
+  }
+  std::optional<double> value(std::string_view name) const {
+    if (const auto* m = find(name)) return m->value;
+    return std::nullopt;
+  }
+};
+PRAGMA_JSON(profile, candidate, binary, device, time, metrics, remarks, missing, seconds)
+
+/// What the machine can do at most, measured by `pragma hardware`, for one thread count.
+struct machine_limits {
+  std::string cpu;                   ///< model name
+  int threads = 1;
+  int cores = 1;
+  int simd_bits = 128;
+  std::vector<int64_t> cache_bytes;  ///< L1d, L2, L3 (per core for the private ones)
+  std::vector<double> copy_gbs;      ///< measured copy bandwidth with the working set in L1, L2, L3, memory: read + written bytes per second / 1e9
+  std::vector<double> read_gbs;      ///< same, reading only
+  double peak_gflops = 0;            ///< measured float32 FMA peak
+  std::string measured_at;           ///< ISO date
+};
+PRAGMA_JSON(machine_limits, cpu, threads, cores, simd_bits, cache_bytes, copy_gbs, read_gbs, peak_gflops, measured_at)
+
+} // namespace pragma

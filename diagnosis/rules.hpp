@@ -1,0 +1,47 @@
+// diagnose(): metrics, their change against the best version, and the measured roofline -> findings, most limiting first.
+// Pure functions; thresholds stand in one table (thresholds()) with their sources. Used by the Conductor.
+#pragma once
+
+#include "diagnosis/finding.hpp"
+
+namespace pragma {
+
+/// What diagnose() may know besides the profile.
+struct diagnosis_input {
+  const profile* current = nullptr;      ///< never null
+  const profile* best = nullptr;         ///< the best version so far; may be null
+  const machine_limits* limits = nullptr;///< may be null: no roofline findings then
+  std::string source;                    ///< the candidate's source (streaming stores, accumulators)
+  double flops = 0, bytes = 0;           ///< compulsory work of one call, from the task
+  int threads = 1;
+};
+
+std::vector<finding> diagnose(const diagnosis_input& input);
+
+/// Position on the measured roofline.
+struct roofline_point {
+  double gflops = 0, gbs = 0;            ///< achieved
+  double intensity = 0;                  ///< flops per byte
+  double attainable_seconds = 0;         ///< the least time of one call by bandwidth and peak
+  double share = 0;                      ///< attainable / achieved time, 0..1 (above 1.05 the measurement is suspect)
+  std::string limit;                     ///< "memory bandwidth", "L2 bandwidth", "L3 bandwidth", "peak FLOP/s"
+};
+/// Which level serves `bytes` per call is decided by the working set against cache_bytes.
+roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits);
+
+/// One row of the table of thresholds.
+struct threshold {
+  std::string name;
+  double value;
+  std::string unit, source;              ///< the document or measurement it comes from
+};
+const std::vector<threshold>& thresholds();
+
+/// What a metric means and how to read it (the built-in catalogue; the knowledge base extends it).
+struct metric_meaning {
+  std::string name, unit, meaning, reading, source;
+};
+const std::vector<metric_meaning>& metric_catalogue();
+const metric_meaning* find_meaning(std::string_view metric_name);
+
+} // namespace pragma

@@ -1,0 +1,29 @@
+// A candidate: one C++ source and how to build it. Written by a coder, identified by the hash of both.
+#pragma once
+
+#include "base/hash.hpp"
+#include "base/json.hpp"
+
+#include <string>
+#include <vector>
+
+namespace pragma {
+
+struct candidate {
+  std::string source;              ///< one translation unit that defines pragma_kernel (kernels/runner/pragma_kernel.h)
+  std::string compiler = "gcc";    ///< "gcc" or "clang"
+  std::vector<std::string> flags;  ///< allow-listed (kernels/build.hpp); -O3 -march=native and the like
+  std::string origin;              ///< who wrote it: "builtin", "llm:MODEL", "command", "user"
+  std::string rationale;           ///< one or two sentences: what was changed and why
+  std::string schedule;            ///< built-in coder: the schedule as JSON text; else empty
+
+  /// 12 hex digits over source, compiler and flags.
+  std::string id() const {
+    std::string all = compiler;
+    for (const auto& flag : flags) all += '\0' + flag;
+    return short_hash(all + '\0' + '\0' + source);
+  }
+};
+PRAGMA_JSON(candidate, source, compiler, flags, origin, rationale, schedule)
+
+} // namespace pragma

@@ -1,0 +1,118 @@
+// The reference process: Debian's Python with Torch, long-lived and warm, which loads the task file, makes inputs,
+// computes expected outputs (float32 as the user would get them, and a float64 oracle) and runs the reference for
+// timing. The candidate never shares a process with it. Used by verify, timing and the CLI.
+#pragma once
+
+#include "kernels/task.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+namespace pragma {
+
+/// Kinds of input contents. `own` is the task's get_inputs() under a fresh seed; the others break luck.
+/// Integer and boolean inputs keep the task's own distribution under every kind (they are labels, masks, indices).
+enum class input_kind {
+  own,           ///< as get_inputs() makes them
+  large,         ///< own values times 30
+  tiny,          ///< own values times 1e-3
+  negative,      ///< -|own|
+  near_one,      ///< uniform in [0.9, 1.1]: products and logs stay in range
+  constant_rows, ///< one value per row of the last dimension
+  ties           ///< few distinct values (multiples of 0.5): argmax and max meet ties
+};
+const char* name(input_kind kind);
+
+struct python_info {
+  std::string executable;      ///< the one chosen
+  std::string version;         ///< "3.11.2"
+  std::string torch;           ///< "1.13.0a0"
+  std::vector<std::string> rejected; ///< "/root/.pyenv/shims/python3: no module named torch"
+};
+/// Finds a Python that imports torch: $PRAGMA_PYTHON, /usr/bin/python3, then every python3 on PATH.
+expected<python_info> find_python();
+
+struct reference_options {
+  int threads = 1;
+  std::vector<int> cpus;              ///< pin the process there; empty = not pinned
+  uint64_t max_task_bytes = defaults::max_task_bytes;
+  double load_timeout_seconds = 120;  ///< for importing torch, loading and tracing the task
+  double call_timeout_seconds = 120;  ///< for one reference call; longer ends with a timeout that names the limit
+  const std::atomic<bool>* cancel = nullptr; ///< Ctrl-C: long calls return ec::interrupted
+};
+
+/// One shared memory file for tensors: a header-less concatenation of `slots` groups of tensors, each tensor padded so
+/// that it starts 64-byte aligned and ends (rounded up to 64) at a page boundary followed by one unused guard page.
+struct tensor_layout {
+  std::vector<tensor_spec> specs;
+  std::vector<uint64_t> offsets;      ///< of each tensor within a slot, bytes
+  uint64_t slot_bytes = 0;            ///< page multiple
+  int slots = 1;
+  uint64_t total_bytes() const { return slot_bytes * static_cast<uint64_t>(slots); }
+  /// Lays the tensors out; the same rule in the runner (kernels/runner/runner.cpp) and in reference.py (which is told the offsets).
+  static tensor_layout of(const std::vector<tensor_spec>& specs, int slots);
+};
+
+class reference {
+public:
+  static expected<reference> start(const reference_options& options);
+  reference(reference&&) noexcept;
+  reference& operator=(reference&&) noexcept;
+  ~reference();
+
+  /// Loads and checks a task file. task_invalid with line and reason for: syntax error, missing Model/get_inputs/
+  /// get_init_inputs, import of an absent module, shapes above max_task_bytes (found on fake tensors, before anything
+  /// is allocated), outputs that are not tensors, NaN or Inf in the reference's output on its own inputs, reference
+  /// slower than call_timeout_seconds. Creates the shared memory below. `slots` input sets can be held at once.
+  expected<task> load(const std::filesystem::path& file, int slots = 4);
+  /// Only describes (fake tensors, graph, shapes, flops, bytes); allocates nothing and creates no shared memory.
+  expected<task> describe(const std::filesystem::path& file);
+
+  const python_info& python() const;
+  /// "torch 1.13.0a0 eager, 1 thread, ATen AVX2"
+  std::string baseline_name() const;
+  int slots() const;
+
+  /// File descriptors of the memory that the candidate may see: parameters (1 slot) and inputs (`slots` slots).
+  /// Both are sealed against new writable mappings, so the candidate can only map them read-only.
+  int params_fd() const;
+  int inputs_fd() const;
+  const tensor_layout& params_layout() const;
+  const tensor_layout& inputs_layout() const;
+  /// Our own writable view of the inputs (to rewrite them in an audit); same layout as inputs_fd().
+  std::byte* inputs_data();
+
+  /// Fills input slot `slot` from `seed` and computes the reference's output and the oracle for it.
+  expected<void> make_inputs(int slot, uint64_t seed, input_kind kind);
+
+  /// The reference's own output for `slot`, in the output's dtype (private memory, never shared with a candidate).
+  std::span<const std::byte> reference_output(int slot, size_t output) const;
+  /// The float64 oracle for `slot` (floating outputs only; for integer outputs it is empty).
+  std::span<const double> oracle(int slot, size_t output) const;
+  /// True when a float64 oracle could be computed; else oracle() holds the float32 result widened.
+  bool oracle_is_float64() const;
+  const tensor_layout& outputs_layout() const;
+
+  /// Runs the reference `calls` times in a row, cycling through slots [0, slots()), on private tensors that alias the
+  /// input slots, and returns when done. The caller's clock times it (protocol overhead is about 10 us; run(0) measures it).
+  expected<void> run(int64_t calls);
+  /// pid of the Python process, for schedstat.
+  int pid() const;
+
+private:
+  struct impl;
+  explicit reference(std::unique_ptr<impl> p);
+  std::unique_ptr<impl> impl_;
+};
+
+/// Writes model_new.py: a drop-in `ModelNew` with the same constructor and forward as the task's Model, which compiles
+/// `kernel_source` (beside it, plain C ABI) with `compile_command` at import and calls it through ctypes.
+expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const std::string& kernel_source,
+                             const std::string& compiler, const std::vector<std::string>& flags, int threads);
+/// Runs model_new.py in a fresh Torch process on unseen seeds against the task file; the reason when it differs.
+expected<std::string> check_drop_in(const std::filesystem::path& folder, const task& t, double timeout_seconds = 120);
+
+} // namespace pragma

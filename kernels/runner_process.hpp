@@ -1,0 +1,49 @@
+// A running candidate: the sandboxed executable that build_candidate() made, with the shared memory mapped, waiting for
+// commands on a pipe. Used by verify and timing; the checker keeps seeds, expected outputs, clock and verdict.
+#pragma once
+
+#include "kernels/build.hpp"
+#include "kernels/reference.hpp"
+
+namespace pragma {
+
+struct runner_options {
+  int threads = 1;
+  std::vector<int> cpus;
+  uint64_t scratch_memory_bytes = 4ull << 30; ///< address space beyond the shared tensors
+  uint64_t cpu_seconds = 600;
+};
+
+class runner_process {
+public:
+  /// Starts the candidate with the reference's inputs and parameters read-only and its own outputs memory.
+  /// candidate_failed when it dies before it says "ready" (a constructor crashed, a forbidden system call).
+  static expected<runner_process> start(const build_output& built, const reference& ref, const runner_options& options);
+  runner_process(runner_process&&) noexcept;
+  runner_process& operator=(runner_process&&) noexcept;
+  ~runner_process();
+
+  /// Calls the kernel `calls` times, cycling through slots first, first+1, ... first+count-1. Returns when the candidate
+  /// says that it is done. candidate_failed: crashed (with the signal's name and its stderr); timeout: killed.
+  expected<void> call(int first_slot, int slot_count, int64_t calls, double timeout_seconds);
+  /// Fills the outputs of all slots with a poison pattern (signalling NaNs; 0xA5 for integers).
+  void poison();
+  /// SIGSTOPs the candidate so that no thread of it can write while outputs are read; false when it does not stop.
+  bool freeze();
+  void thaw();
+  /// Outputs memory, layout as ref.outputs_layout().
+  const std::byte* outputs() const;
+  std::byte* outputs();
+  int pid() const;
+  /// stderr and stdout text of the candidate, printable, bounded.
+  std::string log();
+  /// Kills it and says how it ended.
+  std::string end();
+
+private:
+  struct impl;
+  explicit runner_process(std::unique_ptr<impl> p);
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace pragma

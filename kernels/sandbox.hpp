@@ -1,0 +1,30 @@
+// What hostile code may do. Two policies: the compiler's and the candidate's. Both work the same as root and as an
+// ordinary user: a uid of its own when we are root, no-new-privileges, rlimits, Landlock where the kernel has it, and a
+// seccomp filter (for the candidate an allow-list without open, exec, fork, sockets, kill). docs/sandbox.md.
+#pragma once
+
+#include "base/subprocess.hpp"
+
+#include <filesystem>
+
+namespace pragma {
+
+enum class sandbox_policy {
+  compiler,   ///< may run the tool chain's own programs, read system folders, write only to `scratch`
+  candidate,  ///< computes; threads allowed, nothing else
+  profiler    ///< a candidate under valgrind or perf: reads system folders, writes only to `scratch`, no network
+};
+
+struct sandbox_options {
+  sandbox_policy policy = sandbox_policy::candidate;
+  std::filesystem::path scratch;   ///< the only folder that may be written (compiler, profiler); made accessible to the other uid
+  std::vector<std::filesystem::path> readable; ///< further files or folders that may be read
+};
+
+/// Adds the policy to a process_spec: before_exec, limits, a clean environment.
+expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options);
+
+/// What protects on this machine, for `pragma doctor`: e.g. {"seccomp": "yes", "landlock": "abi 4", "uid": "drops to 65534"}.
+std::vector<std::pair<std::string, std::string>> sandbox_facts();
+
+} // namespace pragma

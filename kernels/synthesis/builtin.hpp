@@ -1,0 +1,50 @@
+// The built-in coder: the task's traced graph -> loop regions -> readable C++ under an explicit schedule; the search is
+// steered by findings. Deterministic, needs no key. Used by the Coder agent.
+#pragma once
+
+#include "diagnosis/finding.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/task.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace pragma {
+
+struct builtin_options {
+  int threads = 1;
+  bool use_findings = true;         ///< false: blind search over the same space (for comparison; `--no-profile`)
+  uint64_t seed = 1;                ///< of blind search
+  machine_limits machine;           ///< cache sizes and SIMD width for the analytical starting point; may be empty
+};
+
+/// What the loop tells the coder about the attempt before.
+struct attempt_feedback {
+  std::string candidate;            ///< id
+  bool passed = false;              ///< verified
+  bool new_best = false;
+  double speedup = 0;               ///< against the reference, 0 when not measured
+  std::vector<finding> findings;    ///< of this attempt (or of the best, when this one failed)
+  std::string failure;              ///< reason when it did not pass
+};
+
+class builtin_coder {
+public:
+  /// unsupported: names each op that cannot be lowered yet ("aten.convolution").
+  static expected<builtin_coder> create(const task& t, const builtin_options& options);
+  builtin_coder(builtin_coder&&) noexcept;
+  builtin_coder& operator=(builtin_coder&&) noexcept;
+  ~builtin_coder();
+
+  /// The next candidate, never one that was given before; empty when nothing is left to try.
+  std::optional<candidate> next(const std::optional<attempt_feedback>& last);
+  /// Facts about the graph that hold for all inputs and a person should know ("the reference computes X and throws it away").
+  std::vector<finding> graph_findings() const;
+
+private:
+  struct impl;
+  explicit builtin_coder(std::unique_ptr<impl> p);
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace pragma

@@ -1,0 +1,36 @@
+// A task: the KernelBench-format reference to beat, with everything that the reference process found out about it.
+// Made by reference::load(); read by every agent.
+#pragma once
+
+#include "base/defaults.hpp"
+#include "kernels/tensor.hpp"
+
+#include <string>
+#include <vector>
+
+namespace pragma {
+
+struct task {
+  std::string id;                    ///< sha256 of the file's text (and of the sidecar, if there is one)
+  std::string name;                  ///< file name without .py
+  std::string path;                  ///< absolute path of the file
+  std::string source;                ///< its text
+  std::string category;              ///< matmul, activation, normalization, pooling/reduction, conv, others (the paper's six)
+  std::vector<tensor_spec> inputs;   ///< tensor inputs of forward(), in order
+  std::vector<tensor_spec> params;   ///< parameters, then buffers, in state_dict order
+  std::vector<tensor_spec> outputs;
+  std::vector<std::string> scalars;  ///< non-tensor inputs of forward(), as "position=repr": constants of the task
+  double flops = 0;                  ///< floating-point operations of one call, counted on the graph (or the sidecar's formula)
+  double bytes = 0;                  ///< compulsory traffic of one call: inputs + params used + outputs, each once
+  double tolerance = 0;              ///< 0: the default for the output's dtype (base/defaults.hpp)
+  bool deterministic = true;         ///< two calls of the reference on the same inputs gave the same bits
+  bool training_mode = true;         ///< module.training when called (KernelBench never calls eval())
+  std::vector<std::string> mutated;  ///< buffers that one forward() call changes (BatchNorm's running statistics)
+  std::vector<std::string> notes;    ///< things that a person should know ("reference scales by eps 1e-5", "sidecar used")
+  std::string graph;                 ///< JSON text of the traced graph (docs/graph.md); empty when it could not be traced
+  std::string graph_error;           ///< why not
+};
+PRAGMA_JSON(task, id, name, path, source, category, inputs, params, outputs, scalars, flops, bytes, tolerance, deterministic,
+            training_mode, mutated, notes, graph, graph_error)
+
+} // namespace pragma

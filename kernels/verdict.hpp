@@ -1,0 +1,44 @@
+// What the Verifier says of one candidate. Plain data: it travels between nodes and is stored with the iteration.
+#pragma once
+
+#include "base/json.hpp"
+
+#include <string>
+#include <vector>
+
+namespace pragma {
+
+/// Where a candidate stopped. `passed` is the only success.
+enum class verdict_stage { build, load, run, compare, audit, passed };
+NLOHMANN_JSON_SERIALIZE_ENUM(verdict_stage, {{verdict_stage::build, "build"},
+                                             {verdict_stage::load, "load"},
+                                             {verdict_stage::run, "run"},
+                                             {verdict_stage::compare, "compare"},
+                                             {verdict_stage::audit, "audit"},
+                                             {verdict_stage::passed, "passed"}})
+
+struct mismatch {
+  std::string input_set;              ///< "own inputs, seed 3" / "large values"
+  std::string output;                 ///< tensor name
+  std::vector<int64_t> index;         ///< position in the output tensor
+  std::string expected, got;          ///< numbers as text: NaN and Inf survive JSON
+  double error = 0;                   ///< |got - expected| / allowed; 1 is the limit (1e300 when not finite)
+  int64_t wrong_elements = 0, total_elements = 0;
+};
+PRAGMA_JSON(mismatch, input_set, output, index, expected, got, error, wrong_elements, total_elements)
+
+struct verdict {
+  verdict_stage stage = verdict_stage::build;
+  std::string reason;                 ///< one sentence for people: "element [3, 17] of out0 is 0, expected 0.731"
+  std::string log;                    ///< compiler or runtime output, cut to what helps
+  std::vector<mismatch> mismatches;   ///< worst first, at most a few
+  double worst_error = 0;             ///< over all input sets: error / allowed
+  double tolerance = 0;               ///< what was applied
+  std::vector<std::string> checked;   ///< the input sets and audits that it passed
+  std::string binary;                 ///< sha256 of the executable that was verified
+  double build_seconds = 0, verify_seconds = 0;
+  bool passed() const { return stage == verdict_stage::passed; }
+};
+PRAGMA_JSON(verdict, stage, reason, log, mismatches, worst_error, tolerance, checked, binary, build_seconds, verify_seconds)
+
+} // namespace pragma

@@ -1,0 +1,44 @@
+// Runs in RocksDB: every iteration is durable before the next one starts. Records are JSON documents, so that the store
+// knows nothing of what is in them. One writer process; readers (`pragma runs`, `show`) open read-only beside it.
+#pragma once
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pragma {
+
+class run_store {
+public:
+  enum class mode { read_write, read_only };
+  /// locked: names the process folder that holds it; io_error; parse_error when the schema version is newer than ours.
+  static expected<run_store> open(const std::filesystem::path& folder, mode m);
+  run_store(run_store&&) noexcept;
+  run_store& operator=(run_store&&) noexcept;
+  ~run_store();
+
+  /// Creates or replaces the run's header (task, options, state). Synced.
+  expected<void> put_run(const std::string& run_id, const json& header);
+  expected<json> get_run(const std::string& run_id) const;           ///< not_found names the nearest ids
+  /// All runs, newest first (header["started"], ISO time).
+  expected<std::vector<std::pair<std::string, json>>> list_runs() const;
+  /// Writes iteration `number` together with the updated header in one synced batch.
+  expected<void> put_iteration(const std::string& run_id, int number, const json& iteration, const json& header);
+  expected<std::vector<json>> iterations(const std::string& run_id) const; ///< in order of number
+  expected<void> remove_run(const std::string& run_id);
+  /// Schedules that won, by family key, for a warm start of similar tasks.
+  expected<void> put_schedule(const std::string& key, const json& value);
+  expected<std::optional<json>> get_schedule(const std::string& key) const;
+
+private:
+  struct impl;
+  explicit run_store(std::unique_ptr<impl> p);
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace pragma

@@ -1,0 +1,35 @@
+// The Profiler's library: metrics of one verified candidate from what this machine really has, best source first
+// (perf stat with a PMU; else callgrind/cachegrind on a profiling twin, llvm-mca, vectorisation remarks, software
+// events), and what timing and the task's bytes and FLOPs give. One file per tool's format: perf.cpp, valgrind.cpp, mca.cpp, remarks.cpp.
+#pragma once
+
+#include "diagnosis/profile.hpp"
+#include "kernels/timing.hpp"
+
+#include <functional>
+
+namespace pragma {
+
+struct collect_options {
+  int threads = 1;
+  std::vector<std::string> extra_metrics;   ///< by name; unknown ones are an invalid_argument with the nearest valid names
+  bool default_metrics = true;
+  double max_seconds = 6;                   ///< budget for all tools together; slow ones (valgrind) are cut to it and say so
+  std::function<void(const std::string&)> progress;
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+/// Names that can be asked for on this machine, with unit, tool and how (measured, simulated, static).
+struct available_metric {
+  std::string name, unit, tool;
+  provenance how = provenance::measured;
+};
+std::vector<available_metric> available_metrics();
+/// invalid_argument naming the unknown one and the nearest valid ones.
+expected<void> check_metric_names(const std::vector<std::string>& names);
+
+/// `time` comes from time_candidate(). Never fails because a tool is missing: that is a line in profile::missing.
+expected<profile> collect(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
+                          const machine_limits* limits, const collect_options& options);
+
+} // namespace pragma
