@@ -1,1 +1,145 @@
+#include "base/files.hpp"
+#include "base/subprocess.hpp"
 
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <unistd.h>
+
+using namespace pragma;
+
+namespace {
+process_spec shell(const std::string& script) {
+  process_spec spec;
+  spec.argv = {"/bin/sh", "-c", script};
+  return spec;
+}
+} // namespace
+
+TEST_CASE("a program's output, error output and exit code come back") {
+  auto spec = shell("cat; echo oops >&2; exit 3");
+  spec.stdin_data = std::string(300000, 'x');
+  const auto result = run_process(spec);
+  REQUIRE(result);
+  CHECK(result->out == spec.stdin_data);
+  CHECK(result->err == "oops\n");
+  CHECK(result->exit_code == 3);
+  CHECK(describe_end(*result) == "exit code 3");
+}
+
+TEST_CASE("a program that does not exist is named") {
+  process_spec spec;
+  spec.argv = {"no-such-program-here"};
+  const auto result = run_process(spec);
+  REQUIRE(!result);
+  CHECK(result.error().code == ec::not_found);
+  CHECK(result.error().message.find("no-such-program-here") != std::string::npos);
+}
+
+TEST_CASE("the wall-clock limit kills the whole process group") {
+  const auto dir = temp_dir::create("pragma-test-");
+  REQUIRE(dir);
+  const auto pid_file = (dir->path() / "pid").string();
+  auto spec = shell("sleep 1000 & echo $! > " + pid_file + "; wait");
+  spec.limits.wall_seconds = 0.4;
+  const auto result = run_process(spec);
+  REQUIRE(result);
+  CHECK(result->timed_out);
+  CHECK(result->wall_seconds < 5);
+  const auto pid = std::stoi(read_file(pid_file).value());
+  // The kernel may take a moment to reap an orphan: wait for it with a deadline.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  bool gone = false;
+  while (!gone && std::chrono::steady_clock::now() < deadline) {
+    const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+    gone = !stat || stat->find(") Z") != std::string::npos;
+  }
+  CHECK(gone);
+}
+
+TEST_CASE("output beyond the bound is drained and dropped, not kept") {
+  auto spec = shell("head -c 5000000 /dev/zero");
+  spec.max_output = 1000;
+  const auto result = run_process(spec);
+  REQUIRE(result);
+  CHECK(result->out.size() == 1000);
+  CHECK(result->output_truncated);
+  CHECK(result->exit_code == 0);
+}
+
+TEST_CASE("a background child that keeps the pipe open does not hold us up") {
+  const auto result = run_process(shell("setsid sleep 20 & echo done"));
+  REQUIRE(result);
+  CHECK(result->out == "done\n");
+  CHECK(result->wall_seconds < 5);
+}
+
+TEST_CASE("a cancelled program ends at once") {
+  std::atomic<bool> cancel = false;
+  auto spec = shell("sleep 100");
+  spec.cancel = &cancel;
+  std::thread stopper([&] { cancel = true; });
+  const auto result = run_process(spec);
+  stopper.join();
+  REQUIRE(result);
+  CHECK(result->cancelled);
+}
+
+TEST_CASE("limits reach the program") {
+  auto spec = shell("ulimit -v; ulimit -f; ulimit -c");
+  spec.limits.memory_bytes = 512ull << 20;
+  spec.limits.file_bytes = 1024 * 512;
+  const auto result = run_process(spec);
+  REQUIRE(result);
+  CHECK(result->out.find("524288\n") == 0);
+  CHECK(result->out.find("\n0\n") != std::string::npos);
+}
+
+TEST_CASE("descriptors are inherited under the number asked for and no others leak") {
+  int fds[2];
+  REQUIRE(::pipe(fds) == 0); // no O_CLOEXEC here: only what is listed may arrive, and dup'ed ones do
+  auto spec = shell("cat <&7");
+  spec.inherit_fds = {{fds[0], 7}};
+  REQUIRE(::write(fds[1], "hi", 2) == 2);
+  ::close(fds[1]);
+  const auto result = run_process(spec);
+  ::close(fds[0]);
+  REQUIRE(result);
+  CHECK(result->out == "hi");
+}
+
+TEST_CASE("a long-lived child answers, stops and reports its end") {
+  process_spec spec;
+  spec.argv = {"/bin/sh", "-c", "while read x; do echo got $x; done; echo bye >&2"};
+  auto child = child_process::start(spec);
+  REQUIRE(child);
+  REQUIRE(child->write_all("one\ntwo\n", 8));
+  CHECK(child->read_line(5).value() == "got one");
+  char exact[9] = {};
+  REQUIRE(child->read_exact(exact, 8, 5));
+  CHECK(std::string(exact) == "got two\n");
+  const auto nothing = child->read_line(0.05);
+  REQUIRE(!nothing);
+  CHECK(nothing.error().code == ec::timeout);
+  child->signal(SIGSTOP);
+  CHECK(child->wait_stopped(5));
+  CHECK(child->alive());
+  const auto end = child->kill();
+  CHECK(end.signal == SIGKILL);
+  CHECK(!child->alive());
+  CHECK(describe_end(end) == "killed by SIGKILL (Killed)");
+}
+
+TEST_CASE("writing to a child that has gone is an error, not the end of us") {
+  process_spec spec;
+  spec.argv = {"/bin/true"};
+  auto child = child_process::start(spec);
+  REQUIRE(child);
+  REQUIRE(!child->read_line(5));
+  const std::string big(1 << 20, 'x');
+  const auto result = child->write_all(big.data(), big.size());
+  REQUIRE(!result);
+  CHECK(result.error().code == ec::io_error);
+}
