@@ -43,5 +43,9 @@ inline constexpr int bootstrap_resamples = 2000;
 inline constexpr double llm_timeout_seconds = 300;      ///< reasoning models think long
 inline constexpr int llm_retries = 4;
 inline constexpr size_t llm_max_answer_bytes = 2 << 20; ///< a longer answer is cut off and refused
+inline constexpr double llm_retry_seconds = 1;          ///< first wait before a retry; doubles each time, with jitter
+inline constexpr double llm_max_wait_seconds = 120;     ///< a server that asks for more (Retry-After) is not waited for
+inline constexpr double llm_chars_per_token = 4;        ///< estimate where an endpoint reports no usage
+inline constexpr size_t prompt_log_bytes = 12 << 10;    ///< of a build or run log in a prompt; code is never cut
 
 } // namespace pragma::defaults
