@@ -48,6 +48,7 @@ struct stop_rules {
   double roofline_share = defaults::stop_at_roofline_share;
   int patience = 0;                    ///< attempts without a new best, 0 = none
 };
+PRAGMA_JSON(stop_rules, attempts, max_seconds, target_speedup, roofline_share, patience)
 /// Empty while the run should go on, else the reason for people.
 std::string stop_reason(const stop_rules& rules, const std::vector<iteration_record>& history, double seconds_so_far);
 

@@ -1,0 +1,143 @@
+// The payloads that agents exchange: plain structs with a JSON field list, so that the same list serves RocksDB, run.json
+// and the wire. No CAF here; actors/wire.hpp makes them messages.
+#pragma once
+
+#include "diagnosis/conductor.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/task.hpp"
+#include "kernels/verdict.hpp"
+#include "llm/chat.hpp"
+
+namespace pragma {
+
+/// Conductor -> Verifier: start the reference and read the task.
+struct load_request {
+  std::string path;
+  int threads = defaults::threads;
+  int seeds = defaults::verify_seeds;
+};
+PRAGMA_JSON(load_request, path, threads, seeds)
+
+/// Verifier -> Conductor: the task and the machine that it will be measured on.
+struct loaded_task {
+  pragma::task task;
+  machine_limits limits;
+  std::string python, torch, baseline, cpu;
+  std::vector<std::string> compilers, notes; ///< notes: audit of the task ("large inputs overflow in the reference: left out")
+  std::vector<std::string> unverifiable;     ///< null kernels that would pass; not empty = the task cannot be verified
+  double seconds = 0;
+};
+PRAGMA_JSON(loaded_task, task, limits, python, torch, baseline, cpu, compilers, notes, unverifiable, seconds)
+
+/// Conductor -> Profiler: time this verified candidate, side by side with the best one if there is one.
+struct measure_request {
+  pragma::candidate candidate;
+  pragma::verdict verdict;
+  bool has_best = false;
+  pragma::candidate best;
+  interval best_speedup;                  ///< of the best, against the reference
+  bool profile = true;
+  double profile_seconds = 4;             ///< budget of all tools together
+  std::vector<std::string> extra_metrics; ///< the Conductor's wishes, merged with the default set
+};
+PRAGMA_JSON(measure_request, candidate, verdict, has_best, best, best_speedup, profile, profile_seconds, extra_metrics)
+
+struct measurement {
+  pragma::verdict verdict;                ///< after the audits that timing makes possible
+  pragma::profile profile;                ///< profile.time is the timing against the reference; metrics empty without profiling
+  bool compared = false;                  ///< against_best was measured side by side
+  timing against_best;
+  double time_seconds = 0, profile_seconds = 0;
+};
+PRAGMA_JSON(measurement, verdict, profile, compared, against_best, time_seconds, profile_seconds)
+
+/// Profiler -> Conductor, at the end of a run: the winner in a fresh process with unseen seeds. This is the figure reported.
+struct confirmation {
+  pragma::verdict verdict;
+  timing time;
+};
+PRAGMA_JSON(confirmation, verdict, time)
+
+/// Conductor -> Coder, once per run.
+struct coder_setup {
+  pragma::task task;
+  machine_limits limits;
+  std::string kind = "builtin";           ///< "builtin", "llm" (any chat_model)
+  int threads = defaults::threads;
+  bool use_findings = true;
+  bool seed_builtin = true;               ///< give an LLM the built-in's kernel to start from
+  uint64_t seed = 1;
+  llm_config llm;
+  std::string transcript;                 ///< file
+  std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
+};
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, use_findings, seed_builtin, seed, llm, transcript, tried)
+
+/// Conductor -> Coder, per attempt. The built-in coder reads the outcome, an LLM the brief.
+struct code_request {
+  pragma::brief brief;
+  bool has_last = false;
+  std::string last_candidate, failure;
+  bool last_passed = false, last_was_best = false;
+  double last_speedup = 0;
+};
+PRAGMA_JSON(code_request, brief, has_last, last_candidate, failure, last_passed, last_was_best, last_speedup)
+
+struct coded {
+  bool exhausted = false;                 ///< nothing left to try
+  pragma::candidate candidate;
+  chat_usage usage;                       ///< of this attempt
+  std::vector<finding> graph_findings;    ///< built-in coder: facts about the task's graph
+  double seconds = 0;
+};
+PRAGMA_JSON(coded, exhausted, candidate, usage, graph_findings, seconds)
+
+/// Who wants what from a run.
+struct run_request {
+  std::string id;                         ///< empty: a new run; else resume that one
+  load_request load;
+  coder_setup coder;
+  stop_rules stop;
+  bool profile = true;
+  double profile_seconds = 4;
+  std::string out_dir;                    ///< where the report goes
+};
+PRAGMA_JSON(run_request, id, load, coder, stop, profile, profile_seconds, out_dir)
+
+/// The run's header: what RocksDB keeps beside the iterations, and the "run" part of run.json.
+struct run_header {
+  std::string id, state = "running";      ///< "running", "finished", "interrupted", "failed"
+  std::string started, finished, stop_reason;
+  run_request request;
+  loaded_task environment;
+  int best_attempt = 0;                   ///< 0 = none passed
+  bool confirmed = false;
+  confirmation final;                     ///< the figure that is reported
+  std::string failure;                    ///< state "failed": why
+  std::vector<finding> graph_findings;
+  chat_usage usage;
+  double wall_seconds = 0, load_seconds = 0, code_seconds = 0, build_seconds = 0, verify_seconds = 0, time_seconds = 0,
+         profile_seconds = 0, confirm_seconds = 0, overhead_seconds = 0; ///< overhead: wall less all the others
+};
+PRAGMA_JSON(run_header, id, state, started, finished, stop_reason, request, environment, best_attempt, confirmed, final, failure,
+            graph_findings, usage, wall_seconds, load_seconds, code_seconds, build_seconds, verify_seconds, time_seconds,
+            profile_seconds, confirm_seconds, overhead_seconds)
+
+/// Live progress for whoever watches (the CLI).
+struct run_event {
+  std::string what;                       ///< "loading", "loaded", "coding", "verifying", "measuring", "iteration", "confirming", "note"
+  int attempt = 0;
+  std::string text;
+  iteration_record iteration;             ///< with "iteration"
+  loaded_task loaded;                     ///< with "loaded"
+};
+PRAGMA_JSON(run_event, what, attempt, text, iteration, loaded)
+
+/// What is left when a run ends.
+struct run_result {
+  run_header header;
+  std::vector<iteration_record> iterations;
+};
+PRAGMA_JSON(run_result, header, iterations)
+
+} // namespace pragma
