@@ -58,6 +58,16 @@ struct confirmation {
 };
 PRAGMA_JSON(confirmation, verdict, time)
 
+/// Conductor -> Coder, per attempt. The built-in coder reads the outcome, an LLM the brief.
+struct code_request {
+  pragma::brief brief;
+  bool has_last = false;
+  std::string last_candidate, failure;
+  bool last_passed = false, last_was_best = false;
+  double last_speedup = 0;
+};
+PRAGMA_JSON(code_request, brief, has_last, last_candidate, failure, last_passed, last_was_best, last_speedup)
+
 /// Conductor -> Coder, once per run.
 struct coder_setup {
   pragma::task task;
@@ -69,19 +79,10 @@ struct coder_setup {
   uint64_t seed = 1;
   llm_config llm;
   std::string transcript;                 ///< file
+  std::vector<code_request> history;      ///< resume: the requests of the earlier attempts, to be lived through again
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, use_findings, seed_builtin, seed, llm, transcript, tried)
-
-/// Conductor -> Coder, per attempt. The built-in coder reads the outcome, an LLM the brief.
-struct code_request {
-  pragma::brief brief;
-  bool has_last = false;
-  std::string last_candidate, failure;
-  bool last_passed = false, last_was_best = false;
-  double last_speedup = 0;
-};
-PRAGMA_JSON(code_request, brief, has_last, last_candidate, failure, last_passed, last_was_best, last_speedup)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, use_findings, seed_builtin, seed, llm, transcript, history, tried)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try
@@ -100,9 +101,10 @@ struct run_request {
   stop_rules stop;
   bool profile = true;
   double profile_seconds = 4;
+  std::vector<std::string> extra_metrics;
   std::string out_dir;                    ///< where the report goes
 };
-PRAGMA_JSON(run_request, id, load, coder, stop, profile, profile_seconds, out_dir)
+PRAGMA_JSON(run_request, id, load, coder, stop, profile, profile_seconds, extra_metrics, out_dir)
 
 /// The run's header: what RocksDB keeps beside the iterations, and the "run" part of run.json.
 struct run_header {

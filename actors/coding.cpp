@@ -1,0 +1,142 @@
+#include "actors/coding.hpp"
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+
+#include <chrono>
+
+namespace pragma {
+
+namespace {
+
+std::vector<std::string> describe(const std::vector<tensor_spec>& specs) {
+  std::vector<std::string> lines;
+  for (const auto& s : specs) {
+    std::vector<std::string> dims;
+    for (auto d : s.shape) dims.push_back(std::to_string(d));
+    lines.push_back(s.name + ": " + json(s.dtype).get<std::string>() + "[" + join(dims, ", ") + "]");
+  }
+  return lines;
+}
+
+std::string describe(const machine_limits& m) {
+  if (m.cpu.empty()) return "unknown CPU";
+  std::string text = m.cpu + ", SIMD width " + std::to_string(m.simd_bits) + " bits, " + std::to_string(m.threads) + " thread(s)";
+  static constexpr const char* levels[] = {"L1", "L2", "L3", "memory"};
+  for (size_t i = 0; i < m.cache_bytes.size() && i < 3; ++i)
+    text += ", " + std::string(levels[i]) + " " + format_bytes(static_cast<double>(m.cache_bytes[i]));
+  for (size_t i = 0; i < m.copy_gbs.size() && i < 4; ++i)
+    text += ", copy in " + std::string(levels[i]) + " " + format_number(m.copy_gbs[i], 1) + " GB/s";
+  return text + ", peak " + format_number(m.peak_gflops, 1) + " GFLOP/s float32 (all measured)";
+}
+
+chat_usage operator-(const chat_usage& a, const chat_usage& b) {
+  return {a.prompt_tokens - b.prompt_tokens, a.completion_tokens - b.completion_tokens, a.cost - b.cost, a.seconds - b.seconds,
+          a.retries - b.retries};
+}
+
+std::optional<attempt_feedback> feedback_of(const code_request& request) {
+  if (!request.has_last) return std::nullopt;
+  return attempt_feedback{request.last_candidate, request.last_passed, request.last_was_best, request.last_speedup,
+                          request.brief.findings, request.failure};
+}
+
+} // namespace
+
+expected<std::string> coding_session::setup(const coder_setup& setup) {
+  setup_ = setup;
+  builtin_.reset();
+  model_.reset();
+  tried_ = {setup.tried.begin(), setup.tried.end()};
+  const bool uses_model = setup.kind == "llm";
+  builtin_options options;
+  options.threads = setup.threads;
+  options.use_findings = setup.use_findings;
+  options.seed = setup.seed;
+  options.machine = setup.limits;
+  if (!uses_model || setup.seed_builtin) {
+    auto made = builtin_coder::create(setup.task, options);
+    if (made) builtin_.emplace(std::move(*made));
+    else if (!uses_model) return fail(made.error());
+  }
+  // Resuming: the search is deterministic, so living through the earlier answers brings it back to where it was.
+  if (builtin_ && !uses_model)
+    for (const auto& request : setup.history) (void)builtin_->next(feedback_of(request));
+  if (!uses_model) return std::string("builtin");
+
+  auto model = make_chat_model(setup.llm, setup.transcript, cancel_);
+  if (!model) return fail(model.error());
+  model_ = std::move(*model);
+  prompt_ = {};
+  prompt_.name = setup.task.name;
+  prompt_.source = setup.task.source;
+  prompt_.inputs = describe(setup.task.inputs);
+  prompt_.params = describe(setup.task.params);
+  prompt_.outputs = describe(setup.task.outputs);
+  auto header = read_file(share_dir() / "pragma_kernel.h");
+  if (!header) return fail(header.error());
+  prompt_.abi_header = std::move(*header);
+  prompt_.machine = describe(setup.limits);
+  prompt_.allowed_flags = {"-O2", "-O3", "-Ofast", "-march=native", "-ffast-math", "-funroll-loops", "-fopenmp", "-mprefer-vector-width=512"};
+  if (builtin_)
+    if (auto seed = builtin_->next(std::nullopt)) prompt_.seed_source = seed->source;
+  return model_->name();
+}
+
+expected<coded> coding_session::next(const code_request& request) {
+  const auto start = std::chrono::steady_clock::now();
+  auto result = model_ ? from_model(request) : from_builtin(request);
+  if (result) result->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+expected<coded> coding_session::from_builtin(const code_request& request) {
+  if (!builtin_) return fail(ec::internal, "the coder was asked for code before it was set up");
+  coded answer;
+  answer.graph_findings = builtin_->graph_findings();
+  auto feedback = feedback_of(request);
+  while (true) {
+    auto next = builtin_->next(feedback);
+    if (!next) {
+      answer.exhausted = true;
+      return answer;
+    }
+    feedback.reset(); // what was learned counts once; a candidate of an earlier session is only passed over
+    if (!tried_.insert(next->id()).second) continue;
+    answer.candidate = std::move(*next);
+    return answer;
+  }
+}
+
+expected<coded> coding_session::from_model(const code_request& request) {
+  coded answer;
+  if (builtin_) answer.graph_findings = builtin_->graph_findings();
+  const auto before = model_->total();
+  auto messages = render_prompt(prompt_, request.brief);
+  auto reply = model_->ask(messages);
+  if (!reply) return fail(reply.error());
+  auto code = parse_answer(reply->text);
+  if (!code) {
+    messages.push_back({"assistant", reply->text});
+    messages.push_back(ask_again(code.error()));
+    reply = model_->ask(messages);
+    if (!reply) return fail(reply.error());
+    code = parse_answer(reply->text);
+  }
+  answer.usage = model_->total() - before;
+  auto& c = answer.candidate;
+  c.origin = model_->name();
+  if (code) {
+    c.source = std::move(code->source);
+    c.compiler = code->compiler.empty() ? "gcc" : code->compiler;
+    c.flags = std::move(code->flags);
+    c.rationale = std::move(code->rationale);
+    if (c.flags.empty()) c.flags = {"-O3", "-march=native"};
+  } else {
+    c.source = "#error \"the model gave no kernel\"\n";
+    c.rationale = "malformed answer, twice: " + code.error().message;
+  }
+  return answer;
+}
+
+} // namespace pragma

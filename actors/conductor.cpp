@@ -1,0 +1,268 @@
+#include "actors/conductor.hpp"
+
+#include "actors/loop.hpp"
+#include "base/hash.hpp"
+
+#include <ctime>
+#include <unistd.h>
+
+namespace pragma {
+
+namespace {
+
+std::string now_iso() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+/// Sorts by time, tells runs of one second apart.
+std::string new_run_id(const std::string& path) {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S-", &utc);
+  timespec precise{};
+  clock_gettime(CLOCK_REALTIME, &precise);
+  return text + short_hash(path + std::to_string(::getpid()) + std::to_string(precise.tv_nsec)).substr(0, 6);
+}
+
+} // namespace
+
+struct conductor_state {
+  static inline const char* name = "conductor";
+  using pointer = conductor_actor::stateful_pointer<conductor_state>;
+  using clock = std::chrono::steady_clock;
+
+  pointer self = nullptr;
+  conductor_agents agents;
+  verifier_actor verifier;
+  profiler_actor profiler;
+  coder_actor coder;
+  loop run;
+  caf::typed_response_promise<run_result> promise;
+  bool running = false, halted = false;
+  int restarts = 0;
+  clock::time_point confirm_started;
+
+  // -- talking ------------------------------------------------------------------------------------------------------
+
+  void tell(run_event event) {
+    event.attempt = run.attempt();
+    if (agents.observer) self->send(agents.observer, event_atom::value, std::move(event));
+  }
+  void tell(const std::string& what, const std::string& text) {
+    run_event event;
+    event.what = what;
+    event.text = text;
+    tell(std::move(event));
+  }
+
+  /// True when the error means that the agent is gone, not that it refused.
+  static bool agent_died(const caf::error& e) {
+    return e == caf::sec::request_receiver_down || e == caf::sec::runtime_error ||
+           e.category() == caf::atom("exit");
+  }
+
+  /// Asks an agent. When it dies meanwhile, starts another and asks the same again: requests are idempotent.
+  template <class Result, class Agent, class Atom, class Payload>
+  void ask(Agent conductor_state::*which, std::function<Agent()> conductor_agents::*factory, Atom atom, Payload payload,
+           std::function<void(const Result&)> next, std::function<void(const error&)> refused) {
+    if (!(this->*which)) this->*which = (agents.*factory)();
+    self->request(this->*which, agents.request_timeout, atom, payload)
+        .then([next](const Result& result) { next(result); },
+              [=, this](const caf::error& e) {
+                if (!agent_died(e) || restarts >= agents.max_restarts) return refused(from_caf(self->system(), e));
+                ++restarts;
+                this->*which = (agents.*factory)();
+                tell("note", "an agent died; started another and asked again");
+                ask<Result>(which, factory, atom, payload, next, refused);
+              });
+  }
+  std::function<void(const error&)> or_fail() {
+    return [this](const error& e) { end_with(e); };
+  }
+
+  /// Durable first, then `next`.
+  void save(std::function<void()> next) {
+    self->request(agents.store, agents.request_timeout, save_atom::value, run.header())
+        .then([next](bool) { next(); }, [this](const caf::error& e) { deliver_error(from_caf(self->system(), e)); });
+  }
+
+  // -- the loop -----------------------------------------------------------------------------------------------------
+
+  void begin(run_request request) {
+    running = true;
+    halted = false;
+    restarts = 0;
+    if (request.id.empty()) {
+      auto id = new_run_id(request.load.path);
+      run.begin(std::move(request), std::move(id), now_iso());
+      return save([this] { load(); });
+    }
+    self->request(agents.store, agents.request_timeout, read_atom::value, request.id)
+        .then(
+            [this, request](const run_result& stored) {
+              run.resume(stored, request);
+              tell("note", "resuming " + request.id + " after attempt " + std::to_string(run.history().size()));
+              load();
+            },
+            [this](const caf::error& e) { deliver_error(from_caf(self->system(), e)); });
+  }
+
+  void load() {
+    tell("loading", run.header().request.load.path);
+    ask<loaded_task>(
+        &conductor_state::verifier, &conductor_agents::verifier, load_atom::value, run.header().request.load,
+        [this](const loaded_task& task) {
+          const auto& before = run.header().environment.task.id;
+          if (!before.empty() && before != task.task.id)
+            return end_with({ec::task_invalid, "the task file changed since this run began: " + task.task.path, "start a new run with `pragma optimize`"});
+          run.loaded(task);
+          run_event event;
+          event.what = "loaded";
+          event.loaded = task;
+          tell(std::move(event));
+          if (!task.unverifiable.empty()) {
+            std::string which;
+            for (const auto& n : task.unverifiable) which += (which.empty() ? "" : ", ") + n;
+            return end_with({ec::task_invalid, "this task cannot be verified: a kernel that gives " + which + " would pass",
+                             "change the task so that its output depends on its inputs, or set a smaller tolerance in its sidecar"});
+          }
+          setup();
+        },
+        or_fail());
+  }
+
+  void setup() {
+    ask<std::string>(
+        &conductor_state::coder, &conductor_agents::coder, setup_atom::value, run.coder_request(),
+        [this](const std::string& who) {
+          tell("note", "coder: " + who);
+          attempt();
+        },
+        or_fail());
+  }
+
+  void attempt() {
+    if (halted) return end("interrupted", "stopped by the user");
+    if (const auto reason = run.stop_reason(); !reason.empty()) return confirm(reason);
+    tell("coding", "");
+    ask<coded>(
+        &conductor_state::coder, &conductor_agents::coder, code_atom::value, run.code_request_now(),
+        [this](const coded& answer) {
+          if (answer.exhausted) return confirm("nothing is left to try");
+          run.coded_now(answer);
+          verify(answer.candidate);
+        },
+        [this](const error& e) {
+          // A spent budget or a silent endpoint ends the search, not the run: what was found is still confirmed.
+          if (e.code == ec::interrupted || !run.best()) return end_with(e);
+          confirm("the coder stopped: " + e.message);
+        });
+  }
+
+  void verify(const candidate& c) {
+    tell("verifying", c.rationale);
+    ask<verdict>(
+        &conductor_state::verifier, &conductor_agents::verifier, verify_atom::value, c,
+        [this](const verdict& v) {
+          run.verified(v);
+          if (run.needs_measurement()) measure();
+          else conclude();
+        },
+        or_fail());
+  }
+
+  void measure() {
+    tell("measuring", "");
+    ask<measurement>(
+        &conductor_state::profiler, &conductor_agents::profiler, measure_atom::value, run.measure_request_now(),
+        [this](const measurement& m) {
+          run.measured(m);
+          conclude();
+        },
+        [this](const error& e) {
+          if (e.code != ec::measurement_failed) return end_with(e);
+          run.not_measured(e);
+          conclude();
+        });
+  }
+
+  void conclude() {
+    const auto record = run.conclude(now_iso());
+    self->request(agents.store, agents.request_timeout, save_atom::value, run.header(), record)
+        .then(
+            [this, record](bool) {
+              run_event event;
+              event.what = "iteration";
+              event.iteration = record;
+              tell(std::move(event));
+              attempt();
+            },
+            [this](const caf::error& e) { deliver_error(from_caf(self->system(), e)); });
+  }
+
+  void confirm(const std::string& reason) {
+    if (!run.best()) return end("finished", reason);
+    if (halted) return end("interrupted", "stopped by the user");
+    tell("confirming", "attempt " + std::to_string(run.header().best_attempt));
+    confirm_started = clock::now();
+    ask<confirmation>(
+        &conductor_state::profiler, &conductor_agents::profiler, confirm_atom::value, run.best_candidate(),
+        [this, reason](const confirmation& c) {
+          const double took = std::chrono::duration<double>(clock::now() - confirm_started).count();
+          if (run.confirmed(c, took)) return end("finished", reason);
+          tell("note", "the best version failed its confirmation: " + c.verdict.reason);
+          confirm(reason);
+        },
+        or_fail());
+  }
+
+  // -- the end ------------------------------------------------------------------------------------------------------
+
+  void end_with(const error& e) {
+    if (e.code == ec::interrupted || halted) return end("interrupted", "stopped by the user");
+    run.finish("failed", e.message, now_iso());
+    self->request(agents.store, agents.request_timeout, save_atom::value, run.header())
+        .then([this, e](bool) { deliver_error(e); }, [this, e](const caf::error&) { deliver_error(e); });
+  }
+
+  void end(const std::string& state, const std::string& reason) {
+    run.finish(state, reason, now_iso());
+    save([this] {
+      running = false;
+      promise.deliver(run.result());
+    });
+  }
+
+  void deliver_error(const error& e) {
+    running = false;
+    promise.deliver(to_caf(e));
+  }
+};
+
+conductor_actor::behavior_type conductor(conductor_actor::stateful_pointer<conductor_state> self, conductor_agents agents) {
+  self->state.self = self;
+  self->state.agents = std::move(agents);
+  return {
+      [self](begin_atom, const run_request& request) -> caf::typed_response_promise<run_result> {
+        auto& state = self->state;
+        auto promise = self->make_response_promise<run_result>();
+        if (state.running) {
+          promise.deliver(to_caf({ec::locked, "this conductor is already busy with run " + state.run.header().id, ""}));
+          return promise;
+        }
+        state.promise = promise;
+        state.begin(request);
+        return promise;
+      },
+      [self](halt_atom) { self->state.halted = true; },
+  };
+}
+
+} // namespace pragma

@@ -1,0 +1,242 @@
+#include "actors/loop.hpp"
+
+#include "base/text.hpp"
+#include "diagnosis/rules.hpp"
+
+namespace pragma {
+
+namespace {
+
+candidate candidate_of(const iteration_record& r) {
+  candidate c;
+  c.source = r.code.source;
+  c.compiler = r.code.compiler;
+  c.flags = r.code.flags;
+  c.origin = r.origin;
+  c.rationale = r.code.rationale;
+  c.schedule = r.schedule;
+  return c;
+}
+
+} // namespace
+
+double loop::seconds() const { return seconds_before_ + std::chrono::duration<double>(clock::now() - started_).count(); }
+
+void loop::begin(run_request request, std::string id, std::string now) {
+  header_ = {};
+  history_.clear();
+  header_.id = std::move(id);
+  header_.started = std::move(now);
+  header_.request = std::move(request);
+  header_.request.id = header_.id;
+  seconds_before_ = 0;
+  started_ = attempt_started_ = clock::now();
+}
+
+void loop::resume(run_result stored, const run_request& request) {
+  header_ = std::move(stored.header);
+  history_ = std::move(stored.iterations);
+  header_.request.stop = request.stop;
+  header_.request.out_dir = request.out_dir;
+  header_.state = "running";
+  header_.finished.clear();
+  header_.stop_reason.clear();
+  header_.failure.clear();
+  header_.confirmed = false;
+  seconds_before_ = header_.wall_seconds;
+  started_ = attempt_started_ = clock::now();
+  rank();
+}
+
+void loop::loaded(const loaded_task& task) {
+  header_.environment = task;
+  header_.load_seconds += task.seconds;
+}
+
+coder_setup loop::coder_request() const {
+  auto setup = header_.request.coder;
+  setup.task = header_.environment.task;
+  setup.limits = header_.environment.limits;
+  setup.threads = header_.request.load.threads;
+  setup.use_findings = header_.request.profile;
+  setup.history.clear();
+  setup.tried.clear();
+  for (size_t i = 0; i < history_.size(); ++i) {
+    setup.history.push_back(request_after(i));
+    setup.tried.push_back(history_[i].candidate);
+  }
+  return setup;
+}
+
+code_request loop::request_after(size_t finished) const {
+  code_request request;
+  const iteration_record* best = nullptr;
+  for (size_t i = 0; i < finished; ++i)
+    if (history_[i].new_best) best = &history_[i];
+  const iteration_record* last = finished > 0 ? &history_[finished - 1] : nullptr;
+  request.brief = make_brief(static_cast<int>(finished) + 1, last, best);
+  if (last) {
+    request.has_last = true;
+    request.last_candidate = last->candidate;
+    request.last_passed = last->passed();
+    request.last_was_best = last->new_best;
+    request.last_speedup = last->code.has_profile ? last->code.measured.time.speedup.value : 0;
+    if (!last->passed()) request.failure = last->stage + ": " + last->reason;
+    // The findings steer; after a failure the best version's are the ones to work on.
+    request.brief.findings = last->passed() || !best ? last->findings : best->findings;
+  }
+  return request;
+}
+
+code_request loop::code_request_now() const { return request_after(history_.size()); }
+
+void loop::coded_now(const coded& answer) {
+  attempt_started_ = clock::now() - std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(answer.seconds));
+  current_ = {};
+  current_candidate_ = answer.candidate;
+  current_.number = attempt();
+  current_.candidate = answer.candidate.id();
+  current_.origin = answer.candidate.origin;
+  current_.schedule = answer.candidate.schedule;
+  current_.code.attempt = current_.number;
+  current_.code.source = answer.candidate.source;
+  current_.code.compiler = answer.candidate.compiler;
+  current_.code.flags = answer.candidate.flags;
+  current_.code.rationale = answer.candidate.rationale;
+  current_.code_seconds = answer.seconds;
+  header_.graph_findings = answer.graph_findings;
+  add_usage(answer.usage);
+}
+
+void loop::add_usage(const chat_usage& usage) {
+  header_.usage.prompt_tokens += usage.prompt_tokens;
+  header_.usage.completion_tokens += usage.completion_tokens;
+  header_.usage.cost += usage.cost;
+  header_.usage.seconds += usage.seconds;
+  header_.usage.retries += usage.retries;
+}
+
+void loop::verified(const verdict& v) {
+  current_verdict_ = v;
+  current_.stage = json(v.stage).get<std::string>();
+  current_.reason = v.reason;
+  current_.log = v.log;
+  current_.verdict = json(v);
+  current_.build_seconds = v.build_seconds;
+  current_.verify_seconds = v.verify_seconds;
+}
+
+measure_request loop::measure_request_now() const {
+  measure_request request;
+  request.candidate = current_candidate_;
+  request.verdict = current_verdict_;
+  request.profile = header_.request.profile;
+  request.profile_seconds = header_.request.profile_seconds;
+  request.extra_metrics = header_.request.extra_metrics;
+  if (const auto* champion = best()) {
+    request.has_best = true;
+    request.best = candidate_of(*champion);
+    request.best_speedup = champion->code.measured.time.speedup;
+  }
+  return request;
+}
+
+void loop::measured(const measurement& m) {
+  const double build = current_.build_seconds, verify = current_.verify_seconds;
+  verified(m.verdict);
+  current_.build_seconds = build;
+  current_.verify_seconds = verify;
+  current_.code.has_profile = true;
+  current_.code.measured = m.profile;
+  current_.against_best = m.against_best.speedup;
+  current_.time_seconds = m.time_seconds;
+  current_.profile_seconds = m.profile_seconds;
+}
+
+void loop::not_measured(const error& e) {
+  current_.stage = "measure";
+  current_.reason = e.message;
+  current_.log = e.hint;
+}
+
+const iteration_record& loop::conclude(std::string now) {
+  const iteration_record* champion = best();
+  const auto j = judge(current_.passed(), champion != nullptr, current_.against_best);
+  current_.new_best = j == judgement::first || j == judgement::better;
+  if (current_.passed() && header_.request.profile) {
+    diagnosis_input input;
+    input.current = &current_.code.measured;
+    input.best = champion ? &champion->code.measured : nullptr;
+    input.limits = header_.environment.limits.peak_gflops > 0 ? &header_.environment.limits : nullptr;
+    input.source = current_.code.source;
+    input.flops = header_.environment.task.flops;
+    input.bytes = header_.environment.task.bytes;
+    input.threads = header_.request.load.threads;
+    current_.findings = diagnose(input);
+  }
+  for (const auto& f : current_.findings)
+    if (!f.remedies.empty() && current_.actions.size() < 3) current_.actions.push_back(f.remedies.front());
+  if (!current_.passed())
+    for (const auto& hint : repairs_for(current_.stage, current_.reason, current_.log)) current_.actions.push_back(hint.remedy);
+  current_.reasoning = explain(current_, champion, j);
+  current_.wall_seconds = std::chrono::duration<double>(clock::now() - attempt_started_).count();
+  current_.finished = std::move(now);
+  header_.code_seconds += current_.code_seconds;
+  header_.build_seconds += current_.build_seconds;
+  header_.verify_seconds += current_.verify_seconds;
+  header_.time_seconds += current_.time_seconds;
+  header_.profile_seconds += current_.profile_seconds;
+  history_.push_back(std::move(current_));
+  current_ = {};
+  rank();
+  header_.wall_seconds = seconds();
+  return history_.back();
+}
+
+void loop::rank() {
+  header_.best_attempt = 0;
+  for (const auto& r : history_)
+    if (r.passed() && r.new_best) header_.best_attempt = r.number;
+}
+
+const iteration_record* loop::best() const {
+  for (const auto& r : history_)
+    if (r.number == header_.best_attempt) return &r;
+  return nullptr;
+}
+
+candidate loop::best_candidate() const {
+  const auto* r = best();
+  return r ? candidate_of(*r) : candidate{};
+}
+
+std::string loop::stop_reason() const { return pragma::stop_reason(header_.request.stop, history_, seconds()); }
+
+bool loop::confirmed(const confirmation& c, double confirm_seconds) {
+  header_.confirm_seconds += confirm_seconds;
+  if (c.verdict.passed()) {
+    header_.confirmed = true;
+    header_.final = c;
+    return true;
+  }
+  for (auto& r : history_)
+    if (r.number == header_.best_attempt) {
+      r.stage = "confirm";
+      r.reason = "passed at first, but failed in a fresh process with unseen seeds: " + c.verdict.reason;
+      r.new_best = false;
+    }
+  rank();
+  return false;
+}
+
+void loop::finish(std::string state, std::string reason, std::string now) {
+  header_.state = std::move(state);
+  header_.stop_reason = std::move(reason);
+  header_.finished = std::move(now);
+  header_.wall_seconds = seconds();
+  const double others = header_.load_seconds + header_.code_seconds + header_.build_seconds + header_.verify_seconds +
+                        header_.time_seconds + header_.profile_seconds + header_.confirm_seconds;
+  header_.overhead_seconds = std::max(0.0, header_.wall_seconds - others);
+}
+
+} // namespace pragma

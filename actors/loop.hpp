@@ -1,0 +1,63 @@
+// One run of the loop as plain state: what to ask next, what an answer means, what to record. No CAF: the Conductor only
+// carries the messages. Times are handed in, so that it is deterministic.
+#pragma once
+
+#include "actors/messages.hpp"
+
+#include <chrono>
+#include <optional>
+
+namespace pragma {
+
+class loop {
+public:
+  using clock = std::chrono::steady_clock;
+
+  /// A new run. `id` and `now` (ISO time) are given by the caller.
+  void begin(run_request request, std::string id, std::string now);
+  /// Goes on where a stored run was left: same best, next attempt. Limits (attempts, time) come from `request`.
+  void resume(run_result stored, const run_request& request);
+
+  void loaded(const loaded_task& task);
+  coder_setup coder_request() const;
+  /// The attempt that is being made (from 1).
+  int attempt() const { return static_cast<int>(history_.size()) + 1; }
+  code_request code_request_now() const;
+  void coded_now(const coded& answer);
+  void verified(const verdict& v);
+  bool needs_measurement() const { return current_.passed(); }
+  measure_request measure_request_now() const;
+  void measured(const measurement& m);
+  /// The measurement could not be taken (a noisy machine): the attempt is recorded as such and the loop goes on.
+  void not_measured(const error& e);
+  /// Diagnoses, judges, explains; appends to the history. The record is to be saved before anything else happens.
+  const iteration_record& conclude(std::string now);
+
+  /// Empty while the run should go on.
+  std::string stop_reason() const;
+  const iteration_record* best() const;
+  candidate best_candidate() const;
+  /// The winner's confirmation. False: it failed, the next best is to be confirmed (best() has changed).
+  bool confirmed(const confirmation& c, double seconds);
+  void finish(std::string state, std::string reason, std::string now);
+
+  const run_header& header() const { return header_; }
+  const std::vector<iteration_record>& history() const { return history_; }
+  run_result result() const { return {header_, history_}; }
+  void add_usage(const chat_usage& usage);
+
+private:
+  double seconds() const;
+  void rank();
+  code_request request_after(size_t finished) const;
+
+  run_header header_;
+  std::vector<iteration_record> history_;
+  iteration_record current_;
+  candidate current_candidate_;
+  verdict current_verdict_;
+  double seconds_before_ = 0;
+  clock::time_point started_, attempt_started_;
+};
+
+} // namespace pragma

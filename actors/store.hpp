@@ -1,0 +1,20 @@
+// The run store as an agent: RocksDB behind messages. Spawn it detached, it blocks on synced writes.
+#pragma once
+
+#include "actors/interfaces.hpp"
+#include "knowledge/run_store.hpp"
+
+#include <memory>
+
+namespace pragma {
+
+struct store_state {
+  static inline const char* name = "store";
+};
+
+store_actor::behavior_type store(store_actor::stateful_pointer<store_state> self, std::shared_ptr<run_store> runs);
+
+/// A stored run decoded; parse_error when it was written by something else. Also used by `pragma show`.
+expected<run_result> read_run(const run_store& runs, const std::string& id);
+
+} // namespace pragma

@@ -1,0 +1,202 @@
+#include "actors/workbench.hpp"
+
+#include "diagnosis/rules.hpp"
+#include "profilers/collect.hpp"
+#include "profilers/hardware.hpp"
+
+#include <chrono>
+
+namespace pragma {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+
+constexpr size_t kept_builds = 6;      ///< the best, the current and a few before
+constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
+
+bool is_environment_problem(const error& e) {
+  return e.code != ec::build_failed && e.code != ec::invalid_argument && e.code != ec::candidate_failed && e.code != ec::timeout &&
+         e.code != ec::limit_exceeded;
+}
+
+} // namespace
+
+expected<loaded_task> workbench::load(const load_request& request) {
+  const std::lock_guard lock(mutex_);
+  const auto start = clock::now();
+  reference_.reset();
+  builds_.clear();
+  request_ = request;
+  reference_options options;
+  options.threads = request.threads;
+  options.cpus = measuring_cpus(request.threads);
+  options.cancel = cancel_;
+  auto started = reference::start(options);
+  if (!started) return fail(started.error());
+  auto ref = std::make_unique<reference>(std::move(*started));
+  auto loaded = ref->load(request.path);
+  if (!loaded) return fail(loaded.error());
+
+  loaded_task result;
+  result.task = std::move(*loaded);
+  verify_options checks;
+  checks.seeds = request.seeds;
+  checks.threads = request.threads;
+  checks.cancel = cancel_;
+  auto audit = audit_task(result.task, *ref, checks);
+  if (!audit) return fail(audit.error());
+  audit_ = std::move(*audit);
+  result.notes = audit_.notes;
+  result.unverifiable = audit_.passing_nulls;
+  if (auto limits = machine_roofline(request.threads)) result.limits = std::move(*limits);
+  else result.notes.push_back("no roofline: " + limits.error().message);
+  result.python = ref->python().executable + " " + ref->python().version;
+  result.torch = ref->python().torch;
+  result.baseline = ref->baseline_name();
+  result.cpu = result.limits.cpu;
+  for (const auto& [name, version] : compilers()) result.compilers.push_back(version);
+  result.seconds = since(start);
+  reference_ = std::move(ref);
+  loaded_ = result;
+  return result;
+}
+
+expected<void> workbench::ensure_loaded() {
+  if (reference_) return {};
+  if (request_.path.empty()) return fail(ec::internal, "no task is loaded");
+  // A reference that died (or an agent that was restarted) is brought back with the same task.
+  const auto request = request_;
+  if (auto again = load(request); !again) return fail(again.error());
+  return {};
+}
+
+expected<std::shared_ptr<build_output>> workbench::built(const candidate& c) {
+  const auto id = c.id();
+  for (auto it = builds_.begin(); it != builds_.end(); ++it)
+    if (it->first == id) {
+      builds_.splice(builds_.begin(), builds_, it);
+      return builds_.front().second;
+    }
+  build_options options;
+  options.cancel = cancel_;
+  auto output = build_candidate(c, options);
+  if (!output) return fail(output.error());
+  builds_.emplace_front(id, std::make_shared<build_output>(std::move(*output)));
+  if (builds_.size() > kept_builds) builds_.pop_back();
+  return builds_.front().second;
+}
+
+timing_options workbench::timing_for() const {
+  timing_options options;
+  options.threads = request_.threads;
+  options.cancel = cancel_;
+  return options;
+}
+
+expected<verdict> workbench::verify(const candidate& c) {
+  const std::lock_guard lock(mutex_);
+  if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
+  const auto start = clock::now();
+  auto binary = built(c);
+  if (!binary) {
+    const auto& e = binary.error();
+    if (is_environment_problem(e)) return fail(e);
+    verdict refused;
+    refused.stage = verdict_stage::build;
+    refused.reason = e.message;
+    refused.log = e.hint;
+    refused.build_seconds = since(start);
+    return refused;
+  }
+  const double build_seconds = since(start);
+  verify_options options;
+  options.seeds = request_.seeds;
+  options.threads = request_.threads;
+  options.cancel = cancel_;
+  auto result = pragma::verify(loaded_.task, audit_, *reference_, **binary, options);
+  if (!result) {
+    reference_.reset(); // the reference or the machine failed: the next request starts it afresh
+    return fail(result.error());
+  }
+  result->build_seconds = build_seconds;
+  result->verify_seconds = since(start) - build_seconds;
+  return result;
+}
+
+expected<measurement> workbench::measure(const measure_request& request) {
+  const std::lock_guard lock(mutex_);
+  if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
+  const auto start = clock::now();
+  auto binary = built(request.candidate);
+  if (!binary) return fail(binary.error());
+  measurement result;
+  auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, request.verdict, timing_for());
+  if (!timed) return fail(timed.error());
+  result.verdict = std::move(timed->result);
+  result.profile.candidate = request.candidate.id();
+  result.profile.binary = (*binary)->binary_hash;
+  result.profile.device = loaded_.cpu;
+  result.profile.time = timed->time;
+  const auto& t = loaded_.task;
+  if (result.verdict.passed() && loaded_.limits.peak_gflops > 0 && timed->time.candidate_seconds > 0 && t.bytes > 0) {
+    const auto point = place_on_roofline(timed->time.candidate_seconds, t.flops, t.bytes, loaded_.limits);
+    if (point.share > timing_slack) {
+      result.verdict.stage = verdict_stage::audit;
+      result.verdict.reason = "it takes less time than the machine's measured " + point.limit + " allows: this measurement is not believed";
+    }
+  }
+  // Side by side with the best only where it could be better: far slower needs no second measurement.
+  if (result.verdict.passed() && request.has_best && timed->time.speedup.high >= 0.9 * request.best_speedup.low) {
+    auto champion = built(request.best);
+    if (!champion) return fail(champion.error());
+    auto ratio = compare_candidates(*reference_, **binary, **champion, timing_for());
+    if (!ratio) return fail(ratio.error());
+    result.against_best = std::move(*ratio);
+    result.compared = true;
+  } else if (request.has_best && request.best_speedup.value > 0) {
+    const auto& s = timed->time.speedup;
+    result.against_best = timed->time;
+    result.against_best.baseline = "best, by way of the reference";
+    result.against_best.speedup = {s.value / request.best_speedup.value, s.low / request.best_speedup.high, s.high / request.best_speedup.low};
+  }
+  result.time_seconds = since(start);
+  if (result.verdict.passed() && request.profile) {
+    const auto profile_start = clock::now();
+    collect_options options;
+    options.threads = request_.threads;
+    options.extra_metrics = request.extra_metrics;
+    options.max_seconds = request.profile_seconds;
+    options.cancel = cancel_;
+    auto profiled = collect(t, request.candidate, **binary, *reference_, timed->time, &loaded_.limits, options);
+    if (!profiled) return fail(profiled.error());
+    result.profile = std::move(*profiled);
+    result.profile_seconds = since(profile_start);
+  }
+  return result;
+}
+
+expected<confirmation> workbench::confirm(const candidate& c) {
+  const std::lock_guard lock(mutex_);
+  if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
+  builds_.clear(); // a binary of its own, not the one that was searched with
+  auto binary = built(c);
+  if (!binary) return fail(binary.error());
+  verify_options checks;
+  checks.seeds = request_.seeds;
+  checks.threads = request_.threads;
+  checks.cancel = cancel_;
+  auto checked = pragma::verify(loaded_.task, audit_, *reference_, **binary, checks);
+  if (!checked) return fail(checked.error());
+  confirmation result;
+  result.verdict = std::move(*checked);
+  if (!result.verdict.passed()) return result;
+  auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, result.verdict, timing_for());
+  if (!timed) return fail(timed.error());
+  result.verdict = std::move(timed->result);
+  result.time = std::move(timed->time);
+  return result;
+}
+
+} // namespace pragma

@@ -1,0 +1,41 @@
+// The machine's side of a run without any actor: one reference process, the task, and the candidates built lately. The
+// Verifier and the Profiler of one node share it; its lock is the exclusive lease of the machine while it measures.
+#pragma once
+
+#include "actors/messages.hpp"
+#include "kernels/timing.hpp"
+
+#include <list>
+#include <memory>
+#include <mutex>
+
+namespace pragma {
+
+class workbench {
+public:
+  explicit workbench(const std::atomic<bool>* cancel = nullptr) : cancel_(cancel) {}
+
+  /// Starts the reference (or restarts a dead one), reads and audits the task, measures the machine's roofline once.
+  expected<loaded_task> load(const load_request& request);
+  /// Builds and verifies. A wrong candidate is a verdict.
+  expected<verdict> verify(const candidate& c);
+  /// Times (against the reference, then side by side with the best), audits, profiles.
+  expected<measurement> measure(const measure_request& request);
+  /// Fresh build, fresh process, unseen seeds.
+  expected<confirmation> confirm(const candidate& c);
+
+private:
+  expected<void> ensure_loaded();
+  expected<std::shared_ptr<build_output>> built(const candidate& c);
+  timing_options timing_for() const;
+
+  const std::atomic<bool>* cancel_;
+  std::recursive_mutex mutex_;
+  std::unique_ptr<reference> reference_;
+  load_request request_;
+  loaded_task loaded_;
+  task_audit audit_;
+  std::list<std::pair<std::string, std::shared_ptr<build_output>>> builds_; ///< most recent first, a few
+};
+
+} // namespace pragma
