@@ -1,0 +1,343 @@
+// machine_roofline(): bandwidth per cache level and the multiply-add peak, measured with pinned threads. A limit must not
+// be too low (a candidate above it counts as a measurement error), so each figure is the best of many short batches over
+// every way of copying that a candidate could use: plain and streaming stores, and the C library's memcpy.
+#include "base/files.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "profilers/hardware.hpp"
+#include "profilers/roofline_kernels.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <sched.h>
+#include <sys/mman.h>
+#include <thread>
+
+namespace pragma {
+
+namespace {
+
+constexpr int file_version = 1;             // of the cached file: raise it when the method changes
+constexpr double batch_seconds = 1e-3;      // long against the clock and the start of threads, short against a time slice
+constexpr double cache_seconds = 0.07;      // per figure in a cache
+constexpr double memory_seconds = 0.25;      // per figure in memory, where one pass takes 10 ms
+constexpr double peak_seconds = 0.25;
+constexpr double max_off_cpu_share = 0.02;  // a batch that lost more than this of its time to other work is not clean
+constexpr int patience = 3;                 // times the budget while no batch was clean
+constexpr size_t page = 4096;
+constexpr int64_t default_l1 = 32 << 10, default_l2 = 512 << 10; // when the machine does not say
+constexpr int64_t smallest_memory_set = 64 << 20, largest_memory_set = 1ll << 30;
+
+using clock_type = std::chrono::steady_clock;
+
+double thread_cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+double seconds_between(clock_type::time_point a, clock_type::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+      if (CPU_ISSET(i, &set)) cpus.push_back(i);
+  return cpus;
+}
+
+enum class operation { read, read_streams, copy, stream_copy, library_copy, multiply_add };
+
+struct job {
+  operation what = operation::read;
+  size_t bytes = 0; // per thread; for copies: source plus destination
+  int64_t repeats = 1;
+};
+
+/// One thread's memory, mapped and touched by that thread.
+class buffer {
+public:
+  explicit buffer(size_t bytes) : size_(bytes) {
+    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return;
+    data_ = static_cast<std::byte*>(at);
+    madvise(at, bytes, MADV_HUGEPAGE);
+    std::memset(at, 1, bytes); // not the shared zero page
+  }
+  buffer(const buffer&) = delete;
+  ~buffer() {
+    if (data_) munmap(data_, size_);
+  }
+  std::byte* data() const { return data_; }
+
+private:
+  size_t size_ = 0;
+  std::byte* data_ = nullptr;
+};
+
+/// Threads that start a job together and meet again after it; thread 0 decides what comes next.
+class team {
+public:
+  team(int threads, size_t bytes) : threads_(threads), bytes_(bytes), starts_(static_cast<size_t>(threads)), ends_(starts_), off_(starts_.size()) {}
+
+  /// Runs `plan` in thread 0 of the team; plan calls batch(). False when memory could not be had.
+  bool run(const std::function<void()>& plan) {
+    const auto cpus = allowed_cpus();
+    std::vector<std::thread> members;
+    for (int i = 0; i < threads_; ++i)
+      members.emplace_back([this, i, &cpus, &plan] {
+        if (!cpus.empty()) {
+          // The last CPUs: interrupts and other people's single threads tend to sit on the first.
+          cpu_set_t set;
+          CPU_ZERO(&set);
+          CPU_SET(cpus[(cpus.size() * static_cast<size_t>(threads_) - 1 - static_cast<size_t>(i)) % cpus.size()], &set);
+          sched_setaffinity(0, sizeof set, &set);
+        }
+        buffer memory(bytes_);
+        if (!memory.data()) failed_ = true;
+        meet();
+        if (!failed_) {
+          if (i == 0) {
+            leader_memory_ = memory.data();
+            plan();
+            stop_ = true;
+            meet();
+          } else {
+            follow(i, memory.data());
+          }
+        }
+      });
+    for (auto& member : members) member.join();
+    return !failed_;
+  }
+
+  struct outcome {
+    double seconds = 0;
+    bool clean = false;
+  };
+  /// All threads do `j` at the same time; from the first start to the last end.
+  outcome batch(const job& j) {
+    job_ = j;
+    meet();
+    work(0, leader_memory_);
+    meet();
+    const auto first = *std::min_element(starts_.begin(), starts_.end());
+    const auto last = *std::max_element(ends_.begin(), ends_.end());
+    outcome result;
+    result.seconds = std::max(1e-9, seconds_between(first, last));
+    result.clean = *std::max_element(off_.begin(), off_.end()) <= max_off_cpu_share * result.seconds;
+    return result;
+  }
+  double work_per_repeat(const job& j) const {
+    if (j.what != operation::multiply_add) return static_cast<double>(j.bytes) * threads_;
+    return flops_per_repeat() * threads_;
+  }
+
+private:
+  static double flops_per_repeat() { return roofline::best_kernels().multiply_add(1); }
+
+  void follow(int i, std::byte* memory) {
+    while (true) {
+      meet();
+      if (stop_) return;
+      work(static_cast<size_t>(i), memory);
+      meet();
+    }
+  }
+
+  void work(size_t i, std::byte* memory) {
+    const auto& kernels = roofline::best_kernels();
+    const auto half = job_.bytes / 2 / page * page;
+    // Half a page apart: a load that follows a store to the same page offset would wait for it on some CPUs.
+    auto* to = memory + half + page / 2;
+    const auto cpu_before = thread_cpu_seconds();
+    starts_[i] = clock_type::now();
+    switch (job_.what) {
+      case operation::read: kernels.read(memory, job_.bytes / page * page, job_.repeats); break;
+      case operation::read_streams: kernels.read_streams(memory, job_.bytes / (4 * page) * (4 * page), job_.repeats); break;
+      case operation::copy: kernels.copy(to, memory, half, job_.repeats); break;
+      case operation::stream_copy: kernels.stream_copy(to, memory, half, job_.repeats); break;
+      case operation::library_copy:
+        for (int64_t r = 0; r < job_.repeats; ++r) {
+          std::memcpy(to, memory, half);
+          asm volatile("" ::: "memory");
+        }
+        break;
+      case operation::multiply_add: kernels.multiply_add(job_.repeats); break;
+    }
+    ends_[i] = clock_type::now();
+    off_[i] = seconds_between(starts_[i], ends_[i]) - (thread_cpu_seconds() - cpu_before);
+  }
+
+  /// Spins, since waking costs more than a batch may be off; yields when there are more threads than CPUs.
+  void meet() {
+    const int turn = turn_.load(std::memory_order_acquire);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      turn_.store(turn + 1, std::memory_order_release);
+      return;
+    }
+    for (int spins = 0; turn_.load(std::memory_order_acquire) == turn; ++spins)
+      if (spins > 10000) std::this_thread::yield();
+  }
+
+  int threads_;
+  size_t bytes_;
+  std::vector<clock_type::time_point> starts_, ends_;
+  std::vector<double> off_;
+  std::byte* leader_memory_ = nullptr;
+  job job_;
+  std::atomic<bool> failed_{false}, stop_{false};
+  std::atomic<int> arrived_{0}, turn_{0};
+};
+
+/// Best rate (bytes or FLOP per second) of many batches within `budget` seconds.
+double best_rate(team& t, job j, double budget) {
+  j.repeats = 1;
+  auto trial = t.batch(j);
+  while (trial.seconds < batch_seconds / 2 && j.repeats < (int64_t{1} << 40)) {
+    j.repeats *= 2;
+    trial = t.batch(j);
+  }
+  double best = 0;
+  bool clean = false;
+  const auto begin = clock_type::now();
+  while (true) {
+    const auto elapsed = seconds_between(begin, clock_type::now());
+    if (elapsed >= budget && (clean || elapsed >= patience * budget)) break;
+    const auto result = t.batch(j);
+    clean = clean || result.clean;
+    best = std::max(best, t.work_per_repeat(j) * static_cast<double>(j.repeats) / result.seconds);
+  }
+  return best;
+}
+
+struct level {
+  std::string name;
+  std::vector<size_t> sets; // bytes per thread
+  std::vector<operation> reads, copies;
+  double seconds;
+};
+
+std::vector<level> plan_levels(const std::vector<int64_t>& caches, int threads, int64_t memory_bytes) {
+  const auto l1 = static_cast<size_t>(caches[0]), l2 = static_cast<size_t>(caches[1]), l3 = static_cast<size_t>(caches[2]);
+  const auto n = static_cast<size_t>(threads);
+  // The last level is shared: each thread takes its part of it, but never so little that it fits the level above.
+  const auto part = [&](size_t bytes) { return std::max(bytes / n, std::min(2 * l2, l3)); };
+  auto memory_set = std::clamp<int64_t>(4 * caches[2], smallest_memory_set, largest_memory_set);
+  if (memory_bytes > 0) memory_set = std::min(memory_set, memory_bytes / 8);
+  const auto whole = std::max<size_t>(16 * page, static_cast<size_t>(memory_set) / n / page * page);
+  using enum operation;
+  return {{"L1", {l1 / 2, l1 * 3 / 4}, {read}, {copy, library_copy}, cache_seconds},
+          {"L2", {l2 / 4, l2 / 2}, {read}, {copy, library_copy}, cache_seconds},
+          {"L3", {part(l3 / 4), part(l3 / 2)}, {read, read_streams}, {copy, library_copy, stream_copy}, cache_seconds},
+          {"memory", {whole}, {read, read_streams}, {copy, library_copy, stream_copy}, memory_seconds}};
+}
+
+std::string now_iso() {
+  const auto t = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&t, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::filesystem::path cached_file(const cpu_facts& facts, int threads) {
+  const auto identity = std::to_string(file_version) + '\0' + facts.model + '\0' + std::to_string(facts.logical) + '\0' +
+                        std::to_string(facts.l3_bytes) + '\0' + roofline::best_kernels().isa;
+  return cache_home() / ("roofline-" + short_hash(identity) + "-" + std::to_string(threads) + ".json");
+}
+
+bool plausible(const machine_limits& limits, const cpu_facts& facts, int threads) {
+  const auto positive = [](const auto& values, size_t n) {
+    return values.size() == n && std::all_of(values.begin(), values.end(), [](auto v) { return v > 0; });
+  };
+  return limits.cpu == facts.model && limits.threads == threads && limits.peak_gflops > 0 &&
+         positive(limits.copy_gbs, 4) && positive(limits.read_gbs, 4) && positive(limits.cache_bytes, 3);
+}
+
+} // namespace
+
+expected<machine_limits> machine_roofline(int threads, bool remeasure,
+                                          const std::function<void(int, int, const std::string&)>& progress) {
+  if (threads < 1 || threads > CPU_SETSIZE)
+    return fail(ec::invalid_argument, "cannot measure the roofline with " + std::to_string(threads) + " threads",
+                "give a number between 1 and the number of CPUs");
+  auto facts = read_cpu_facts();
+  if (!facts) return fail(facts.error());
+
+  const auto file = cached_file(*facts, threads);
+  if (!remeasure)
+    if (auto text = read_file(file))
+      if (auto parsed = parse_json(*text, file.string())) // an unreadable cache is measured again
+        if (auto limits = from_json_value<machine_limits>(*parsed, file.string()))
+          if (plausible(*limits, *facts, threads)) return *limits;
+
+  machine_limits limits;
+  limits.cpu = facts->model;
+  limits.threads = threads;
+  limits.cores = facts->cores;
+  limits.simd_bits = roofline::best_kernels().simd_bits;
+  const auto l1 = facts->l1d_bytes > 0 ? facts->l1d_bytes : default_l1;
+  const auto l2 = std::max(facts->l2_bytes > 0 ? facts->l2_bytes : default_l2, 2 * l1);
+  limits.cache_bytes = {l1, l2, std::max(facts->l3_bytes, l2)}; // no L3: the L2 is the last level
+
+  const auto levels = plan_levels(limits.cache_bytes, threads, facts->memory_bytes);
+  size_t largest = 0;
+  int total = 1, done = 0;
+  for (const auto& l : levels) {
+    for (auto bytes : l.sets) largest = std::max(largest, bytes);
+    total += static_cast<int>(l.sets.size() * (l.reads.size() + l.copies.size()));
+  }
+  const auto tell = [&](const std::string& what) {
+    if (progress) progress(done, total, what);
+    ++done;
+  };
+
+  team t(threads, largest + 2 * page);
+  const bool measured = t.run([&] {
+    for (const auto& l : levels) {
+      double copy_rate = 0, read_rate = 0;
+      for (auto bytes : l.sets) {
+        for (auto how : l.reads) {
+          tell("reading from " + l.name);
+          read_rate = std::max(read_rate, best_rate(t, {how, bytes, 1}, l.seconds));
+        }
+        for (auto how : l.copies) {
+          tell("copying in " + l.name);
+          copy_rate = std::max(copy_rate, best_rate(t, {how, bytes, 1}, l.seconds));
+        }
+      }
+      limits.copy_gbs.push_back(copy_rate / 1e9);
+      limits.read_gbs.push_back(read_rate / 1e9);
+    }
+    tell("float32 multiply-add peak");
+    limits.peak_gflops = best_rate(t, {operation::multiply_add, page, 1}, peak_seconds) / 1e9;
+  });
+  if (!measured)
+    return fail(ec::limit_exceeded, "no memory to measure the roofline: " + format_bytes(static_cast<double>(largest) * threads) + " are needed",
+                "close other programs, or use fewer threads");
+  // What a slower level can do, a faster one can: keeps noise from turning the order round.
+  for (size_t i = limits.copy_gbs.size() - 1; i > 0; --i) {
+    limits.copy_gbs[i - 1] = std::max(limits.copy_gbs[i - 1], limits.copy_gbs[i]);
+    limits.read_gbs[i - 1] = std::max(limits.read_gbs[i - 1], limits.read_gbs[i]);
+  }
+  limits.measured_at = now_iso();
+  if (progress) progress(total, total, "done");
+
+  std::error_code ignored;
+  std::filesystem::create_directories(file.parent_path(), ignored);
+  // A cache that cannot be written costs three seconds next time, no more.
+  (void)write_file_atomic(file, json(limits).dump(2) + "\n");
+  return limits;
+}
+
+} // namespace pragma

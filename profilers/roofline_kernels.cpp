@@ -1,0 +1,87 @@
+#include "profilers/roofline_kernels.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+// Vectors wider than the baseline never cross a function boundary here.
+#pragma GCC diagnostic ignored "-Wpsabi"
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+
+// 12 chains fill 16 registers with room for the operands, 24 fill 32.
+#define ROOFLINE_TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define ROOFLINE_TWELVE_MORE(X) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)
+
+namespace pragma::roofline {
+
+#if defined(__x86_64__)
+
+#define ROOFLINE_NAMESPACE avx512
+#define ROOFLINE_TARGET __attribute__((target("avx512f")))
+#define ROOFLINE_BYTES 64
+#define ROOFLINE_STREAM(to, value) _mm512_stream_ps(to, value)
+#define ROOFLINE_FENCE() _mm_sfence()
+#define ROOFLINE_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define ROOFLINE_CHAINS(X) ROOFLINE_TWELVE(X) ROOFLINE_TWELVE_MORE(X)
+#define ROOFLINE_CONSTRAINT "v"
+#include "profilers/roofline_loops.inc"
+
+#define ROOFLINE_NAMESPACE avx2
+#define ROOFLINE_TARGET __attribute__((target("avx2,fma")))
+#define ROOFLINE_BYTES 32
+#define ROOFLINE_STREAM(to, value) _mm256_stream_ps(to, value)
+#define ROOFLINE_FENCE() _mm_sfence()
+#define ROOFLINE_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define ROOFLINE_CHAINS(X) ROOFLINE_TWELVE(X)
+#define ROOFLINE_CONSTRAINT "x"
+#include "profilers/roofline_loops.inc"
+
+#define ROOFLINE_NAMESPACE baseline
+#define ROOFLINE_TARGET
+#define ROOFLINE_BYTES 16
+#define ROOFLINE_STREAM(to, value) _mm_stream_ps(to, value)
+#define ROOFLINE_FENCE() _mm_sfence()
+#define ROOFLINE_FMA(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
+#define ROOFLINE_CHAINS(X) ROOFLINE_TWELVE(X)
+#define ROOFLINE_CONSTRAINT "x"
+#include "profilers/roofline_loops.inc"
+
+const kernel_set& best_kernels() {
+  static const kernel_set wide{"avx512f", 512, avx512::read, avx512::read_streams, avx512::copy, avx512::stream_copy, avx512::multiply_add};
+  static const kernel_set middle{"avx2+fma", 256, avx2::read, avx2::read_streams, avx2::copy, avx2::stream_copy, avx2::multiply_add};
+  static const kernel_set narrow{"sse2", 128, baseline::read, baseline::read_streams, baseline::copy, baseline::stream_copy, baseline::multiply_add};
+  static const kernel_set& best = [&]() -> const kernel_set& {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) return wide;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return middle;
+    return narrow;
+  }();
+  return best;
+}
+
+#else
+
+#if defined(__aarch64__)
+#define ROOFLINE_CONSTRAINT "w"
+#define ROOFLINE_CHAINS(X) ROOFLINE_TWELVE(X) ROOFLINE_TWELVE_MORE(X)
+#else
+#define ROOFLINE_CONSTRAINT "m" // no register class that is known to hold a vector: the peak is then a lower bound
+#define ROOFLINE_CHAINS(X) ROOFLINE_TWELVE(X)
+#endif
+#define ROOFLINE_NAMESPACE baseline
+#define ROOFLINE_TARGET
+#define ROOFLINE_BYTES 16
+#define ROOFLINE_STREAM(to, value) (*reinterpret_cast<vector_t*>(to) = (value))
+#define ROOFLINE_FENCE() (void)0
+#define ROOFLINE_FMA(a, b, c) ((a) * (b) + (c))
+#include "profilers/roofline_loops.inc"
+
+const kernel_set& best_kernels() {
+  static const kernel_set only{"128-bit vectors", 128, baseline::read, baseline::read_streams, baseline::copy, baseline::stream_copy,
+                               baseline::multiply_add};
+  return only;
+}
+
+#endif
+
+} // namespace pragma::roofline

@@ -1,0 +1,24 @@
+// The loops that measure what this machine can do at most: reading, copying (plain and streaming stores) and float32
+// multiply-adds, each compiled for several instruction sets, the widest that runs here chosen at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pragma::roofline {
+
+/// All pointers 64-byte aligned, all sizes multiples of 4096 bytes.
+struct kernel_set {
+  const char* isa;                                                            ///< "avx512f", "avx2+fma", "baseline"
+  int simd_bits;
+  void (*read)(const std::byte* from, size_t bytes, int64_t repeats);         ///< loads only
+  void (*read_streams)(const std::byte* from, size_t bytes, int64_t repeats); ///< loads only, from four places in turn
+  void (*copy)(std::byte* to, const std::byte* from, size_t bytes, int64_t repeats);
+  void (*stream_copy)(std::byte* to, const std::byte* from, size_t bytes, int64_t repeats); ///< non-temporal stores
+  double (*multiply_add)(int64_t repeats);                                    ///< float operations done
+};
+
+/// The widest set that this CPU runs.
+const kernel_set& best_kernels();
+
+} // namespace pragma::roofline
