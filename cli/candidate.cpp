@@ -1,0 +1,138 @@
+// pragma verify, pragma profile: one candidate that the user has, without the loop.
+#include "cli/commands.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
+
+#include "actors/workbench.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "diagnosis/rules.hpp"
+#include "profilers/collect.hpp"
+
+#include <memory>
+
+namespace pragma::cli {
+
+namespace {
+
+struct settings {
+  std::string task, source, compiler = "gcc";
+  std::vector<std::string> flags = {"-O3", "-march=native"}, metrics;
+  int threads = 1, seeds = defaults::verify_seeds;
+  double profile_seconds = 10;
+  bool json = false;
+
+  void add_to(CLI::App& command) {
+    command.add_option("task", task, "KernelBench-format file")->required();
+    command.add_option("candidate", source, "C++ source that defines pragma_kernel (pragma_kernel.h)")->required();
+    command.add_option("--compiler", compiler, "gcc or clang")->check(CLI::IsMember({"gcc", "clang"}))->capture_default_str();
+    command.add_option("--flags", flags, "compiler flags, comma separated, e.g. --flags=-O3,-march=native")->delimiter(',')->capture_default_str();
+    command.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
+    command.add_option("--seeds", seeds, "fresh input seeds")->check(CLI::Range(1, 100))->capture_default_str();
+    command.add_flag("--json", json, "print JSON");
+  }
+};
+
+void show_verdict(terminal& out, const verdict& v) {
+  if (v.passed()) {
+    out.line(out.green("passed") + ": worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + ")");
+    out.line("  checked: " + join(v.checked, ", "));
+    return;
+  }
+  out.line(out.red("failed at " + json(v.stage).get<std::string>()) + ": " + v.reason);
+  for (const auto& m : v.mismatches) {
+    std::vector<std::string> index;
+    for (auto i : m.index) index.push_back(std::to_string(i));
+    out.line("  " + m.input_set + ": " + m.output + "[" + join(index, ", ") + "] expected " + m.expected + ", got " + m.got + " (" +
+             std::to_string(m.wrong_elements) + " of " + std::to_string(m.total_elements) + " wrong)");
+  }
+  if (!v.log.empty()) out.line(printable(v.log));
+  for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
+}
+
+int run(const settings& s, bool profile_too) {
+  terminal out(s.json);
+  if (profile_too)
+    if (auto known = check_metric_names(s.metrics); !known) return report(out, known.error());
+  auto source = read_file(s.source, defaults::max_candidate_source);
+  if (!source) return report(out, source.error());
+  candidate c;
+  c.source = std::move(*source);
+  c.compiler = s.compiler;
+  c.flags = s.flags;
+  c.origin = "user";
+  workbench bench(&cancelled());
+  out.status("starting the Torch reference and reading the task ...");
+  load_request load{std::filesystem::absolute(s.task).string(), s.threads, s.seeds};
+  auto loaded = bench.load(load);
+  if (!loaded) return report(out, loaded.error());
+  if (!loaded->unverifiable.empty())
+    return report(out, {ec::task_invalid, "this task cannot be verified: a kernel that gives " + join(loaded->unverifiable, ", ") + " would pass", ""});
+  out.status("building and verifying ...");
+  auto checked = bench.verify(c);
+  if (!checked) return report(out, checked.error());
+  json document = {{"task", loaded->task.name}, {"candidate", c.id()}, {"verdict", *checked}};
+  if (!checked->passed() || !profile_too) {
+    out.result(document);
+    show_verdict(out, *checked);
+    return checked->passed() ? 0 : exit_code(checked->stage == verdict_stage::build ? ec::build_failed : ec::candidate_failed);
+  }
+  out.status("timing and profiling ...");
+  measure_request request;
+  request.candidate = c;
+  request.verdict = *checked;
+  request.profile_seconds = s.profile_seconds;
+  request.extra_metrics = s.metrics;
+  auto measured = bench.measure(request);
+  if (!measured) return report(out, measured.error());
+  const auto& p = measured->profile;
+  diagnosis_input input;
+  input.current = &p;
+  input.limits = &loaded->limits;
+  input.source = c.source;
+  input.flops = loaded->task.flops;
+  input.bytes = loaded->task.bytes;
+  input.threads = s.threads;
+  const auto findings = measured->verdict.passed() ? diagnose(input) : std::vector<finding>{};
+  document["verdict"] = measured->verdict;
+  document["profile"] = p;
+  document["findings"] = findings;
+  out.result(document);
+  show_verdict(out, measured->verdict);
+  if (!measured->verdict.passed()) return exit_code(ec::candidate_failed);
+  out.line(speedup_text(p.time.speedup) + " against " + p.time.baseline + ": " + format_seconds(p.time.baseline_seconds) + " -> " +
+           format_seconds(p.time.candidate_seconds) + (p.time.contended ? out.red("  under contention") : ""));
+  for (const auto& m : p.metrics)
+    out.line("  " + m.name + std::string(m.name.size() < 28 ? 28 - m.name.size() : 1, ' ') + json(m.value).dump() + " " + m.unit + "  [" + json(m.how).get<std::string>() +
+             ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));
+  for (const auto& line : p.missing) out.line(out.dim("  not had: " + line));
+  for (const auto& f : findings) {
+    out.line(out.bold(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + ": " + f.why);
+    for (const auto& e : f.proof) out.line("    evidence: " + (e.text.empty() ? e.metric + " = " + json(e.value).dump() + " " + e.unit : e.text));
+    for (const auto& r : f.remedies) out.line("    try: " + r);
+  }
+  return 0;
+}
+
+} // namespace
+
+void add_candidate(CLI::App& app, action& chosen) {
+  {
+    auto s = std::make_shared<settings>();
+    auto* command = app.add_subcommand("verify", "is this kernel right? (fresh seeds, hostile-proof)");
+    s->add_to(*command);
+    command->footer("Example:\n  pragma verify examples/rms_norm_gated.py kernel.cpp --flags=-O3,-march=native");
+    command->callback([s, &chosen] { chosen = [s] { return run(*s, false); }; });
+  }
+  {
+    auto s = std::make_shared<settings>();
+    auto* command = app.add_subcommand("profile", "verify, time against Torch, read the counters, diagnose");
+    s->add_to(*command);
+    command->add_option("--metrics", s->metrics, "further metrics by name, comma separated")->delimiter(',');
+    command->add_option("--profile-seconds", s->profile_seconds, "budget of all tools together")->capture_default_str();
+    command->footer("Example:\n  pragma profile examples/rms_norm_gated.py kernel.cpp");
+    command->callback([s, &chosen] { chosen = [s] { return run(*s, true); }; });
+  }
+}
+
+} // namespace pragma::cli

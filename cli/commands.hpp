@@ -1,0 +1,18 @@
+// The command tree: each command adds its row (name, help, options, example) to the parser and returns its exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace pragma::cli {
+
+/// What main() runs after parsing; set by the callback of the chosen command.
+using action = std::function<int()>;
+
+void add_optimize(CLI::App& app, action& chosen);  ///< optimize, resume
+void add_candidate(CLI::App& app, action& chosen); ///< verify, profile
+void add_bench(CLI::App& app, action& chosen);     ///< bench
+void add_runs(CLI::App& app, action& chosen);      ///< runs, show
+void add_machine(CLI::App& app, action& chosen);   ///< hardware, doctor
+
+} // namespace pragma::cli

@@ -1,0 +1,124 @@
+#include "cli/engine.hpp"
+
+#include "actors/coder.hpp"
+#include "actors/conductor.hpp"
+#include "actors/profiler.hpp"
+#include "actors/store.hpp"
+#include "actors/verifier.hpp"
+#include "base/files.hpp"
+#include "cli/terminal.hpp"
+
+#include <mutex>
+#include <thread>
+
+namespace pragma::cli {
+
+namespace {
+
+observer_actor::behavior_type observer(observer_actor::pointer, std::function<void(const run_event&)> on_event) {
+  return {[on_event](event_atom, const run_event& event) { on_event(event); }};
+}
+
+class local_engine : public engine {
+public:
+  explicit local_engine(run_store store) : store_(std::make_shared<run_store>(std::move(store))) {
+    // The loop asks one thing at a time; two workers serve the Conductor and the observer. The agents have threads of their own.
+    config_.set("scheduler.max-threads", static_cast<size_t>(2));
+    config_.set("scheduler.policy", caf::atom("sharing"));
+    system_ = std::make_unique<caf::actor_system>(config_);
+  }
+
+  expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) override {
+    caf::scoped_actor self{*system_};
+    auto bench = std::make_shared<workbench>(&cancelled());
+    auto session = std::make_shared<coding_session>(&cancelled());
+    conductor_agents agents;
+    auto& system = *system_;
+    // Factories run in the Conductor's thread; what they spawned is told to leave when the run is over.
+    std::vector<caf::actor> spawned;
+    std::mutex spawned_mutex;
+    const auto remember = [&](auto handle) {
+      const std::lock_guard lock(spawned_mutex);
+      spawned.push_back(caf::actor_cast<caf::actor>(handle));
+      return handle;
+    };
+    agents.verifier = [&, bench] { return remember(system.spawn<caf::detached>(verifier, bench)); };
+    agents.profiler = [&, bench] { return remember(system.spawn<caf::detached>(profiler, bench)); };
+    agents.coder = [&, session] { return remember(system.spawn<caf::detached>(coder, session)); };
+    agents.store = system.spawn<caf::detached>(store, store_);
+    agents.observer = system.spawn(observer, std::move(on_event));
+    auto head = system.spawn(conductor, agents);
+
+    expected<run_result> result = fail(ec::internal, "the conductor gave no answer");
+    bool asked_to_stop = false;
+    auto pending = self->request(head, caf::infinite, begin_atom::value, request);
+    // The blocking wait for a response has no way to look at Ctrl-C: forward it as a message from here.
+    std::atomic<bool> over = false;
+    std::thread watcher([&] {
+      while (!over) {
+        if (cancelled() && !asked_to_stop) {
+          asked_to_stop = true;
+          caf::anon_send(head, halt_atom::value);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+    });
+    pending.receive(
+        [&](const run_result& r) { result = r; },
+        [&](const caf::error& e) { result = fail(from_caf(system, e)); });
+    over = true;
+    watcher.join();
+    const auto leave = [&](const caf::actor& actor) {
+      caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+      self->wait_for(actor);
+    };
+    leave(caf::actor_cast<caf::actor>(head));
+    for (const auto& actor : spawned) leave(actor);
+    leave(caf::actor_cast<caf::actor>(agents.store));
+    leave(caf::actor_cast<caf::actor>(agents.observer));
+    return result;
+  }
+
+private:
+  std::shared_ptr<run_store> store_;
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+};
+
+std::filesystem::path store_folder() { return data_home() / "runs"; }
+
+} // namespace
+
+expected<std::unique_ptr<engine>> engine::open() {
+  std::error_code problem;
+  std::filesystem::create_directories(store_folder(), problem);
+  if (problem)
+    return fail(ec::io_error, "cannot make the folder of the run store " + store_folder().string() + ": " + problem.message(),
+                "set PRAGMA_HOME to a folder that can be written");
+  auto store = run_store::open(store_folder(), run_store::mode::read_write);
+  if (!store) return fail(store.error());
+  return std::unique_ptr<engine>(new local_engine(std::move(*store)));
+}
+
+expected<run_result> read_stored_run(const std::string& id) {
+  auto store = run_store::open(store_folder(), run_store::mode::read_only);
+  if (!store) return fail(store.error());
+  return read_run(*store, id);
+}
+
+expected<std::vector<run_header>> list_stored_runs() {
+  std::vector<run_header> headers;
+  if (!std::filesystem::exists(store_folder() / "CURRENT")) return headers;
+  auto store = run_store::open(store_folder(), run_store::mode::read_only);
+  if (!store) return fail(store.error());
+  auto listed = store->list_runs();
+  if (!listed) return fail(listed.error());
+  for (const auto& [id, value] : *listed) {
+    auto header = from_json_value<run_header>(value, "run " + id);
+    if (!header) return fail(header.error());
+    headers.push_back(std::move(*header));
+  }
+  return headers;
+}
+
+} // namespace pragma::cli

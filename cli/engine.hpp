@@ -1,0 +1,32 @@
+// Runs the agents in this process for one command: the actor system, the store, the four agents, and the wait for the
+// result with Ctrl-C. `optimize`, `resume` and `bench` use it.
+#pragma once
+
+#include "actors/messages.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+namespace pragma::cli {
+
+class engine {
+public:
+  /// Opens the run store in data_home()/runs (locked when another process writes it).
+  static expected<std::unique_ptr<engine>> open();
+  virtual ~engine() = default;
+  /// Blocks until the run has ended. `on_event` is called from another thread, one event at a time.
+  virtual expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) = 0;
+};
+
+/// A stored run for reading beside a writer.
+expected<run_result> read_stored_run(const std::string& id);
+/// Headers of all stored runs, newest first.
+expected<std::vector<run_header>> list_stored_runs();
+
+/// run.json: the document that the report is made from.
+json run_document(const run_result& result);
+/// Writes run.json, report.html, kernel.cpp and the drop-in model_new.py into `folder`; returns what check_drop_in said (or why not).
+expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool check);
+
+} // namespace pragma::cli

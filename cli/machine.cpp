@@ -1,0 +1,112 @@
+// pragma hardware, pragma doctor: what this machine is, can do at most, and lacks.
+#include "cli/commands.hpp"
+#include "cli/terminal.hpp"
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "kernels/build.hpp"
+#include "kernels/reference.hpp"
+#include "profilers/hardware.hpp"
+
+#include <memory>
+
+namespace pragma::cli {
+
+namespace {
+
+int hardware(bool json_output, int threads, bool again) {
+  terminal out(json_output);
+  auto facts = read_cpu_facts();
+  if (!facts) return report(out, facts.error());
+  auto limits = machine_roofline(threads, again, [&](int done, int total, const std::string& what) {
+    out.status("measuring " + std::to_string(done) + "/" + std::to_string(total) + ": " + what);
+  });
+  if (!limits) return report(out, limits.error());
+  out.result({{"cpu", *facts}, {"limits", *limits}});
+  out.line(facts->model + (facts->virtualization.empty() ? "" : " (virtual machine: " + facts->virtualization + ")"));
+  out.line("  " + std::to_string(facts->cores) + " cores, " + std::to_string(facts->logical) + " logical, " + std::to_string(facts->sockets) + " socket(s), " +
+           format_bytes(static_cast<double>(facts->memory_bytes)) + " memory, SIMD " + std::to_string(facts->simd_bits) + " bits");
+  out.line("  L1d " + format_bytes(static_cast<double>(facts->l1d_bytes)) + ", L2 " + format_bytes(static_cast<double>(facts->l2_bytes)) + ", L3 " +
+           format_bytes(static_cast<double>(facts->l3_bytes)));
+  out.line(std::string("  hardware counters (PMU): ") + (facts->has_pmu ? "yes" : "no: top-down metrics come from simulation and static analysis, and are labelled so"));
+  out.line("measured limits with " + std::to_string(limits->threads) + " thread(s), " + limits->measured_at + ":");
+  static constexpr const char* levels[] = {"L1", "L2", "L3", "memory"};
+  for (size_t i = 0; i < limits->copy_gbs.size() && i < 4; ++i)
+    out.line(std::string("  ") + levels[i] + std::string(8 - std::string(levels[i]).size(), ' ') + "copy " + format_number(limits->copy_gbs[i], 1) +
+             " GB/s (read + written)" + (i < limits->read_gbs.size() ? ", read " + format_number(limits->read_gbs[i], 1) + " GB/s" : ""));
+  out.line("  peak    " + format_number(limits->peak_gflops, 1) + " GFLOP/s float32");
+  return 0;
+}
+
+int doctor(bool json_output) {
+  terminal out(json_output);
+  json document;
+  bool fine = true;
+  const auto row = [&](bool good, const std::string& name, const std::string& text) {
+    out.line((good ? out.green("  ok    ") : out.red("  lacks ")) + name + std::string(name.size() < 22 ? 22 - name.size() : 1, ' ') + text);
+  };
+  out.line("tools");
+  json tools = json::array();
+  for (const auto& tool : profiler_tools()) {
+    tools.push_back(tool);
+    row(tool.found && tool.problem.empty(), tool.name, tool.version + (tool.problem.empty() ? "" : (tool.version.empty() ? "" : "; ") + tool.problem) +
+                                                           (tool.enables.empty() ? "" : "  [" + tool.enables + "]"));
+  }
+  document["tools"] = tools;
+  out.line("reference");
+  auto python = find_python();
+  if (python) {
+    row(true, "python with torch", python->executable + " " + python->version + ", torch " + python->torch);
+    for (const auto& r : python->rejected) out.line("          not taken: " + r);
+    document["python"] = {{"executable", python->executable}, {"version", python->version}, {"torch", python->torch}, {"rejected", python->rejected}};
+  } else {
+    fine = false;
+    row(false, "python with torch", python.error().message + (python.error().hint.empty() ? "" : "; " + python.error().hint));
+    document["python"] = nullptr;
+  }
+  out.line("compilers of candidates");
+  const auto found = compilers();
+  document["compilers"] = found;
+  if (found.empty()) fine = false;
+  for (const auto& [name, version] : found) row(true, name, version);
+  if (found.empty()) row(false, "gcc", "apt-get install g++");
+  out.line("sandbox");
+  for (const auto& [name, text] : sandbox_facts()) {
+    row(text.rfind("no", 0) != 0, name, text);
+    document["sandbox"][name] = text;
+  }
+  out.line("folders");
+  out.line("          data   " + data_home().string() + "\n          cache  " + cache_home().string() + "\n          share  " + share_dir().string());
+  document["folders"] = {{"data", data_home().string()}, {"cache", cache_home().string()}, {"share", share_dir().string()}};
+  document["ready"] = fine;
+  out.result(document);
+  out.line(fine ? "ready to optimise CPU kernels" : out.red("not ready: ") + "see what is lacking above; scripts/setup installs it on Debian");
+  return fine ? 0 : exit_code(ec::tool_failed);
+}
+
+} // namespace
+
+void add_machine(CLI::App& app, action& chosen) {
+  {
+    struct settings {
+      bool json = false, again = false;
+      int threads = 1;
+    };
+    auto s = std::make_shared<settings>();
+    auto* command = app.add_subcommand("hardware", "measure what this machine can do at most (once; cached)");
+    command->add_option("--threads", s->threads, "threads of the measurement")->check(CLI::Range(1, 1024))->capture_default_str();
+    command->add_flag("--again", s->again, "measure anew");
+    command->add_flag("--json", s->json, "print JSON");
+    command->footer("Example:\n  pragma hardware --threads 2");
+    command->callback([s, &chosen] { chosen = [s] { return hardware(s->json, s->threads, s->again); }; });
+  }
+  {
+    auto s = std::make_shared<bool>(false);
+    auto* command = app.add_subcommand("doctor", "what is installed, what is missing, what it would enable");
+    command->add_flag("--json", *s, "print JSON");
+    command->footer("Example:\n  pragma doctor");
+    command->callback([s, &chosen] { chosen = [s] { return doctor(*s); }; });
+  }
+}
+
+} // namespace pragma::cli

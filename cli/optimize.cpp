@@ -1,0 +1,94 @@
+// pragma optimize, pragma resume: the loop with live progress, then the summary and the files.
+#include "cli/commands.hpp"
+#include "cli/engine.hpp"
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
+
+#include "base/text.hpp"
+
+#include <memory>
+
+namespace pragma::cli {
+
+namespace {
+
+int finish(terminal& out, const run_result& result, const std::filesystem::path& folder, bool check) {
+  const auto& h = result.header;
+  auto checked = write_outputs(folder, result, check && h.confirmed);
+  if (!checked && checked.error().code == ec::io_error) return report(out, checked.error());
+  out.result(run_document(result));
+  print_summary(out, result, folder, checked ? *checked : "the drop-in failed its check: " + checked.error().message);
+  if (h.state == "interrupted") return exit_code(ec::interrupted);
+  if (!checked) return exit_code(checked.error().code);
+  return h.confirmed ? 0 : exit_code(ec::candidate_failed);
+}
+
+int run_loop(const run_request& request, const std::filesystem::path& folder, bool json_output, bool check) {
+  terminal out(json_output);
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem)
+    return report(out, {ec::io_error, "cannot make the folder " + folder.string() + ": " + problem.message(), "choose another with --out DIR"});
+  auto machine = engine::open();
+  if (!machine) return report(out, machine.error());
+  progress shown(out, request.stop.attempts);
+  auto result = (*machine)->run(request, [&](const run_event& e) { shown.on_event(e); });
+  if (!result) return report(out, result.error());
+  return finish(out, *result, folder, check);
+}
+
+} // namespace
+
+void add_optimize(CLI::App& app, action& chosen) {
+  {
+    auto* command = app.add_subcommand("optimize", "make a task's kernel faster, and prove it right");
+    struct settings {
+      std::string task, out;
+      bool json = false, no_check = false;
+      run_options run;
+    };
+    auto s = std::make_shared<settings>();
+    command->add_option("task", s->task, "KernelBench-format file: Model, get_inputs, get_init_inputs")->required();
+    command->add_option("--out", s->out, "folder for kernel, drop-in, report (default: pragma-out/TASK)");
+    command->add_flag("--json", s->json, "print the whole run as JSON");
+    command->add_flag("--no-check", s->no_check, "do not try the drop-in in a fresh Torch process at the end");
+    s->run.add_to(*command);
+    command->footer("Example:\n  pragma optimize examples/rms_norm_gated.py --attempts 10 --out /tmp/rms\n  pragma optimize task.py --model qwen2.5-coder --base-url http://127.0.0.1:11434/v1");
+    command->callback([s, &chosen] {
+      chosen = [s] {
+        terminal out(s->json);
+        if (s->out.empty()) s->out = "pragma-out/" + std::filesystem::path(s->task).stem().string();
+        auto request = s->run.request(s->task, std::filesystem::absolute(s->out).string());
+        if (!request) return report(out, request.error());
+        return run_loop(*request, s->out, s->json, !s->no_check);
+      };
+    });
+  }
+  {
+    auto* command = app.add_subcommand("resume", "go on with a run that was stopped or killed");
+    struct settings {
+      std::string id;
+      int attempts = 0;
+      bool json = false;
+    };
+    auto s = std::make_shared<settings>();
+    command->add_option("run", s->id, "run id, from `pragma runs`")->required();
+    command->add_option("--attempts", s->attempts, "new limit for all attempts of the run (default: as before)");
+    command->add_flag("--json", s->json, "print the whole run as JSON");
+    command->footer("Example:\n  pragma resume 20261121-101502-3fa9c1");
+    command->callback([s, &chosen] {
+      chosen = [s] {
+        terminal out(s->json);
+        auto stored = read_stored_run(s->id);
+        if (!stored) return report(out, stored.error());
+        auto request = stored->header.request;
+        request.id = s->id;
+        if (s->attempts > 0) request.stop.attempts = s->attempts;
+        return run_loop(request, request.out_dir, s->json, true);
+      };
+    });
+  }
+}
+
+} // namespace pragma::cli

@@ -1,0 +1,80 @@
+#include "cli/options.hpp"
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "profilers/collect.hpp"
+
+namespace pragma::cli {
+
+void run_options::add_to(CLI::App& app) {
+  app.add_option("--coder", coder, "who writes the kernels: builtin (default without a model), llm, command")
+      ->check(CLI::IsMember({"builtin", "llm", "command"}));
+  app.add_option("--command", command, "coder command: prompt on stdin, answer on stdout, e.g. \"my-agent --print\"");
+  app.add_option("--llm", llm_config, "file with the model's settings (configs/llm.json.example)");
+  app.add_option("--model", model, "model name for an OpenAI-compatible endpoint");
+  app.add_option("--base-url", base_url, "its URL, e.g. http://127.0.0.1:11434/v1 (key: environment, OPENAI_API_KEY by default)");
+  app.add_option("--attempts", attempts, "most attempts per task")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--seeds", seeds, "fresh input seeds per verification")->check(CLI::Range(1, 100))->capture_default_str();
+  app.add_option("--patience", patience, "stop after this many attempts without a new best (0: never)")->capture_default_str();
+  app.add_flag("--no-profile", no_profile, "no metrics and no findings: blind search (N-PRAGMA of the paper)");
+  app.add_option("--profile-seconds", profile_seconds, "budget of all profiling tools per attempt")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  app.add_option("--metrics", metrics, "further metrics to collect, by name, comma separated")->delimiter(',');
+  app.add_option("--max-minutes", max_minutes, "stop after this much wall-clock time");
+  app.add_option("--target", target, "stop when the speed-up is certainly above this");
+  app.add_option("--budget-tokens", budget_tokens, "most tokens of the model per run");
+  app.add_option("--budget-cost", budget_cost, "most money per run, by the prices in the model's settings");
+  app.add_option("--seed", seed, "what a model starts from: builtin (our best first kernel) or none")->check(CLI::IsMember({"builtin", "none"}))->capture_default_str();
+  app.add_option("--search-seed", search_seed, "seed of the blind search")->capture_default_str();
+}
+
+expected<run_request> run_options::request(const std::string& task, const std::string& out_dir) const {
+  run_request r;
+  std::error_code problem;
+  const auto path = std::filesystem::absolute(task, problem);
+  if (!std::filesystem::exists(path, problem))
+    return fail(ec::not_found, "no such task file: " + task, "a task is a Python file with Model, get_inputs and get_init_inputs; see examples/");
+  r.load.path = path.string();
+  r.load.threads = threads;
+  r.load.seeds = seeds;
+  auto& llm = r.coder.llm;
+  if (!llm_config.empty()) {
+    auto text = read_file(llm_config);
+    if (!text) return fail(text.error());
+    auto parsed = parse_llm_config(*text, llm_config);
+    if (!parsed) return fail(parsed.error());
+    llm = std::move(*parsed);
+  }
+  if (!model.empty()) llm.model = model;
+  if (!base_url.empty()) llm.base_url = base_url;
+  if (budget_tokens > 0) llm.budget_tokens = budget_tokens;
+  if (budget_cost > 0) llm.budget_cost = budget_cost;
+  if (!command.empty()) {
+    llm.kind = "command";
+    llm.command = {"/bin/sh", "-c", command};
+  }
+  auto kind = coder;
+  if (kind.empty()) kind = !command.empty() ? "command" : !model.empty() || !llm_config.empty() ? "llm" : "builtin";
+  if (kind == "command" && llm.command.empty())
+    return fail(ec::invalid_argument, "--coder command needs the command", "add --command \"my-agent --print\"");
+  if (kind == "llm" && llm.kind == "openai" && llm.model.empty())
+    return fail(ec::invalid_argument, "--coder llm needs a model", "add --model NAME (and --base-url URL), or --llm FILE");
+  r.coder.kind = kind == "builtin" ? "builtin" : "llm";
+  r.coder.threads = threads;
+  r.coder.seed_builtin = seed == "builtin";
+  r.coder.seed = search_seed;
+  r.coder.use_findings = !no_profile;
+  if (!out_dir.empty() && r.coder.kind == "llm") r.coder.transcript = (std::filesystem::path(out_dir) / "transcript.jsonl").string();
+  r.stop.attempts = attempts;
+  r.stop.max_seconds = max_minutes * 60;
+  r.stop.target_speedup = target;
+  r.stop.patience = patience;
+  r.profile = !no_profile;
+  r.profile_seconds = profile_seconds;
+  r.extra_metrics = metrics;
+  if (auto known = check_metric_names(metrics); !known) return fail(known.error());
+  r.out_dir = out_dir;
+  return r;
+}
+
+} // namespace pragma::cli

@@ -1,0 +1,33 @@
+// The options that optimize, resume and bench share, and what they become.
+#pragma once
+
+#include "actors/messages.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace pragma::cli {
+
+struct run_options {
+  std::string coder;                   ///< "", "builtin", "llm", "command"
+  std::string command;                 ///< --command "claude -p"
+  std::string llm_config;              ///< file
+  std::string model, base_url;
+  int attempts = defaults::attempts;
+  int threads = defaults::threads;
+  int seeds = defaults::verify_seeds;
+  int patience = 0;
+  bool no_profile = false;
+  double profile_seconds = 3;
+  double max_minutes = 0, target = 0;
+  int64_t budget_tokens = 0;
+  double budget_cost = 0;
+  std::string seed = "builtin";
+  uint64_t search_seed = 1;
+  std::vector<std::string> metrics;
+
+  void add_to(CLI::App& command);
+  /// invalid_argument for contradictions, unreadable configuration, unknown metric names.
+  expected<run_request> request(const std::string& task, const std::string& out_dir) const;
+};
+
+} // namespace pragma::cli

@@ -1,0 +1,62 @@
+// run.json, the report and the drop-in kernel: what a run leaves in the folder that the user named.
+#include "cli/engine.hpp"
+
+#include "base/files.hpp"
+#include "cli/report.hpp"
+#include "kernels/reference.hpp"
+
+namespace pragma::cli {
+
+json run_document(const run_result& result) {
+  const auto& h = result.header;
+  const auto& env = h.environment;
+  const auto& t = env.task;
+  json run = {
+      {"id", h.id},
+      {"state", h.state},
+      {"started", h.started},
+      {"finished", h.finished},
+      {"stop_reason", h.stop_reason},
+      {"task",
+       {{"name", t.name}, {"id", t.id}, {"path", t.path}, {"category", t.category}, {"source", t.source}, {"inputs", t.inputs},
+        {"params", t.params}, {"outputs", t.outputs}, {"flops", t.flops}, {"bytes", t.bytes}, {"notes", t.notes},
+        {"mutated", t.mutated}, {"deterministic", t.deterministic}}},
+      {"options",
+       {{"coder", h.request.coder.kind}, {"attempts", h.request.stop.attempts}, {"threads", h.request.load.threads},
+        {"profile", h.request.profile}, {"seeds", h.request.load.seeds}, {"stop", h.request.stop}}},
+      {"environment",
+       {{"cpu", env.cpu}, {"python", env.python}, {"torch", env.torch}, {"baseline", env.baseline}, {"compilers", env.compilers},
+        {"limits", env.limits}, {"notes", env.notes}}},
+      {"totals",
+       {{"wall", h.wall_seconds}, {"load", h.load_seconds}, {"coder", h.code_seconds}, {"build", h.build_seconds},
+        {"verify", h.verify_seconds}, {"time", h.time_seconds}, {"profile", h.profile_seconds}, {"confirm", h.confirm_seconds},
+        {"overhead", h.overhead_seconds}}},
+      {"usage", h.usage},
+      {"graph_findings", h.graph_findings},
+      {"best", h.best_attempt},
+      {"confirmed", h.confirmed},
+  };
+  if (h.confirmed) run["final"] = {{"timing", h.final.time}, {"verdict", h.final.verdict}};
+  return {{"schema", 1}, {"run", std::move(run)}, {"iterations", result.iterations}};
+}
+
+expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool check) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem) return fail(ec::io_error, "cannot make the folder " + folder.string() + ": " + problem.message());
+  const auto document = run_document(result);
+  if (auto done = write_file_atomic(folder / "run.json", document.dump(1, ' ', false, json::error_handler_t::replace) + "\n"); !done)
+    return fail(done.error());
+  if (auto done = write_file_atomic(folder / "report.html", render_html_report(document)); !done) return fail(done.error());
+  for (const auto& r : result.iterations) {
+    if (r.number != result.header.best_attempt) continue;
+    if (auto done = write_drop_in(folder, result.header.environment.task, r.code.source, r.code.compiler, r.code.flags,
+                                  result.header.request.load.threads);
+        !done)
+      return fail(done.error());
+    if (check) return check_drop_in(folder, result.header.environment.task);
+  }
+  return std::string();
+}
+
+} // namespace pragma::cli

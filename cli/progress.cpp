@@ -1,0 +1,108 @@
+#include "cli/progress.hpp"
+
+#include "base/text.hpp"
+
+namespace pragma::cli {
+
+namespace {
+std::string pad(std::string text, size_t width) {
+  if (text.size() < width) text.resize(width, ' ');
+  return text;
+}
+} // namespace
+
+std::string speedup_text(const interval& s) {
+  return format_number(s.value, 2) + "x (95% " + format_number(s.low, 2) + "-" + format_number(s.high, 2) + ")";
+}
+
+void progress::on_event(const run_event& e) {
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const auto head = "attempt " + pad(std::to_string(e.attempt) + "/" + std::to_string(attempts_), 6);
+  const auto status = [&](const std::string& what) {
+    out_.status(head + what + "  [" + format_number(elapsed, 0) + " s" + (best_ > 0 ? ", best " + format_number(best_, 2) + "x" : "") + "]");
+  };
+  if (e.what == "loading") {
+    out_.line("task     " + e.text);
+    out_.status("starting the Torch reference, reading the task, measuring the machine (once) ...");
+  } else if (e.what == "loaded") {
+    const auto& l = e.loaded;
+    std::vector<std::string> shapes;
+    for (const auto& i : l.task.inputs) {
+      std::vector<std::string> dims;
+      for (auto d : i.shape) dims.push_back(std::to_string(d));
+      shapes.push_back(i.name + " " + json(i.dtype).get<std::string>() + "[" + join(dims, ",") + "]");
+    }
+    out_.line("         " + l.task.category + "; " + join(shapes, ", ") + "; " + format_number(l.task.flops / 1e6, 1) + " MFLOP, " +
+              format_bytes(l.task.bytes) + " per call");
+    out_.line("against  " + l.baseline + " on " + l.cpu);
+    out_.line("python   " + l.python);
+    for (const auto& n : l.task.notes) out_.line("note     " + n);
+    for (const auto& n : l.notes) out_.line("note     " + n);
+  } else if (e.what == "coding") {
+    status("writing code ...");
+  } else if (e.what == "verifying") {
+    status("building and verifying: " + e.text);
+  } else if (e.what == "measuring") {
+    status("timing and profiling ...");
+  } else if (e.what == "confirming") {
+    out_.status("confirming " + e.text + " in a fresh process with unseen seeds ...");
+  } else if (e.what == "note") {
+    out_.line("note     " + e.text);
+  } else if (e.what == "iteration") {
+    const auto& r = e.iteration;
+    const auto number = "attempt " + pad(std::to_string(r.number) + "/" + std::to_string(attempts_), 6);
+    if (r.passed()) {
+      const auto& t = r.code.measured.time;
+      if (r.new_best) best_ = t.speedup.value;
+      auto text = number + pad(speedup_text(t.speedup), 26) + pad(format_seconds(t.candidate_seconds), 10) +
+                  (r.new_best ? out_.green("new best  ") : out_.dim("not better"));
+      if (!r.findings.empty()) {
+        const auto& f = r.findings.front();
+        text += "  " + json(f.what).get<std::string>() + (f.level.empty() ? "" : " (" + f.level + ")");
+      }
+      if (t.contended) text += out_.red("  under contention");
+      out_.line(text);
+    } else {
+      out_.line(number + out_.red("failed at " + r.stage) + "  " + r.reason);
+    }
+    if (!r.code.rationale.empty()) out_.line(out_.dim("              " + r.code.rationale));
+  }
+}
+
+void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in) {
+  const auto& h = result.header;
+  out.line("");
+  if (h.confirmed) {
+    const auto& t = h.final.time;
+    const bool faster = t.speedup.low > 1;
+    const auto headline = (faster ? format_number(t.speedup.value, 2) + "x faster than Torch" : speedup_text(t.speedup) + " of Torch's speed: not faster");
+    out.line(out.bold(faster ? out.green(headline) : headline) + (faster ? " (95% interval " + format_number(t.speedup.low, 2) + "-" + format_number(t.speedup.high, 2) + ")" : "") +
+             ", attempt " + std::to_string(h.best_attempt) + " of " + std::to_string(result.iterations.size()));
+    out.line("  " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " per call, " + t.baseline + ", " + t.cache +
+             " caches, " + std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " paired samples used" +
+             (t.contended ? out.red(", UNDER CONTENTION") : ""));
+    for (const auto& r : result.iterations)
+      if (r.number == h.best_attempt) {
+        if (const auto* share = r.code.measured.find("roofline_share")) out.line("  " + format_number(share->value, 0) + " " + share->unit + " of the measured roofline");
+        if (!r.findings.empty()) out.line("  bottleneck now: " + json(r.findings.front().what).get<std::string>() + " - " + r.findings.front().why);
+      }
+  } else {
+    out.line(out.bold(out.red("no kernel was accepted")) + " in " + std::to_string(result.iterations.size()) + " attempts");
+  }
+  for (const auto& f : h.graph_findings) out.line("  the task: " + f.why);
+  out.line("  stopped: " + h.stop_reason);
+  out.line("  time: " + format_number(h.wall_seconds, 1) + " s = load " + format_number(h.load_seconds, 1) + " + coder " + format_number(h.code_seconds, 1) +
+           " + build " + format_number(h.build_seconds, 1) + " + verify " + format_number(h.verify_seconds, 1) + " + timing " +
+           format_number(h.time_seconds, 1) + " + profile " + format_number(h.profile_seconds, 1) + " + confirm " + format_number(h.confirm_seconds, 1) +
+           " + overhead " + format_number(h.overhead_seconds, 2) + " (" +
+           format_number(h.wall_seconds > 0 ? 100 * h.overhead_seconds / h.wall_seconds : 0, 1) + "%)");
+  if (h.usage.prompt_tokens + h.usage.completion_tokens > 0)
+    out.line("  model: " + std::to_string(h.usage.prompt_tokens) + " + " + std::to_string(h.usage.completion_tokens) + " tokens" +
+             (h.usage.cost > 0 ? ", cost " + format_number(h.usage.cost, 4) : ""));
+  if (!drop_in.empty()) out.line("  drop-in: " + drop_in);
+  out.line("  report:  " + (folder / "report.html").string());
+  if (h.best_attempt > 0) out.line("  kernel:  " + (folder / "model_new.py").string() + " (ModelNew), " + (folder / "kernel.cpp").string());
+  if (h.state != "finished") out.line("  go on:   pragma resume " + h.id);
+}
+
+} // namespace pragma::cli

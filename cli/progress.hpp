@@ -1,0 +1,28 @@
+// What a person sees of a run: one line per attempt, a status line in between, the summary at the end.
+#pragma once
+
+#include "actors/messages.hpp"
+#include "cli/terminal.hpp"
+
+#include <chrono>
+#include <filesystem>
+
+namespace pragma::cli {
+
+class progress {
+public:
+  progress(terminal& out, int attempts) : out_(out), attempts_(attempts), start_(std::chrono::steady_clock::now()) {}
+  void on_event(const run_event& event);
+
+private:
+  terminal& out_;
+  int attempts_;
+  std::chrono::steady_clock::time_point start_;
+  double best_ = 0;
+};
+
+/// "2.31x (95% 2.25-2.38)".
+std::string speedup_text(const interval& speedup);
+void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in);
+
+} // namespace pragma::cli

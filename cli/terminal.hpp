@@ -1,0 +1,40 @@
+// What the commands share when they talk to a person: colours only on a terminal, a status line that overwrites itself,
+// errors and exit codes, Ctrl-C.
+#pragma once
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+
+#include <atomic>
+#include <string>
+
+namespace pragma::cli {
+
+/// Set by the first Ctrl-C; long calls look at it. The second Ctrl-C ends the process at once.
+std::atomic<bool>& cancelled();
+void catch_interrupts();
+
+/// Messages for people go to stderr when stdout carries JSON.
+class terminal {
+public:
+  /// json: results go to stdout as JSON, everything else to stderr.
+  explicit terminal(bool json_output);
+  void line(const std::string& text);          ///< a line that stays
+  void status(const std::string& text);        ///< overwrites itself on a terminal; left out elsewhere
+  void result(const pragma::json& value);      ///< JSON to stdout (only with --json)
+  bool json_output() const { return json_; }
+  std::string bold(const std::string& text) const;
+  std::string green(const std::string& text) const;
+  std::string red(const std::string& text) const;
+  std::string dim(const std::string& text) const;
+
+private:
+  std::string colour(const char* code, const std::string& text) const;
+  void clear_status();
+  bool json_ = false, tty_ = false, status_shown_ = false;
+};
+
+/// Prints the error (as JSON {"error": {...}} with --json) and returns the exit code.
+int report(terminal& out, const error& e);
+
+} // namespace pragma::cli
