@@ -2,6 +2,7 @@
 // Used by the Coder. Budgets stop a run cleanly; every exchange goes to the transcript before the answer is used.
 #pragma once
 
+#include "base/defaults.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 
@@ -23,17 +24,20 @@ PRAGMA_JSON(chat_message, role, content)
 struct chat_usage {
   int64_t prompt_tokens = 0, completion_tokens = 0;
   double cost = 0;        ///< money, by the prices in the configuration; 0 when unknown
-  double seconds = 0;
+  double seconds = 0;     ///< with the waits between retries
   int retries = 0;
+  bool estimated = false; ///< at least one exchange came without usage: 4 characters were taken for one token
 };
-PRAGMA_JSON(chat_usage, prompt_tokens, completion_tokens, cost, seconds, retries)
+PRAGMA_JSON(chat_usage, prompt_tokens, completion_tokens, cost, seconds, retries, estimated)
 
 struct chat_answer {
   std::string text;
   std::string model;      ///< as the endpoint named it
-  chat_usage usage;
+  chat_usage usage;       ///< of this exchange, failed tries included
+  std::string reasoning;  ///< what the model thought aloud (reasoning_content, <think>); never part of `text`
+  std::string finish_reason; ///< "stop"; "length": the endpoint's or max_tokens' limit cut the answer off; empty when not said
 };
-PRAGMA_JSON(chat_answer, text, model, usage)
+PRAGMA_JSON(chat_answer, text, model, usage, reasoning, finish_reason)
 
 struct llm_config {
   std::string kind = "openai";       ///< "openai", "command", "replay"
@@ -44,15 +48,20 @@ struct llm_config {
   std::string replay_file;           ///< kind "replay": a transcript (JSON lines)
   double temperature = -1;           ///< -1: not sent
   int64_t max_tokens = 0;            ///< 0: not sent
-  double timeout_seconds = 300;
-  int retries = 4;
+  double timeout_seconds = defaults::llm_timeout_seconds; ///< one try, from the request to the end of the answer
+  int retries = defaults::llm_retries;       ///< after 429, 500, 502, 503, 504, timeouts, resets and cut-off streams
+  double retry_seconds = defaults::llm_retry_seconds;       ///< first wait; doubles, with jitter; Retry-After goes before
+  double max_wait_seconds = defaults::llm_max_wait_seconds; ///< longest wait; a server that asks for more fails the call
   bool stream = true;
+  bool use_proxy = false;                    ///< honour http_proxy, https_proxy, no_proxy of the environment
+  json extra_body = json::object();          ///< merged into each request: {"reasoning_effort": "low"}
   double price_prompt = 0, price_completion = 0; ///< per million tokens
   int64_t budget_tokens = 0;         ///< per run, 0 = none
   double budget_cost = 0;            ///< per run, 0 = none
 };
 PRAGMA_JSON(llm_config, kind, base_url, model, key_env, command, replay_file, temperature, max_tokens, timeout_seconds, retries,
-            stream, price_prompt, price_completion, budget_tokens, budget_cost)
+            retry_seconds, max_wait_seconds, stream, use_proxy, extra_body, price_prompt, price_completion, budget_tokens,
+            budget_cost)
 
 class chat_model {
 public:
@@ -66,10 +75,20 @@ public:
 };
 
 /// `transcript`: JSON lines file that each exchange is appended to (may be empty). `cancel` stops a call in flight.
+/// What an existing transcript says was used counts against the budgets, and a replay goes on after the answers that it
+/// already gave: so a resumed run continues. invalid_argument when the configuration is not complete.
 expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, const std::filesystem::path& transcript,
                                                       const std::atomic<bool>* cancel = nullptr);
 
-/// Reads configs/llm.json-like text; an unknown key is an error that names the nearest known one.
+/// Checks what parse_llm_config() checks, for a configuration made of flags.
+expected<void> check_llm_config(const llm_config& config);
+
+/// Reads configs/llm.json-like text; an unknown key is an error that names the nearest known one. Keys that start with
+/// "_" are comments.
 expected<llm_config> parse_llm_config(std::string_view text, std::string_view what);
+
+/// Takes a leading <think>...</think> away (also one that was opened by the model's template, or never closed), which
+/// goes to `thinking` where that is given.
+std::string strip_thinking(std::string_view text, std::string* thinking = nullptr);
 
 } // namespace pragma
