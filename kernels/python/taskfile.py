@@ -1,0 +1,284 @@
+"""Reading a task: a KernelBench-format Python file and its optional sidecar TASK.json.
+
+The file is checked on its syntax tree before anything in it runs, so that a typo or a missing Model is reported with a
+line number and costs nothing. Used by reference.py (long-lived) and trace.py (one shot).
+"""
+import ast
+import difflib
+import hashlib
+import json
+import os
+import random
+import sys
+import traceback
+import types
+
+import torch
+
+MODULE_NAME = "pragma_task"
+NEEDED = ("Model", "get_inputs", "get_init_inputs")
+TASK_SEED = 42  # KernelBench's: modules are created under it
+SIDECAR_KEYS = ("bytes", "category", "constants", "flops", "notes", "tolerance")
+CATEGORIES = ("activation", "conv", "matmul", "normalization", "others", "pooling/reduction")
+
+
+class TaskError(Exception):
+    """The task cannot be used. `code` is a name of base/error.hpp."""
+
+    def __init__(self, message, hint="", code="task_invalid"):
+        super().__init__(message)
+        self.hint = hint
+        self.code = code
+
+
+def explain(error, path):
+    """One sentence for people: what was raised and on which line of the task file."""
+    line = 0
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == path:
+            line = frame.lineno
+    text = " ".join(str(error).split()) or "no message"
+    if len(text) > 400:
+        text = text[:400] + "..."
+    return "%s%s: %s" % ("line %d: " % line if line else "", type(error).__name__, text)
+
+
+def nearest(word, names):
+    near = difflib.get_close_matches(word, names, 1, 0.4)
+    return "did you mean '%s'?" % near[0] if near else "known: " + ", ".join(sorted(names))
+
+
+def _evaluate(expression, names, what):
+    """A number from a formula over module-level integer constants: + - * / // ** and parentheses only."""
+    operators = {ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+                 ast.Div: lambda a, b: a / b, ast.FloorDiv: lambda a, b: a // b, ast.Pow: lambda a, b: a ** b}
+
+    def value(node):
+        if isinstance(node, ast.Expression):
+            return value(node.body)
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+            return node.value
+        if isinstance(node, ast.Name):
+            if node.id not in names:
+                raise TaskError("%s: unknown name '%s' in the formula" % (what, node.id), nearest(node.id, names))
+            return names[node.id]
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -value(node.operand)
+        if isinstance(node, ast.BinOp) and type(node.op) in operators:
+            left, right = value(node.left), value(node.right)
+            if isinstance(node.op, ast.Pow) and abs(right) > 64:
+                raise TaskError("%s: exponent %s is too large" % (what, right))
+            return operators[type(node.op)](left, right)
+        raise TaskError("%s: only numbers, module-level constants and + - * / // ** are allowed in a formula" % what)
+
+    try:
+        return float(value(ast.parse(expression, mode="eval")))
+    except (SyntaxError, ZeroDivisionError, OverflowError) as e:
+        raise TaskError("%s: cannot evaluate '%s': %s" % (what, expression, e))
+
+
+class TaskFile:
+    """source: the effective text (the sidecar's constants applied, line numbers kept); sidecar: a dict, may be empty."""
+
+    def __init__(self, path):
+        self.path = os.path.abspath(path)
+        self.name = os.path.splitext(os.path.basename(path))[0]
+        try:
+            with open(self.path, "rb") as f:
+                raw = f.read()
+        except OSError as e:
+            raise TaskError("cannot read %s: %s" % (path, e.strerror), code="not_found")
+        try:
+            self.source = raw.decode("utf-8")
+        except UnicodeDecodeError as e:
+            raise TaskError("%s is not UTF-8 text (byte %d)" % (path, e.start))
+        tree = self._parse()
+        self._check(tree)
+        self.sidecar = {}
+        beside = os.path.splitext(self.path)[0] + ".json"
+        sidecar_bytes = b""
+        if os.path.exists(beside):
+            with open(beside, "rb") as f:
+                sidecar_bytes = f.read()
+            self._read_sidecar(beside, sidecar_bytes, tree)
+        self.id = hashlib.sha256(raw + (b"\0" + sidecar_bytes if sidecar_bytes else b"")).hexdigest()
+
+    def _parse(self):
+        try:
+            return ast.parse(self.source, self.path)
+        except SyntaxError as e:
+            shown = (e.text or "").strip()
+            raise TaskError("%s:%s: syntax error: %s%s" % (self.path, e.lineno, e.msg, " in `%s`" % shown if shown else ""),
+                            "correct the task file")
+        except (ValueError, RecursionError, MemoryError) as e:
+            raise TaskError("%s: cannot be parsed: %s" % (self.path, e))
+
+    def _check(self, tree):
+        defined = set()
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                defined.add(node.name)
+            elif isinstance(node, ast.alias):
+                defined.add((node.asname or node.name).split(".")[0])
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                defined.add(node.id)
+        for name in NEEDED:
+            if name not in defined and "*" not in defined:
+                near = difflib.get_close_matches(name, defined, 1, 0.6)
+                raise TaskError("%s: no %s is defined" % (self.path, name),
+                                ("there is a '%s'; " % near[0] if near else "") +
+                                "a task needs class Model(nn.Module), get_inputs() and get_init_inputs()")
+
+    def _read_sidecar(self, beside, content, tree):
+        try:
+            self.sidecar = json.loads(content)
+        except ValueError as e:
+            raise TaskError("%s: not JSON: %s" % (beside, e))
+        if not isinstance(self.sidecar, dict):
+            raise TaskError("%s: an object was expected" % beside)
+        for key in self.sidecar:
+            if key not in SIDECAR_KEYS:
+                raise TaskError("%s: unknown key '%s'" % (beside, key), nearest(key, SIDECAR_KEYS))
+        category = self.sidecar.get("category")
+        if category is not None and category not in CATEGORIES:
+            raise TaskError("%s: unknown category '%s'" % (beside, category), nearest(str(category), CATEGORIES))
+        tolerance = self.sidecar.get("tolerance", 1e-4)
+        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 < tolerance < 1:
+            raise TaskError("%s: tolerance must be a number between 0 and 1" % beside)
+        notes = self.sidecar.get("notes", [])
+        if not isinstance(notes, list) or not all(isinstance(n, str) for n in notes):
+            raise TaskError("%s: notes must be a list of strings" % beside)
+        for key in ("flops", "bytes"):
+            if not isinstance(self.sidecar.get(key, 0), (int, float, str)):
+                raise TaskError("%s: %s must be a number or a formula" % (beside, key))
+        constants = self.sidecar.get("constants", {})
+        if not isinstance(constants, dict):
+            raise TaskError("%s: constants must be an object of module-level names and values" % beside)
+        lines = self.source.splitlines()
+        assigned = {n.targets[0].id: n for n in tree.body
+                    if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)}
+        for name, value in constants.items():
+            if name not in assigned:
+                raise TaskError("%s: constants: %s has no module-level assignment to '%s'" % (beside, self.path, name),
+                                nearest(name, list(assigned)))
+            if isinstance(value, dict) or value is None:
+                raise TaskError("%s: constants: '%s' must be a number, a text or a list" % (beside, name))
+            if isinstance(value, list):
+                value = tuple(value)
+            node = assigned[name]
+            lines[node.lineno - 1] = "%s = %r  # set by %s" % (name, value, os.path.basename(beside))
+            for i in range(node.lineno, node.end_lineno):
+                lines[i] = ""
+        if constants:
+            self.source = "\n".join(lines) + "\n"
+
+    def sidecar_number(self, key, module):
+        """flops or bytes as the sidecar says, or None."""
+        value = self.sidecar.get(key)
+        if isinstance(value, str):
+            names = {k: v for k, v in vars(module).items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+            return _evaluate(value, names, "%s in the sidecar of %s" % (key, self.name))
+        return None if value is None else float(value)
+
+    def execute(self):
+        """Runs the file as a module and returns it; a TaskError names the line."""
+        module = types.ModuleType(MODULE_NAME)
+        module.__file__ = self.path
+        sys.modules[MODULE_NAME] = module
+        folder = os.path.dirname(self.path)
+        if folder not in sys.path:
+            sys.path.append(folder)
+        try:
+            exec(compile(self.source, self.path, "exec"), module.__dict__)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as e:
+            raise TaskError("%s: %s" % (self.path, explain(e, self.path)),
+                            "install the module for %s, or correct the import" % sys.executable
+                            if isinstance(e, ImportError) else "")
+        if not isinstance(getattr(module, "Model", None), type):
+            raise TaskError("%s: Model is not a class" % self.path)
+        return module
+
+    def call(self, what, function, *args):
+        """function(*args), with what it raises turned into a TaskError that names `what` and the line."""
+        try:
+            return function(*args)
+        except (KeyboardInterrupt, GeneratorExit, TaskError):
+            raise
+        except BaseException as e:
+            raise TaskError("%s: %s failed: %s" % (self.path, what, explain(e, self.path)))
+
+    def make_model(self, module):
+        """Model(*get_init_inputs()) under the task's seed."""
+        seed_everything(TASK_SEED)
+        arguments = self.call("get_init_inputs()", module.get_init_inputs)
+        if isinstance(arguments, dict):
+            model = self.call("Model(...)", lambda: module.Model(**arguments))
+        else:
+            if not isinstance(arguments, (list, tuple)):
+                raise TaskError("%s: get_init_inputs() must return a list, not %s" % (self.path, type(arguments).__name__))
+            model = self.call("Model(...)", lambda: module.Model(*arguments))
+        if not isinstance(model, torch.nn.Module):
+            raise TaskError("%s: Model must be a torch.nn.Module" % self.path)
+        return model
+
+    def make_inputs(self, module, seed):
+        """get_inputs() under `seed`, as a list."""
+        seed_everything(seed)
+        inputs = self.call("get_inputs()", module.get_inputs)
+        if not isinstance(inputs, (list, tuple)):
+            raise TaskError("%s: get_inputs() must return a list, not %s" % (self.path, type(inputs).__name__))
+        for i, value in enumerate(inputs):
+            if isinstance(value, (list, tuple, dict, set)) and any(isinstance(v, torch.Tensor) for v in value):
+                raise TaskError("%s: get_inputs() returns a %s of tensors at position %d" %
+                                (self.path, type(value).__name__, i), "only tensors and constants are supported")
+        return list(inputs)
+
+
+def seed_everything(seed):
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+
+
+def state_tensors(model):
+    """(name, tensor) of everything that the model holds: parameters, then buffers, both in state_dict order, then tensors
+    that are plain attributes of a module. Shared ones appear once."""
+    found, seen = [], set()
+
+    def add(pairs):
+        for name, tensor in pairs:
+            if isinstance(tensor, torch.Tensor) and id(tensor) not in seen:
+                seen.add(id(tensor))
+                found.append((name, tensor))
+
+    add(model.named_parameters())
+    add(model.named_buffers())
+    for prefix, module in model.named_modules():
+        add(((prefix + "." if prefix else "") + k, v) for k, v in vars(module).items())
+    return found
+
+
+class swapped_state:
+    """Within it, each tensor of `originals` in the model is the one at the same position of `replacements`."""
+
+    def __init__(self, model, originals, replacements):
+        self.model = model
+        self.map = {id(a): b for a, b in zip(originals, replacements)}
+        self.undo = []
+
+    def __enter__(self):
+        for module in self.model.modules():
+            for table in (module._parameters, module._buffers, vars(module)):
+                for key, value in list(table.items()):
+                    if isinstance(value, torch.Tensor) and id(value) in self.map:
+                        self.undo.append((table, key, value))
+                        table[key] = self.map[id(value)]
+        return self
+
+    def __exit__(self, *_):
+        for table, key, value in self.undo:
+            table[key] = value
+        return False
