@@ -1,0 +1,273 @@
+// pragma bench: a whole suite, resumable; per category as in Fig. 3 of the paper and overall as in its Table I.
+#include "cli/commands.hpp"
+#include "cli/engine.hpp"
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "cli/report.hpp"
+#include "cli/suite.hpp"
+#include "cli/terminal.hpp"
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <mutex>
+#include <regex>
+#include <thread>
+
+namespace pragma::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct settings {
+  std::string suite, out = "pragma-out/bench", only;
+  int limit = 0, jobs = 1;
+  bool json = false, fresh = false;
+  run_options run;
+};
+
+/// "9_x" before "10_y".
+bool natural_less(const fs::path& a, const fs::path& b) {
+  const auto number = [](const std::string& s) { return s.empty() || !std::isdigit(static_cast<unsigned char>(s[0])) ? 1000000000L : std::atol(s.c_str()); };
+  const auto x = a.stem().string(), y = b.stem().string();
+  return std::pair(number(x), x) < std::pair(number(y), y);
+}
+
+expected<std::vector<fs::path>> find_tasks(const settings& s) {
+  std::error_code problem;
+  std::vector<fs::path> tasks;
+  if (fs::is_regular_file(s.suite, problem)) tasks.push_back(s.suite);
+  else
+    for (const auto& entry : fs::directory_iterator(s.suite, problem))
+      if (entry.path().extension() == ".py" && entry.path().filename().string().front() != '_') tasks.push_back(entry.path());
+  if (problem) return fail(ec::not_found, "cannot read the suite " + s.suite + ": " + problem.message(), "a suite is a folder of KernelBench-format files");
+  std::sort(tasks.begin(), tasks.end(), natural_less);
+  if (!s.only.empty()) {
+    try {
+      const std::regex wanted(s.only);
+      std::erase_if(tasks, [&](const fs::path& p) { return !std::regex_search(p.stem().string(), wanted); });
+    } catch (const std::regex_error& e) {
+      return fail(ec::invalid_argument, "--only is not a regular expression: " + s.only + " (" + e.what() + ")");
+    }
+  }
+  if (s.limit > 0 && tasks.size() > static_cast<size_t>(s.limit)) tasks.resize(static_cast<size_t>(s.limit));
+  if (tasks.empty()) return fail(ec::not_found, "no task in " + s.suite + (s.only.empty() ? "" : " matches --only " + s.only));
+  return tasks;
+}
+
+/// What may differ between two suites of results that must not be mixed.
+json options_key(const settings& s) {
+  return {{"coder", s.run.coder}, {"model", s.run.model}, {"attempts", s.run.attempts}, {"threads", s.run.threads}, {"profile", !s.run.no_profile}};
+}
+
+task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
+  task_outcome t;
+  t.name = path.stem().string();
+  t.path = path.string();
+  if (!run) {
+    const auto& e = run.error();
+    t.status = e.code == ec::unsupported ? "unsupported" : e.code == ec::task_invalid ? "invalid" : e.code == ec::interrupted ? "interrupted" : "failed";
+    t.reason = e.message;
+    return t;
+  }
+  const auto& h = run->header;
+  t.category = h.environment.task.category;
+  t.attempts = static_cast<int>(run->iterations.size());
+  t.wall_seconds = h.wall_seconds;
+  t.run = h.id;
+  if (h.state == "interrupted") {
+    t.status = "interrupted";
+    t.reason = h.stop_reason;
+  } else if (h.confirmed) {
+    t.status = "ok";
+    t.speedup = h.final.time.speedup;
+    t.baseline_seconds = h.final.time.baseline_seconds;
+    t.candidate_seconds = h.final.time.candidate_seconds;
+    t.contended = h.final.time.contended;
+    for (const auto& r : run->iterations)
+      if (r.number == h.best_attempt) t.roofline_share = r.code.measured.value("roofline_share").value_or(0);
+  } else {
+    t.status = "failed";
+    t.reason = run->iterations.empty() ? h.stop_reason : run->iterations.back().stage + ": " + run->iterations.back().reason;
+  }
+  return t;
+}
+
+std::string table_text(const std::vector<suite_figures>& table) {
+  char line[160];
+  std::string text;
+  std::snprintf(line, sizeof line, "%-18s %4s %8s %9s %9s %7s %8s %7s\n", "category", "n", "success", "arith.", "geom.", "fast_1", "fast_1.5", "fast_2");
+  text += line;
+  for (const auto& f : table) {
+    std::snprintf(line, sizeof line, "%-18s %4d %7.1f%% %8.2fx %8.2fx %6.1f%% %7.1f%% %6.1f%%\n", f.category.c_str(), f.n, f.n ? 100.0 * f.success / f.n : 0,
+                  f.arithmetic_mean, f.geometric_mean, 100 * f.fast_1, 100 * f.fast_1_5, 100 * f.fast_2);
+    text += line;
+  }
+  return text;
+}
+
+class suite_run {
+public:
+  suite_run(const settings& s, terminal& out, engine& machine, std::vector<fs::path> tasks)
+      : s_(s), out_(out), machine_(machine), tasks_(std::move(tasks)), outcomes_(tasks_.size()) {}
+
+  expected<void> load_earlier() {
+    const auto file = fs::path(s_.out) / "bench.json";
+    if (s_.fresh || !fs::exists(file)) return {};
+    auto text = read_file(file);
+    if (!text) return fail(text.error());
+    auto document = parse_json(*text, file.string());
+    if (!document) return fail(document.error());
+    if (document->value("options", json()) != options_key(s_))
+      return fail(ec::invalid_argument, file.string() + " holds results of other options", "use another --out folder, or --fresh to start anew");
+    for (const auto& value : (*document)["tasks"]) {
+      auto t = from_json_value<task_outcome>(value, file.string());
+      if (!t) return fail(t.error());
+      if (t->status == "interrupted") continue;
+      for (size_t i = 0; i < tasks_.size(); ++i) {
+        if (fs::absolute(tasks_[i]).string() != t->path) continue;
+        const auto source = read_file(tasks_[i]);
+        if (source && sha256_hex(*source) == t->task_hash) {
+          outcomes_[i] = *t;
+          ++done_;
+        }
+      }
+    }
+    if (done_ > 0) out_.line("going on with " + file.string() + ": " + std::to_string(done_) + " of " + std::to_string(tasks_.size()) + " tasks are done");
+    return {};
+  }
+
+  void run() {
+    start_ = std::chrono::steady_clock::now();
+    std::vector<std::thread> workers;
+    for (int j = 0; j < std::max(1, s_.jobs); ++j)
+      workers.emplace_back([this] {
+        while (!cancelled()) {
+          const size_t i = next_++;
+          if (i >= tasks_.size()) return;
+          if (outcomes_[i].status.empty()) one(i);
+        }
+      });
+    for (auto& w : workers) w.join();
+  }
+
+  expected<json> save() {
+    const std::lock_guard lock(mutex_);
+    return save_locked();
+  }
+
+  std::vector<task_outcome> outcomes() const {
+    std::vector<task_outcome> all;
+    for (const auto& t : outcomes_)
+      if (!t.status.empty()) all.push_back(t);
+    return all;
+  }
+
+private:
+  void one(size_t i) {
+    const auto path = fs::absolute(tasks_[i]);
+    const auto folder = fs::path(s_.out) / "tasks" / path.stem();
+    const auto started = std::chrono::steady_clock::now();
+    expected<run_result> result = fail(ec::internal, "");
+    loaded_task loaded;
+    auto request = s_.run.request(path.string(), fs::absolute(folder).string());
+    if (request)
+      result = machine_.run(*request, [&](const run_event& e) {
+        if (e.what == "loaded") loaded = e.loaded;
+        const std::lock_guard lock(mutex_);
+        if (e.what == "iteration" || e.what == "verifying" || e.what == "confirming")
+          out_.status("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + "] " + path.stem().string() + "  attempt " + std::to_string(e.attempt) + " " + e.what);
+      });
+    else result = fail(request.error());
+    auto t = outcome_of(path, result);
+    if (t.category.empty()) t.category = loaded.task.category.empty() ? "others" : loaded.task.category;
+    t.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    if (const auto source = read_file(path)) t.task_hash = sha256_hex(*source);
+    if (result) (void)write_outputs(folder, *result, false);
+    const std::lock_guard lock(mutex_);
+    outcomes_[i] = t;
+    ++done_;
+    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    out_.line("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + ", " + format_seconds(elapsed) + "] " + t.name + "  " +
+              (t.status == "ok" ? speedup_text(t.speedup) + (t.contended ? "  under contention" : "") : t.status + ": " + t.reason));
+    if (auto saved = save_locked(); !saved) out_.line(out_.red("cannot save: ") + saved.error().message);
+  }
+
+  expected<json> save_locked() {
+    std::vector<task_outcome> all;
+    json left_out = json::array();
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (outcomes_[i].status.empty()) continue;
+      all.push_back(outcomes_[i]);
+      if (outcomes_[i].status != "ok") left_out.push_back({{"name", outcomes_[i].name}, {"status", outcomes_[i].status}, {"reason", outcomes_[i].reason}});
+    }
+    const auto table = suite_table(all);
+    json document = {{"schema", 1}, {"suite", fs::absolute(s_.suite).string()}, {"options", options_key(s_)}, {"tasks", all},
+                     {"categories", std::vector<suite_figures>(table.begin(), table.end() - 1)}, {"overall", table.back()},
+                     {"left_out", left_out}, {"total_tasks", tasks_.size()}};
+    std::error_code ignored;
+    fs::create_directories(s_.out, ignored);
+    const fs::path folder = s_.out;
+    if (auto done = write_file_atomic(folder / "bench.json", document.dump(1, ' ', false, json::error_handler_t::replace)); !done) return fail(done.error());
+    if (auto done = write_file_atomic(folder / "bench.html", render_suite_html(document)); !done) return fail(done.error());
+    return document;
+  }
+
+  const settings& s_;
+  terminal& out_;
+  engine& machine_;
+  std::vector<fs::path> tasks_;
+  std::vector<task_outcome> outcomes_;
+  std::atomic<size_t> next_ = 0;
+  size_t done_ = 0;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+int bench(const settings& s) {
+  terminal out(s.json);
+  auto tasks = find_tasks(s);
+  if (!tasks) return report(out, tasks.error());
+  auto machine = engine::open();
+  if (!machine) return report(out, machine.error());
+  suite_run suite(s, out, **machine, *tasks);
+  if (auto earlier = suite.load_earlier(); !earlier) return report(out, earlier.error());
+  suite.run();
+  auto document = suite.save();
+  if (!document) return report(out, document.error());
+  const auto outcomes = suite.outcomes();
+  out.result(*document);
+  out.line("\n" + table_text(suite_table(outcomes)));
+  out.line("n counts every task of the suite that was tried; means are over the successes; fast_p is the share of all n that is right and faster than p x Torch.");
+  for (const auto& t : outcomes)
+    if (t.status != "ok") out.line("  " + t.status + ": " + t.name + ": " + t.reason);
+  out.line("report: " + (fs::path(s.out) / "bench.html").string());
+  if (cancelled()) {
+    out.line("interrupted: the same command goes on where it stopped");
+    return exit_code(ec::interrupted);
+  }
+  return 0;
+}
+
+} // namespace
+
+void add_bench(CLI::App& app, action& chosen) {
+  auto s = std::make_shared<settings>();
+  auto* command = app.add_subcommand("bench", "optimise every task of a folder and print the table; resumable");
+  command->add_option("suite", s->suite, "folder of KernelBench-format files")->required();
+  command->add_option("--out", s->out, "folder for bench.json, bench.html and a report per task")->capture_default_str();
+  command->add_option("--limit", s->limit, "only the first N tasks");
+  command->add_option("--only", s->only, "only tasks whose name matches this regular expression");
+  command->add_option("--jobs", s->jobs, "tasks at once: building and verifying overlap, measuring never does")->check(CLI::Range(1, 64))->capture_default_str();
+  command->add_flag("--fresh", s->fresh, "ignore earlier results in --out");
+  command->add_flag("--json", s->json, "print the table as JSON");
+  s->run.add_to(*command);
+  command->footer("Example:\n  pragma bench KernelBench/level1 --attempts 8 --out /tmp/level1");
+  command->callback([s, &chosen] { chosen = [s] { return bench(*s); }; });
+}
+
+} // namespace pragma::cli

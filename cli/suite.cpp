@@ -1,0 +1,48 @@
+#include "cli/suite.hpp"
+
+#include <cmath>
+#include <set>
+
+namespace pragma::cli {
+
+suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks) {
+  suite_figures f;
+  f.category = category;
+  double sum = 0, logs = 0;
+  int faster = 0, faster_1_5 = 0, faster_2 = 0;
+  for (const auto& t : tasks) {
+    if (category != "all" && t.category != category) continue;
+    ++f.n;
+    if (t.status != "ok" || t.speedup.value <= 0) continue;
+    ++f.success;
+    sum += t.speedup.value;
+    logs += std::log(t.speedup.value);
+    faster += t.speedup.value > 1;
+    faster_1_5 += t.speedup.value > 1.5;
+    faster_2 += t.speedup.value > 2;
+  }
+  if (f.success > 0) {
+    f.arithmetic_mean = sum / f.success;
+    f.geometric_mean = std::exp(logs / f.success);
+  }
+  if (f.n > 0) {
+    f.fast_1 = static_cast<double>(faster) / f.n;
+    f.fast_1_5 = static_cast<double>(faster_1_5) / f.n;
+    f.fast_2 = static_cast<double>(faster_2) / f.n;
+  }
+  return f;
+}
+
+std::vector<suite_figures> suite_table(const std::vector<task_outcome>& tasks) {
+  std::vector<std::string> order = {"matmul", "activation", "normalization", "pooling/reduction", "conv", "others"};
+  std::set<std::string> known(order.begin(), order.end());
+  for (const auto& t : tasks)
+    if (known.insert(t.category).second) order.push_back(t.category);
+  std::vector<suite_figures> table;
+  for (const auto& category : order)
+    if (auto f = figures_of(category, tasks); f.n > 0) table.push_back(f);
+  table.push_back(figures_of("all", tasks));
+  return table;
+}
+
+} // namespace pragma::cli

@@ -1,0 +1,35 @@
+// Figures over a suite of tasks: per category (Fig. 3 of the paper) and overall (its Table I). Pure functions.
+#pragma once
+
+#include "actors/messages.hpp"
+
+namespace pragma::cli {
+
+struct task_outcome {
+  std::string name, path, task_hash, category, status; ///< status: "ok", "failed", "unsupported", "invalid", "interrupted"
+  std::string reason;                                   ///< why not "ok"
+  interval speedup;                                     ///< confirmed, against Torch; only with "ok"
+  double baseline_seconds = 0, candidate_seconds = 0;
+  bool contended = false;
+  int attempts = 0;
+  double roofline_share = 0;                            ///< percent; 0 = not known
+  double wall_seconds = 0;
+  std::string run;                                      ///< run id
+};
+PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speedup, baseline_seconds, candidate_seconds, contended, attempts,
+            roofline_share, wall_seconds, run)
+
+struct suite_figures {
+  std::string category;                                 ///< or "all"
+  int n = 0, success = 0;                               ///< n counts every task, also those that failed or are unsupported
+  double arithmetic_mean = 0, geometric_mean = 0;       ///< of the successes; 0 when there are none
+  double fast_1 = 0;                                    ///< share of all n that are right and faster than Torch
+  double fast_1_5 = 0, fast_2 = 0;
+};
+PRAGMA_JSON(suite_figures, category, n, success, arithmetic_mean, geometric_mean, fast_1, fast_1_5, fast_2)
+
+suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks);
+/// One row per category that occurs, in the paper's order, then "all".
+std::vector<suite_figures> suite_table(const std::vector<task_outcome>& tasks);
+
+} // namespace pragma::cli
