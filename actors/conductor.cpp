@@ -246,7 +246,7 @@ struct conductor_state {
   }
 };
 
-conductor_actor::behavior_type conductor(conductor_actor::stateful_pointer<conductor_state> self, conductor_agents agents) {
+static conductor_actor::behavior_type conductor(conductor_actor::stateful_pointer<conductor_state> self, conductor_agents agents) {
   self->state.self = self;
   self->state.agents = std::move(agents);
   return {
@@ -263,6 +263,10 @@ conductor_actor::behavior_type conductor(conductor_actor::stateful_pointer<condu
       },
       [self](halt_atom) { self->state.halted = true; },
   };
+}
+
+conductor_actor spawn_conductor(caf::actor_system& system, conductor_agents agents) {
+  return system.spawn(conductor, std::move(agents));
 }
 
 } // namespace pragma

@@ -16,12 +16,10 @@ struct conductor_agents {
   store_actor store;
   observer_actor observer;              ///< may be empty
   caf::timespan request_timeout = std::chrono::hours(2);
-  caf::timespan restart_delay = std::chrono::milliseconds(100); ///< doubled with each restart of a run
   int max_restarts = 5;                 ///< of all agents together in one run; then the run fails
 };
 
-struct conductor_state;
-
-conductor_actor::behavior_type conductor(conductor_actor::stateful_pointer<conductor_state> self, conductor_agents agents);
+/// Spawns it (event-based, on the shared scheduler).
+conductor_actor spawn_conductor(caf::actor_system& system, conductor_agents agents);
 
 } // namespace pragma

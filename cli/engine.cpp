@@ -47,7 +47,7 @@ public:
     agents.coder = [&, session] { return remember(system.spawn<caf::detached>(coder, session)); };
     agents.store = system.spawn<caf::detached>(store, store_);
     agents.observer = system.spawn(observer, std::move(on_event));
-    auto head = system.spawn(conductor, agents);
+    auto head = spawn_conductor(system, agents);
 
     expected<run_result> result = fail(ec::internal, "the conductor gave no answer");
     bool asked_to_stop = false;
