@@ -16,6 +16,7 @@ struct timed_side {
   std::string name;
   std::function<expected<void>(int64_t calls)> run;
   int pid = 0;                       ///< for /proc/PID/task/*/schedstat (run delay)
+  std::function<double()> run_delay; ///< seconds so far; empty: read for `pid` (tests inject their own)
 };
 
 struct timing_options {
@@ -27,6 +28,8 @@ struct timing_options {
   int repetitions = defaults::repetitions;
   uint64_t seed = 1;                 ///< of the bootstrap
   const std::atomic<bool>* cancel = nullptr;
+  std::function<double()> clock;     ///< seconds; empty: the steady clock (tests inject their own)
+  std::function<double()> steal;     ///< seconds stolen so far; empty: /proc/stat, for the CPUs that we measure on
 };
 
 /// Alternates the sides in blocks (ABBA), drops contended pairs, returns medians and the 95% interval of baseline/candidate.
