@@ -1,1 +1,603 @@
+// Models over real sockets and real processes: what a user notices when an endpoint behaves, and when it doesn't.
+#include "base/files.hpp"
+#include "llm/chat.hpp"
+#include "stub_server.hpp"
 
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+using namespace pragma;
+using namespace pragma::test;
+
+namespace {
+
+const char* const secret = "sk-test-5f0c1d2e3b4a59687";
+
+llm_config openai(const stub_server& server) {
+  ::setenv("PRAGMA_TEST_KEY", secret, 1);
+  llm_config c;
+  c.base_url = server.url();
+  c.model = "stub-model";
+  c.key_env = "PRAGMA_TEST_KEY";
+  c.timeout_seconds = 10;
+  c.retry_seconds = 0.01;
+  c.max_wait_seconds = 5;
+  c.retries = 2;
+  return c;
+}
+
+const std::vector<chat_message> question = {{"system", "be brief"}, {"user", "what is it?"}};
+
+expected<chat_answer> ask(const llm_config& c, const std::filesystem::path& transcript = {},
+                          const std::atomic<bool>* cancel = nullptr) {
+  auto model = make_chat_model(c, transcript, cancel);
+  if (!model) return fail(model.error());
+  return (*model)->ask(question);
+}
+
+std::vector<json> lines_of(const std::filesystem::path& file) {
+  std::vector<json> all;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
+  return all;
+}
+
+double seconds_between(const stub_request& a, const stub_request& b) {
+  return std::chrono::duration<double>(b.at - a.at).count();
+}
+
+std::string everything_in(const std::filesystem::path& folder) {
+  std::string all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) all += *read_file(entry.path());
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("a streamed answer arrives whole, with progress and the endpoint's own token counts") {
+  const std::string text = "Use wider vectors.\n```cpp\nint x;\n```\nUnicode: \xc3\xa9 \xe2\x82\xac";
+  stub_server server({completion_stream(text, true, true, 1000)});
+  auto model = make_chat_model(openai(server), {});
+  REQUIRE(model);
+  size_t progress = 0;
+  auto answer = (*model)->ask(question, [&](size_t chars) { progress = chars; });
+  REQUIRE(answer);
+  CHECK(answer->text == text);
+  CHECK(answer->model == "stub-model");
+  CHECK(answer->finish_reason == "stop");
+  CHECK(answer->usage.prompt_tokens == 100);
+  CHECK_FALSE(answer->usage.estimated);
+  CHECK(progress == text.size());
+
+  const auto sent = server.requests().at(0);
+  CHECK(sent.method == "POST");
+  CHECK(sent.path == "/v1/chat/completions");
+  CHECK(sent.header("authorization") == std::string("Bearer ") + secret);
+  const auto body = json::parse(sent.body);
+  CHECK(body["model"] == "stub-model");
+  CHECK(body["stream"] == true);
+  CHECK(body["stream_options"]["include_usage"] == true);
+  CHECK(body["messages"][1]["content"] == "what is it?");
+  CHECK_FALSE(body.contains("temperature"));
+  CHECK_FALSE(body.contains("max_tokens"));
+}
+
+TEST_CASE("a stream may be cut anywhere, use CRLF, comments and forget its last empty line") {
+  stub_reply reply;
+  reply.headers = {{"Content-Type", "text/event-stream; charset=utf-8"}};
+  const std::string stream = ": keep-alive\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"one \"}}]}\r\n\r\n"
+                             "event: x\r\ndata:{\"choices\":[{\"delta\":{\"content\":\"two\"},\"finish_reason\":\"length\"}]}";
+  for (const char c : stream) reply.chunks.emplace_back(1, c);
+  stub_server server({reply});
+  auto answer = ask(openai(server));
+  REQUIRE(answer);
+  CHECK(answer->text == "one two");
+  CHECK(answer->finish_reason == "length");
+}
+
+TEST_CASE("an answer in one piece, without usage, is counted by an estimate that says so") {
+  stub_server server({completion("sixteen letters!", false, "length")});
+  auto c = openai(server);
+  c.stream = false;
+  c.temperature = 0.5;
+  c.max_tokens = 77;
+  c.extra_body = {{"reasoning_effort", "low"}};
+  auto answer = ask(c);
+  REQUIRE(answer);
+  CHECK(answer->text == "sixteen letters!");
+  CHECK(answer->finish_reason == "length");
+  CHECK(answer->usage.completion_tokens == 4);
+  CHECK(answer->usage.prompt_tokens > 0);
+  CHECK(answer->usage.estimated);
+  const auto body = json::parse(server.requests().at(0).body);
+  CHECK(body["stream"] == false);
+  CHECK(body["temperature"] == 0.5);
+  CHECK(body["max_tokens"] == 77);
+  CHECK(body["reasoning_effort"] == "low");
+}
+
+TEST_CASE("a server that ignores \"stream\" and one that has never heard of stream_options are both understood") {
+  stub_server whole({completion("in one piece")});
+  auto answer = ask(openai(whole));
+  REQUIRE(answer);
+  CHECK(answer->text == "in one piece");
+
+  stub_server old({failure(400, "unknown field 'stream_options'"), completion_stream("ok"), completion_stream("again")});
+  auto model = make_chat_model(openai(old), {});
+  REQUIRE(model);
+  auto first = (*model)->ask(question);
+  REQUIRE(first);
+  CHECK(first->text == "ok");
+  CHECK(first->usage.retries == 0);
+  REQUIRE((*model)->ask(question));
+  CHECK(old.requests().size() == 3); // it is asked for only once
+  CHECK_FALSE(json::parse(old.requests().at(2).body).contains("stream_options"));
+}
+
+TEST_CASE("401 is not retried, names the variable that was looked at, and never the key") {
+  stub_server server({failure(401, std::string("Incorrect API key provided: ") + secret)});
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  auto answer = ask(openai(server), dir->path() / "t.jsonl");
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ec::remote_failed);
+  const auto shown = render(answer.error());
+  CHECK_THAT(shown, Catch::Contains("401"));
+  CHECK_THAT(shown, Catch::Contains("PRAGMA_TEST_KEY"));
+  CHECK_THAT(shown, Catch::Contains("Incorrect API key"));
+  CHECK_THAT(shown, !Catch::Contains(secret));
+  CHECK_THAT(everything_in(dir->path()), !Catch::Contains(secret));
+  CHECK(server.requests().size() == 1);
+
+  ::unsetenv("PRAGMA_TEST_NO_KEY");
+  stub_server other({failure(401, "no")});
+  auto c = openai(other);
+  c.key_env = "PRAGMA_TEST_NO_KEY";
+  auto none = ask(c);
+  REQUIRE_FALSE(none);
+  CHECK_THAT(render(none.error()), Catch::Contains("PRAGMA_TEST_NO_KEY") && Catch::Contains("not set"));
+  CHECK(other.requests().at(0).header("authorization").empty());
+}
+
+TEST_CASE("a model that repeats the key does not get it into the answer or the transcript") {
+  stub_server server({completion(std::string("your key is ") + secret)});
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  auto answer = ask(openai(server), dir->path() / "t.jsonl");
+  REQUIRE(answer);
+  CHECK_THAT(answer->text, !Catch::Contains(secret));
+  CHECK_THAT(everything_in(dir->path()), !Catch::Contains(secret));
+}
+
+TEST_CASE("400, 403 and 404 are not retried") {
+  for (const int status : {400, 403, 404}) {
+    stub_server server({failure(status, "no such thing")});
+    auto answer = ask(openai(server));
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == ec::remote_failed);
+    CHECK_THAT(answer.error().message, Catch::Contains(std::to_string(status)) && Catch::Contains("no such thing"));
+    CHECK(server.requests().size() == 1);
+  }
+}
+
+TEST_CASE("429 is retried after the time that the server names") {
+  stub_server server({failure(429, "slow down", {{"Retry-After", "0.25"}}), completion_stream("now")});
+  auto answer = ask(openai(server));
+  REQUIRE(answer);
+  CHECK(answer->text == "now");
+  CHECK(answer->usage.retries == 1);
+  const auto sent = server.requests();
+  REQUIRE(sent.size() == 2);
+  CHECK(seconds_between(sent[0], sent[1]) >= 0.24);
+}
+
+TEST_CASE("Retry-After may be a date; one that is too far away is not waited for") {
+  auto date_in = [](int seconds) {
+    const std::time_t when = std::time(nullptr) + seconds;
+    char text[64];
+    std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", std::gmtime(&when));
+    return std::string(text);
+  };
+  stub_server past({failure(503, "busy", {{"Retry-After", date_in(-100)}}), completion("now")});
+  REQUIRE(ask(openai(past)));
+  CHECK(past.requests().size() == 2);
+
+  stub_server far({failure(429, "quota", {{"Retry-After", date_in(3600)}})});
+  auto answer = ask(openai(far));
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ec::remote_failed);
+  CHECK_THAT(answer.error().hint, Catch::Contains("max_wait_seconds"));
+  CHECK(far.requests().size() == 1);
+}
+
+TEST_CASE("a 500 and a connection reset are retried, and given up after the configured number of tries") {
+  stub_reply reset;
+  reset.reset = true;
+  stub_server server({failure(500, "oops"), reset, completion_stream("at last")});
+  auto answer = ask(openai(server));
+  REQUIRE(answer);
+  CHECK(answer->text == "at last");
+  CHECK(answer->usage.retries == 2);
+
+  stub_server broken(std::vector<stub_reply>(3, failure(500, "still broken")));
+  auto none = ask(openai(broken));
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ec::remote_failed);
+  CHECK_THAT(none.error().message, Catch::Contains("still broken") && Catch::Contains("3 tries"));
+  CHECK(broken.requests().size() == 3);
+  CHECK(broken.unexpected() == 0);
+}
+
+TEST_CASE("an endpoint that is silent for too long is a timeout, after retries") {
+  stub_reply hang;
+  hang.hang = true;
+  stub_server server({hang, hang});
+  auto c = openai(server);
+  c.timeout_seconds = 0.2;
+  c.retries = 1;
+  auto answer = ask(c);
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ec::timeout);
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("a stream that breaks off is an error, and is retried") {
+  auto torn = completion_stream("half of the ans", true, false);
+  torn.truncate = true;
+  auto quiet = completion_stream("ends without saying so", true, false);
+  stub_server server({torn, quiet, completion_stream("whole")});
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  auto answer = ask(openai(server), dir->path() / "t.jsonl");
+  REQUIRE(answer);
+  CHECK(answer->text == "whole");
+  CHECK(answer->usage.retries == 2);
+  // The tries that failed had used tokens too.
+  CHECK(answer->usage.prompt_tokens > 100);
+  CHECK(answer->usage.estimated);
+  CHECK(lines_of(dir->path() / "t.jsonl").at(0)["failed_tries"].size() == 2);
+
+  stub_server again({torn, torn, torn});
+  auto none = ask(openai(again));
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ec::remote_failed);
+}
+
+TEST_CASE("an error in the middle of a stream is told with the endpoint's words") {
+  auto reply = completion_stream("half", true, false);
+  reply.chunks.push_back("data: {\"error\": {\"message\": \"out of memory on the GPU\"}}\n\n");
+  stub_server server({reply, reply, reply});
+  auto answer = ask(openai(server));
+  REQUIRE_FALSE(answer);
+  CHECK_THAT(answer.error().message, Catch::Contains("out of memory on the GPU"));
+}
+
+TEST_CASE("an answer of 10 MB is cut off and refused, streamed or not, and not asked for again") {
+  const std::string huge(10u << 20, 'x');
+  for (const bool stream : {true, false}) {
+    stub_server server({stream ? completion_stream(huge, true, true, 32768) : completion(huge)});
+    auto c = openai(server);
+    c.stream = stream;
+    auto answer = ask(c);
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == ec::limit_exceeded);
+    CHECK_THAT(answer.error().message, Catch::Contains("2.0 MiB"));
+    CHECK(server.requests().size() == 1);
+  }
+  stub_reply one_event;
+  one_event.headers = {{"Content-Type", "text/event-stream"}};
+  one_event.chunks = {"data: " + huge};
+  stub_server server({one_event});
+  auto answer = ask(openai(server));
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ec::limit_exceeded);
+}
+
+TEST_CASE("malformed answers are errors that quote them") {
+  for (const auto* body : {"<html>Bad gateway</html>", "{\"choices\":", "[]", "{}", "{\"choices\": []}", "{\"choices\": [1]}", ""}) {
+    stub_reply reply;
+    reply.headers = {{"Content-Type", "application/json"}};
+    reply.body = body;
+    stub_server server({reply});
+    auto c = openai(server);
+    c.retries = 0;
+    auto answer = ask(c);
+    INFO(body);
+    if (std::string(body) == "{\"choices\": [1]}") {
+      REQUIRE(answer); // an answer without text: the reader of answers says so
+      CHECK(answer->text.empty());
+    } else {
+      REQUIRE_FALSE(answer);
+      CHECK(answer.error().code == ec::remote_failed);
+    }
+  }
+}
+
+TEST_CASE("bytes that are not UTF-8, and emoji cut in half, do not lose the answer") {
+  stub_reply reply;
+  reply.headers = {{"Content-Type", "text/event-stream"}};
+  reply.chunks = {"data: {\"choices\":[{\"delta\":{\"content\":\"a\xff\xfe b \"}}]}\n\n",
+                  "data: {\"choices\":[{\"delta\":{\"content\":\"\\ud83d\"}}]}\n\n",
+                  "data: {\"choices\":[{\"delta\":{\"content\":\"\\ude00 c \\ud83d\\ude00\"},\"finish_reason\":\"stop\"}]}\n\n"};
+  stub_server server({reply});
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  auto answer = ask(openai(server), dir->path() / "t.jsonl");
+  REQUIRE(answer);
+  CHECK_THAT(answer->text, Catch::StartsWith("a?? b ") && Catch::EndsWith(" c \xf0\x9f\x98\x80"));
+  CHECK(lines_of(dir->path() / "t.jsonl").size() == 1);
+}
+
+TEST_CASE("what a model thinks aloud is kept in the transcript but is not part of the answer") {
+  stub_reply reply;
+  reply.headers = {{"Content-Type", "text/event-stream"}};
+  reply.chunks = {"data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"first I ponder\"}}]}\n\n",
+                  "data: {\"choices\":[{\"delta\":{\"content\":\"<think>\\nthen I doubt</think>\\nanswer\"},\"finish_reason\":\"stop\"}]}\n\n"};
+  stub_server server({reply});
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  auto answer = ask(openai(server), dir->path() / "t.jsonl");
+  REQUIRE(answer);
+  CHECK_THAT(answer->text, !Catch::Contains("ponder") && !Catch::Contains("doubt") && Catch::Contains("answer"));
+  const auto kept = lines_of(dir->path() / "t.jsonl").at(0)["reasoning"].get<std::string>();
+  CHECK_THAT(kept, Catch::Contains("ponder") && Catch::Contains("doubt"));
+}
+
+TEST_CASE("thinking is stripped in the forms that models use") {
+  CHECK(strip_thinking("plain") == "plain");
+  CHECK(strip_thinking("<think>a</think>b") == "b");
+  CHECK(strip_thinking("opened by the template</think>b") == "b");
+  CHECK(strip_thinking("<think>cut off in the middle").empty());
+  CHECK(strip_thinking("```cpp\n// </think>\n```") == "```cpp\n// </think>\n```");
+}
+
+TEST_CASE("the token budget stops before the next call, and counts earlier parts of the run") {
+  stub_server server({completion_stream(std::string(400, 'x')), completion_stream("never")});
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  const auto file = dir->path() / "t.jsonl";
+  auto c = openai(server);
+  c.budget_tokens = 200; // the first exchange costs 201
+  {
+    auto model = make_chat_model(c, file);
+    REQUIRE(model);
+    REQUIRE((*model)->ask(question));
+    CHECK((*model)->total().prompt_tokens == 100);
+    CHECK((*model)->total().completion_tokens == 101);
+    auto second = (*model)->ask(question);
+    REQUIRE_FALSE(second);
+    CHECK(second.error().code == ec::limit_exceeded);
+    CHECK_THAT(second.error().message, Catch::Contains("token budget of 200 used up"));
+  }
+  auto resumed = ask(c, file);
+  REQUIRE_FALSE(resumed);
+  CHECK(resumed.error().code == ec::limit_exceeded);
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("retries count against the token budget") {
+  stub_server server(std::vector<stub_reply>(5, completion_stream(std::string(400, 'x'), true, false)));
+  auto c = openai(server);
+  c.retries = 5;
+  c.budget_tokens = 150; // each failed try costs about 106
+  auto answer = ask(c);
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ec::limit_exceeded);
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("the money budget stops a run") {
+  stub_server server({completion_stream(std::string(396, 'x')), completion_stream("never")});
+  auto c = openai(server);
+  c.price_prompt = 1000000;      // 1 a token
+  c.price_completion = 2000000;  // 2 a token
+  c.budget_cost = 250;
+  auto model = make_chat_model(c, {});
+  REQUIRE(model);
+  auto first = (*model)->ask(question);
+  REQUIRE(first);
+  CHECK(first->usage.cost == Approx(100 + 200));
+  auto second = (*model)->ask(question);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == ec::limit_exceeded);
+  CHECK_THAT(second.error().message, Catch::Contains("money budget"));
+}
+
+TEST_CASE("a call in flight, and a wait between tries, can be cancelled") {
+  stub_reply hang;
+  hang.hang = true;
+  for (const auto& reply : {hang, failure(503, "later", {{"Retry-After", "4"}})}) {
+    stub_server server({reply});
+    std::atomic<bool> cancel = false;
+    std::thread canceller([&] {
+      server.wait_for_requests(1);
+      cancel = true;
+    });
+    const auto start = std::chrono::steady_clock::now();
+    auto answer = ask(openai(server), {}, &cancel);
+    canceller.join();
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == ec::interrupted);
+    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 3);
+  }
+}
+
+TEST_CASE("nobody listening is an error that asks whether the server is up") {
+  uint16_t port = 0;
+  {
+    stub_server server(std::vector<stub_reply>{});
+    port = server.port();
+  }
+  llm_config c;
+  c.base_url = "http://127.0.0.1:" + std::to_string(port) + "/v1";
+  c.model = "m";
+  c.retries = 1;
+  c.retry_seconds = 0.01;
+  auto answer = ask(c);
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ec::remote_failed);
+  CHECK_THAT(answer.error().hint, Catch::Contains("server up"));
+}
+
+TEST_CASE("each exchange is in the transcript before its answer is used, also the failed ones") {
+  stub_server server({completion_stream("first"), failure(404, "gone")});
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  const auto file = dir->path() / "sub" / "t.jsonl";
+  auto model = make_chat_model(openai(server), file);
+  REQUIRE(model);
+  REQUIRE((*model)->ask(question));
+  auto lines = lines_of(file);
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0]["answer"] == "first");
+  CHECK(lines[0]["messages"][1]["content"] == "what is it?");
+  CHECK(lines[0]["usage"]["prompt_tokens"] == 100);
+  REQUIRE_FALSE((*model)->ask(question));
+  lines = lines_of(file);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[1]["error"]["code"] == "remote_failed");
+  CHECK((std::filesystem::status(file).permissions() & std::filesystem::perms::others_read) == std::filesystem::perms::none);
+}
+
+TEST_CASE("a full disk loses no answer silently") {
+  std::error_code ignored;
+  if (!std::filesystem::exists("/dev/full", ignored)) return;
+  stub_server server({completion_stream("paid for")});
+  auto answer = ask(openai(server), "/dev/full");
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ec::io_error);
+}
+
+TEST_CASE("a recorded run is replayed in order, ends with a clear error, and goes on where a resumed run stood") {
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  const auto recorded = dir->path() / "recorded.jsonl", again = dir->path() / "again.jsonl";
+  {
+    stub_server server({completion_stream("one"), failure(404, "x"), completion_stream("two"), completion_stream("three")});
+    auto model = make_chat_model(openai(server), recorded);
+    REQUIRE(model);
+    for (int i = 0; i < 4; ++i) (void)(*model)->ask(question);
+    std::ofstream(recorded, std::ios::app) << "{\"answer\": \"torn by kill -9";
+  }
+  llm_config c;
+  c.kind = "replay";
+  c.replay_file = recorded;
+  {
+    auto model = make_chat_model(c, again);
+    REQUIRE(model);
+    CHECK((*model)->ask({{"user", "another question"}})->text == "one");
+    CHECK((*model)->ask(question)->text == "two");
+    CHECK((*model)->total().cost == 0);
+  }
+  auto resumed = make_chat_model(c, again);
+  REQUIRE(resumed);
+  CHECK((*resumed)->ask(question)->text == "three");
+  auto end = (*resumed)->ask(question);
+  REQUIRE_FALSE(end);
+  CHECK(end.error().code == ec::not_found);
+  CHECK_THAT(end.error().message, Catch::Contains("no more answers"));
+  CHECK_FALSE(make_chat_model(c, recorded)); // never read and written at once
+}
+
+TEST_CASE("a transcript that is missing or is no transcript is refused") {
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  llm_config c;
+  c.kind = "replay";
+  c.replay_file = dir->path() / "absent.jsonl";
+  auto absent = make_chat_model(c, {});
+  REQUIRE_FALSE(absent);
+  CHECK(absent.error().code == ec::not_found);
+  std::ofstream(c.replay_file) << "hello\n";
+  auto garbled = make_chat_model(c, {});
+  REQUIRE_FALSE(garbled);
+  CHECK(garbled.error().code == ec::parse_error);
+  CHECK_THAT(garbled.error().message, Catch::Contains("line 1"));
+}
+
+TEST_CASE("a command gets the prompt on stdin and answers on stdout") {
+  llm_config c;
+  c.kind = "command";
+  c.command = {"sh", "-c", "cat; echo noise >&2"};
+  auto model = make_chat_model(c, {});
+  REQUIRE(model);
+  CHECK((*model)->name() == "command:sh");
+  auto answer = (*model)->ask(question);
+  REQUIRE(answer);
+  CHECK_THAT(answer->text, Catch::Contains("# Instructions\n\nbe brief") && Catch::Contains("# Request\n\nwhat is it?"));
+  CHECK_THAT(answer->text, !Catch::Contains("noise"));
+  CHECK(answer->usage.estimated);
+}
+
+TEST_CASE("a command that fails, hangs, floods or does not exist is told so") {
+  llm_config c;
+  c.kind = "command";
+  c.command = {"sh", "-c", "echo some words; echo the reason >&2; exit 3"};
+  auto failed = ask(c);
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ec::remote_failed);
+  CHECK_THAT(failed.error().message, Catch::Contains("the reason") && Catch::Contains("3"));
+
+  c.command = {"sh", "-c", "sleep 60"};
+  c.timeout_seconds = 0.2;
+  auto hung = ask(c);
+  REQUIRE_FALSE(hung);
+  CHECK(hung.error().code == ec::timeout);
+
+  c.command = {"sh", "-c", "head -c 10000000 /dev/zero | tr '\\0' x"};
+  c.timeout_seconds = 30;
+  auto flooded = ask(c);
+  REQUIRE_FALSE(flooded);
+  CHECK(flooded.error().code == ec::limit_exceeded);
+
+  c.command = {"pragma-no-such-program"};
+  auto absent = ask(c);
+  REQUIRE_FALSE(absent);
+  CHECK(absent.error().code == ec::not_found);
+
+  std::atomic<bool> cancel = true;
+  c.command = {"sh", "-c", "sleep 60"};
+  auto cancelled = ask(c, {}, &cancel);
+  REQUIRE_FALSE(cancelled);
+  CHECK(cancelled.error().code == ec::interrupted);
+}
+
+TEST_CASE("the configuration is checked key by key") {
+  CHECK(parse_llm_config(R"({"_comment": "x", "base_url": "http://127.0.0.1:1/v1", "model": "m", "timeout_seconds": 5})", "c"));
+  struct bad {
+    const char *text, *word;
+  };
+  for (const auto& [text, word] : std::vector<bad>{
+           {R"({"base_ulr": "http://x/v1", "model": "m"})", "base_url"},
+           {R"({"base_url": "http://x/v1"})", "model"},
+           {R"({"model": "m"})", "base_url"},
+           {R"({"base_url": "ftp://x", "model": "m"})", "http"},
+           {R"({"base_url": "http://me:word@x/v1", "model": "m"})", "key_env"},
+           {R"({"base_url": "http://x/v1", "model": "m", "retries": "4"})", "retries"},
+           {R"({"base_url": "http://x/v1", "model": "m", "retries": 400})", "retries"},
+           {R"({"base_url": "http://x/v1", "model": "m", "timeout_seconds": -1})", "timeout_seconds"},
+           {R"({"base_url": "http://x/v1", "model": "m", "budget_cost": 1})", "price_prompt"},
+           {R"({"kind": "opnai"})", "openai"},
+           {R"({"kind": "command"})", "command"},
+           {R"({"kind": "replay"})", "replay_file"},
+           {R"([1])", "object"},
+           {R"({"model": )", "line 1"}}) {
+    auto config = parse_llm_config(text, "my.json");
+    INFO(text);
+    REQUIRE_FALSE(config);
+    CHECK_THAT(render(config.error()), Catch::Contains(word) && Catch::Contains("my.json"));
+    CHECK_THAT(render(config.error()), !Catch::Contains("me:word"));
+  }
+}
+
+TEST_CASE("the shipped example of a configuration is valid and names every key") {
+  auto text = read_file(std::filesystem::path(TESTS_DIR) / ".." / "configs" / "llm.json.example");
+  REQUIRE(text);
+  auto config = parse_llm_config(*text, "llm.json.example");
+  if (!config) FAIL(render(config.error()));
+  const auto example = json::parse(*text);
+  const json all = llm_config{};
+  for (const auto& [key, value] : all.items()) CHECK(example.contains(key));
+}
