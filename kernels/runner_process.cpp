@@ -1,1 +1,387 @@
+#include "kernels/runner_process.hpp"
 
+#include "base/subprocess.hpp"
+#include "base/text.hpp"
+#include "kernels/runner/protocol.h"
+#include "kernels/sandbox_filter.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <optional>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+namespace pragma {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+constexpr double start_timeout_seconds = 20;       ///< constructors and the mapping of the tensors
+constexpr double stop_timeout_seconds = 2;         ///< for all threads to stop after SIGSTOP
+constexpr double death_grace_seconds = 0.2;        ///< between the end of its pipe and its exit status
+constexpr size_t max_captured = 64 << 10;          ///< bytes kept of the candidate's stdout and stderr
+constexpr uint64_t address_space_slack = 256ull << 20; ///< code, stacks of a few threads, the reservation's guard pages
+constexpr uint64_t stack_per_thread = 72ull << 20; ///< 8 MiB of stack and a 64 MiB malloc arena, address space only
+constexpr uint64_t page = 4096;
+constexpr auto poison_byte = std::byte{0xA5};
+
+struct unique_fd {
+  int fd = -1;
+  unique_fd() = default;
+  explicit unique_fd(int f) : fd(f) {}
+  unique_fd(const unique_fd&) = delete;
+  unique_fd& operator=(const unique_fd&) = delete;
+  ~unique_fd() { reset(); }
+  void reset(int f = -1) {
+    if (fd >= 0) ::close(fd);
+    fd = f;
+  }
+};
+
+/// "slots slot_bytes count" and for each tensor "dtype ndim shape... offset bytes", as runner.cpp reads it.
+std::string describe(const tensor_layout& layout) {
+  std::string text = " " + std::to_string(layout.specs.empty() ? 0 : layout.slots) + " " + std::to_string(layout.slot_bytes) + " " +
+                     std::to_string(layout.specs.size());
+  for (size_t i = 0; i < layout.specs.size(); ++i) {
+    const auto& spec = layout.specs[i];
+    text += " " + std::to_string(static_cast<int>(spec.dtype)) + " " + std::to_string(spec.shape.size());
+    for (auto d : spec.shape) text += " " + std::to_string(d);
+    text += " " + std::to_string(layout.offsets[i]) + " " + std::to_string(spec.bytes());
+  }
+  return text;
+}
+
+template <class T> void fill(std::byte* at, uint64_t bytes, T pattern) {
+  for (uint64_t i = 0; i + sizeof pattern <= bytes; i += sizeof pattern) std::memcpy(at + i, &pattern, sizeof pattern);
+}
+
+void poison_tensor(std::byte* at, const tensor_spec& spec) {
+  switch (spec.dtype) {
+    case dtype::float32: return fill<uint32_t>(at, spec.bytes(), 0x7fa5a5a5u);
+    case dtype::float64: return fill<uint64_t>(at, spec.bytes(), 0x7ff5a5a5a5a5a5a5ull);
+    case dtype::float16: return fill<uint16_t>(at, spec.bytes(), 0x7da5u);
+    case dtype::bfloat16: return fill<uint16_t>(at, spec.bytes(), 0x7fa5u);
+    default: std::memset(at, static_cast<int>(poison_byte), spec.bytes());
+  }
+}
+
+/// The bytes around a tensor that the candidate can reach: from the start of its first page, to the end of its last.
+struct margins {
+  uint64_t before, start, end, after;
+};
+margins margins_of(const tensor_layout& layout, int slot, size_t tensor) {
+  const uint64_t start = layout.slot_bytes * static_cast<uint64_t>(slot) + layout.offsets[tensor];
+  const uint64_t end = start + layout.specs[tensor].bytes();
+  return {start / page * page, start, end, (end + page - 1) / page * page};
+}
+
+} // namespace
+
+struct runner_process::impl {
+  std::optional<child_process> child;
+  unique_fd commands, replies, capture, outputs_file;
+  tensor_layout params, inputs, outputs;
+  std::byte* memory = nullptr;
+  std::string captured;
+  bool frozen = false;
+  std::string ended; ///< how it ended, once that is known
+
+  ~impl() {
+    child.reset();
+    if (memory) ::munmap(memory, outputs.total_bytes());
+  }
+
+  void drain() {
+    char buffer[1 << 14];
+    // Bounded per visit: a candidate that writes without end must not hold us here past the deadline.
+    for (int round = 0; round < 64 && capture.fd >= 0; ++round) {
+      const auto n = ::read(capture.fd, buffer, sizeof buffer);
+      if (n > 0) {
+        captured.append(buffer, std::min(static_cast<size_t>(n), max_captured - std::min(max_captured, captured.size())));
+        // The hints come last, after whatever filled the buffer: keep room for them.
+        if (captured.size() == max_captured) keep_hints({buffer, static_cast<size_t>(n)});
+        continue;
+      }
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EAGAIN) return;
+      capture.reset();
+    }
+  }
+
+  std::string late_hints;
+  void keep_hints(std::string_view chunk) {
+    for (const char* mark : {PRAGMA_HINT_FORBIDDEN, PRAGMA_HINT_FAULT}) {
+      const auto at = chunk.rfind(mark);
+      if (at != std::string_view::npos) late_hints = std::string(chunk.substr(at, chunk.find('\n', at) - at));
+    }
+  }
+
+  /// Reads one reply. candidate_failed when the candidate is gone or answers nonsense, timeout.
+  expected<pragma_reply> read_reply(double timeout_seconds, const std::string& what) {
+    const auto deadline = steady::now() + std::chrono::duration<double>(timeout_seconds);
+    pragma_reply reply{};
+    size_t got = 0;
+    while (true) {
+      const auto n = ::read(replies.fd, reinterpret_cast<char*>(&reply) + got, sizeof reply - got);
+      if (n > 0) {
+        got += static_cast<size_t>(n);
+        if (got == sizeof reply) return reply;
+        continue;
+      }
+      if (n == 0) return fail(ec::candidate_failed, "the candidate " + why_it_ended() + " " + what);
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN) return fail(ec::io_error, std::string("cannot read from the candidate: ") + std::strerror(errno));
+      const double left = std::chrono::duration<double>(deadline - steady::now()).count();
+      if (left <= 0) {
+        drain();
+        stop();
+        ended = "was stopped";
+        return fail(ec::timeout, "the candidate did not come back within " + format_number(timeout_seconds, timeout_seconds < 10 ? 1 : 0) + " s " + what);
+      }
+      pollfd fds[2] = {{replies.fd, POLLIN, 0}, {capture.fd, POLLIN, 0}};
+      ::poll(fds, capture.fd >= 0 ? 2 : 1, static_cast<int>(std::min(left * 1000 + 1, 1000.0)));
+      if (capture.fd >= 0 && fds[1].revents) drain();
+    }
+  }
+
+  process_result stop() {
+    process_result result = child->kill();
+    drain();
+    return result;
+  }
+
+  /// After its pipe has closed: "was killed by SIGSEGV (...): wrote 4 bytes past the end of out0".
+  std::string why_it_ended() {
+    if (!ended.empty()) return ended;
+    const auto since = steady::now();
+    while (child->alive() && std::chrono::duration<double>(steady::now() - since).count() < death_grace_seconds) {
+      const timespec pause{0, 1000000};
+      ::nanosleep(&pause, nullptr);
+    }
+    if (child->alive()) {
+      stop();
+      return ended = "closed its control channel and was stopped";
+    }
+    const auto result = stop();
+    const auto hint = explain();
+    if (result.signal == 0 && hint.rfind("used", 0) == 0) return ended = hint;
+    if (result.signal == SIGSYS) return ended = hint.rfind("used", 0) == 0 ? hint : "used a forbidden system call and was killed";
+    if (result.signal == 0) return ended = "ended its process by itself (exit code " + std::to_string(result.exit_code) + ")";
+    if (result.signal == SIGKILL) return ended = "was killed by SIGKILL (CPU time or memory ran out)";
+    ended = "was " + describe_end(result);
+    if (!hint.empty() && (result.signal == SIGSEGV || result.signal == SIGBUS)) ended += ": it " + hint;
+    return ended;
+  }
+
+  /// The runner's last hint in words; empty when there is none or it makes no sense.
+  std::string explain() {
+    std::string hint = late_hints;
+    for (const auto& line : split(captured, '\n'))
+      if (late_hints.empty() && (line.rfind(PRAGMA_HINT_FORBIDDEN, 0) == 0 || line.rfind(PRAGMA_HINT_FAULT, 0) == 0)) hint = line;
+    const auto words = split(printable(hint), ' ');
+    const auto value = [&](size_t i) {
+      long v = -1;
+      if (i < words.size()) v = std::strtol(words[i].c_str(), nullptr, 10);
+      return v;
+    };
+    if (words.size() >= 3 && words[0] == PRAGMA_HINT_FORBIDDEN) {
+      auto text = "used a forbidden system call (" + system_call_name(static_cast<int>(value(1)));
+      if (words[2] != "-") text += " of " + hint.substr(words[0].size() + words[1].size() + 2, 80);
+      return printable(text) + ")";
+    }
+    if (words.size() < 3 || words[0] != PRAGMA_HINT_FAULT) return "";
+    const std::string verb = words[1] == "w" ? "wrote" : words[1] == "r" ? "read" : "went";
+    if (words.size() < 6) return verb + (verb == "went" ? " to" : " at") + " an address outside all tensors (a null or wild pointer, or the stack ran out)";
+    if (value(2) < 0 || value(2) > 2) return "";
+    const tensor_layout& layout = value(2) == 0 ? params : value(2) == 1 ? inputs : outputs;
+    const auto tensor = static_cast<size_t>(value(4));
+    if (tensor >= layout.specs.size()) return "";
+    const auto& spec = layout.specs[tensor];
+    const long at = value(5), size = static_cast<long>(spec.bytes());
+    const std::string name = std::string(value(2) == 0 ? "parameter " : value(2) == 1 ? "input " : "output ") + spec.name;
+    if (at < 0) return verb + " " + std::to_string(-at) + " bytes before the start of " + name;
+    if (at >= size) return verb + " " + std::to_string(at - size) + " bytes past the end of " + name;
+    return verb + " to " + name + ", which is read-only";
+  }
+
+  /// Bytes on the reply pipe that nobody asked for.
+  bool unexpected_reply() {
+    pollfd one{replies.fd, POLLIN, 0};
+    return ::poll(&one, 1, 0) == 1 && (one.revents & POLLIN);
+  }
+};
+
+expected<runner_process> runner_process::start(const build_output& built, const reference& ref, const runner_options& options) {
+  return start(built, {ref.params_fd(), ref.inputs_fd(), ref.params_layout(), ref.inputs_layout(), ref.outputs_layout()}, options);
+}
+
+expected<runner_process> runner_process::start(const build_output& built, const runner_memory& memory, const runner_options& options) {
+  auto p = std::make_unique<impl>();
+  p->params = memory.params;
+  p->inputs = memory.inputs;
+  p->outputs = memory.outputs;
+  const uint64_t output_bytes = memory.outputs.total_bytes();
+  const auto system_error = [](const std::string& what) { return fail(ec::io_error, "cannot " + what + " for the candidate: " + std::strerror(errno)); };
+
+  p->outputs_file.reset(::memfd_create("pragma-outputs", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (p->outputs_file.fd < 0 || ::ftruncate(p->outputs_file.fd, static_cast<off_t>(output_bytes)) != 0 ||
+      ::fcntl(p->outputs_file.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return system_error("make shared memory");
+  void* mapped = ::mmap(nullptr, output_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->outputs_file.fd, 0);
+  if (mapped == MAP_FAILED) return system_error("map the outputs");
+  p->memory = static_cast<std::byte*>(mapped);
+
+  unique_fd executable(::open(built.executable.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (executable.fd < 0) return fail(ec::io_error, "cannot open " + built.executable.string() + ": " + std::strerror(errno));
+  int command_pipe[2], reply_pipe[2], capture_pipe[2];
+  if (::pipe2(command_pipe, O_CLOEXEC) != 0) return system_error("make a pipe");
+  unique_fd command_end(command_pipe[0]);
+  p->commands.reset(command_pipe[1]);
+  if (::pipe2(reply_pipe, O_CLOEXEC) != 0) return system_error("make a pipe");
+  unique_fd reply_end(reply_pipe[1]);
+  p->replies.reset(reply_pipe[0]);
+  if (::pipe2(capture_pipe, O_CLOEXEC) != 0) return system_error("make a pipe");
+  unique_fd capture_end(capture_pipe[1]);
+  p->capture.reset(capture_pipe[0]);
+  for (int fd : {p->replies.fd, p->capture.fd, p->commands.fd}) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+
+  process_spec spec;
+  spec.argv = {"candidate", std::to_string(options.threads) + describe(p->params) + describe(p->inputs) + describe(p->outputs)};
+  spec.exec_fd = executable.fd;
+  spec.cwd = "/";
+  spec.cpus = options.cpus;
+  const auto threads = std::to_string(std::max(1, options.threads));
+  spec.env = {{"OMP_NUM_THREADS", threads}, {"OMP_DYNAMIC", "false"}, {"OMP_THREAD_LIMIT", threads},
+              // Memory given back to the kernel is faulted in again on the next call: the reference keeps its own, too.
+              {"GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"}};
+  spec.inherit_fds = {{capture_end.fd, 1}, {capture_end.fd, 2}, {command_end.fd, PRAGMA_FD_COMMANDS}, {reply_end.fd, PRAGMA_FD_REPLIES},
+                      {p->outputs_file.fd, PRAGMA_FD_OUTPUTS}};
+  if (memory.params_fd >= 0) spec.inherit_fds.push_back({memory.params_fd, PRAGMA_FD_PARAMS});
+  if (memory.inputs_fd >= 0) spec.inherit_fds.push_back({memory.inputs_fd, PRAGMA_FD_INPUTS});
+  const auto count = static_cast<uint64_t>(std::max(1, options.threads));
+  spec.limits.memory_bytes = p->params.total_bytes() + p->inputs.total_bytes() + output_bytes + options.scratch_memory_bytes +
+                             address_space_slack + count * stack_per_thread;
+  spec.limits.cpu_seconds = options.cpu_seconds;
+  spec.limits.processes = count;
+  sandbox_options sandbox;
+  sandbox.policy = sandbox_policy::candidate;
+  if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
+  auto child = child_process::start(spec);
+  if (!child) return fail(child.error());
+  p->child = std::move(*child);
+
+  for (auto* fd : {&command_end, &reply_end, &capture_end}) fd->reset();
+  auto ready = p->read_reply(start_timeout_seconds, "before its first call");
+  if (!ready) return fail(ready.error());
+  if (ready->nonce != PRAGMA_READY)
+    return fail(ec::candidate_failed, "the candidate wrote to the control channel before its first call");
+  return runner_process(std::move(p));
+}
+
+expected<void> runner_process::call(int first_slot, int slot_count, int64_t calls, double timeout_seconds) {
+  auto& p = *impl_;
+  if (!p.ended.empty()) return fail(ec::candidate_failed, "the candidate " + p.ended + " in an earlier call");
+  if (p.unexpected_reply()) return fail(ec::candidate_failed, "the candidate wrote to the control channel by itself");
+  pragma_command command{0, first_slot, slot_count, calls};
+  if (::getrandom(&command.nonce, sizeof command.nonce, 0) != static_cast<ssize_t>(sizeof command.nonce))
+    return fail(ec::io_error, "cannot get random numbers");
+  // A record this small goes into an empty pipe whole. SIGPIPE (a candidate that is gone) is the caller's to see as an error.
+  sigset_t pipe_signal, before, pending;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  const auto written = ::write(p.commands.fd, &command, sizeof command);
+  const int why = errno;
+  sigpending(&pending);
+  if (written < 0 && why == EPIPE && sigismember(&pending, SIGPIPE)) {
+    const timespec now{0, 0};
+    sigtimedwait(&pipe_signal, nullptr, &now);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (written != static_cast<ssize_t>(sizeof command))
+    return fail(ec::candidate_failed, "the candidate " + (why == EAGAIN ? std::string("does not read its commands") : p.why_it_ended()) + " before the call");
+  auto reply = p.read_reply(timeout_seconds, "during the call");
+  if (!reply) return fail(reply.error());
+  if (reply->nonce != command.nonce) return fail(ec::candidate_failed, "the candidate forged an answer on the control channel");
+  if (reply->flags & PRAGMA_CHANGED_ROUNDING)
+    return fail(ec::candidate_failed, "the candidate left another floating-point rounding mode behind after the call", "restore it before returning");
+  if (reply->flags & PRAGMA_CHANGED_DENORMALS)
+    return fail(ec::candidate_failed, "the candidate left flush-to-zero or denormals-are-zero switched on after the call",
+                "restore MXCSR before returning, or compute without it");
+  if (reply->flags) return fail(ec::candidate_failed, "the candidate left another floating-point control state behind after the call");
+  return {};
+}
+
+void runner_process::poison() {
+  auto& p = *impl_;
+  for (int s = 0; s < p.outputs.slots; ++s)
+    for (size_t i = 0; i < p.outputs.specs.size(); ++i) {
+      const auto m = margins_of(p.outputs, s, i);
+      std::memset(p.memory + m.before, static_cast<int>(poison_byte), m.start - m.before);
+      poison_tensor(p.memory + m.start, p.outputs.specs[i]);
+      std::memset(p.memory + m.end, static_cast<int>(poison_byte), m.after - m.end);
+    }
+}
+
+std::string runner_process::overrun() const {
+  const auto& p = *impl_;
+  for (int s = 0; s < p.outputs.slots; ++s)
+    for (size_t i = 0; i < p.outputs.specs.size(); ++i) {
+      const auto m = margins_of(p.outputs, s, i);
+      for (auto at = m.before; at < m.start; ++at)
+        if (p.memory[at] != poison_byte)
+          return "wrote " + std::to_string(m.start - at) + " bytes before the start of output " + p.outputs.specs[i].name;
+      for (auto at = m.after; at > m.end; --at)
+        if (p.memory[at - 1] != poison_byte)
+          return "wrote " + std::to_string(at - m.end) + " bytes past the end of output " + p.outputs.specs[i].name;
+    }
+  return "";
+}
+
+bool runner_process::freeze() {
+  auto& p = *impl_;
+  if (!p.ended.empty()) return true;
+  p.child->signal(SIGSTOP);
+  p.frozen = p.child->wait_stopped(stop_timeout_seconds);
+  return p.frozen;
+}
+
+void runner_process::thaw() {
+  auto& p = *impl_;
+  if (p.frozen && p.ended.empty()) p.child->signal(SIGCONT);
+  p.frozen = false;
+}
+
+const std::byte* runner_process::outputs() const { return impl_->memory; }
+std::byte* runner_process::outputs() { return impl_->memory; }
+int runner_process::pid() const { return impl_->child->pid(); }
+
+std::string runner_process::log() {
+  impl_->drain();
+  std::string text;
+  for (const auto& line : split(impl_->captured, '\n'))
+    if (line.rfind(PRAGMA_HINT_FORBIDDEN, 0) != 0 && line.rfind(PRAGMA_HINT_FAULT, 0) != 0) text += line + "\n";
+  return cut_lines(printable(trim(text)), 40, 10);
+}
+
+std::string runner_process::end() {
+  auto& p = *impl_;
+  if (!p.ended.empty()) return p.ended;
+  if (!p.child->alive()) return p.why_it_ended();
+  p.stop();
+  return p.ended = "ran until it was stopped";
+}
+
+runner_process::runner_process(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
+runner_process::runner_process(runner_process&&) noexcept = default;
+runner_process& runner_process::operator=(runner_process&&) noexcept = default;
+runner_process::~runner_process() = default;
+
+} // namespace pragma

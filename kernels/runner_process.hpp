@@ -14,20 +14,31 @@ struct runner_options {
   uint64_t cpu_seconds = 600;
 };
 
+/// What a candidate gets to see, where there is no reference process (tests, profilers). The descriptors must be sealed
+/// against new writable mappings (F_SEAL_FUTURE_WRITE); -1 where a layout is empty.
+struct runner_memory {
+  int params_fd = -1, inputs_fd = -1;
+  tensor_layout params, inputs, outputs;
+};
+
 class runner_process {
 public:
   /// Starts the candidate with the reference's inputs and parameters read-only and its own outputs memory.
   /// candidate_failed when it dies before it says "ready" (a constructor crashed, a forbidden system call).
   static expected<runner_process> start(const build_output& built, const reference& ref, const runner_options& options);
+  static expected<runner_process> start(const build_output& built, const runner_memory& memory, const runner_options& options);
   runner_process(runner_process&&) noexcept;
   runner_process& operator=(runner_process&&) noexcept;
   ~runner_process();
 
   /// Calls the kernel `calls` times, cycling through slots first, first+1, ... first+count-1. Returns when the candidate
-  /// says that it is done. candidate_failed: crashed (with the signal's name and its stderr); timeout: killed.
+  /// says that it is done. candidate_failed: crashed (with the signal's name and what it touched), wrote to the control
+  /// channel by itself, or left another rounding mode or FTZ behind; timeout: killed.
   expected<void> call(int first_slot, int slot_count, int64_t calls, double timeout_seconds);
-  /// Fills the outputs of all slots with a poison pattern (signalling NaNs; 0xA5 for integers).
+  /// Fills the outputs of all slots with a poison pattern (signalling NaNs; 0xA5 for integers and for the bytes around).
   void poison();
+  /// After poison() and calls, while frozen: "wrote 12 bytes past the end of output out0", or empty. Larger overruns fault.
+  std::string overrun() const;
   /// SIGSTOPs the candidate so that no thread of it can write while outputs are read; false when it does not stop.
   bool freeze();
   void thaw();

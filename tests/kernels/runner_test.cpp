@@ -1,1 +1,181 @@
+#include "runner_fixture.hpp"
 
+#include <chrono>
+#include <iostream>
+
+using namespace pragma;
+using namespace pragma_test;
+
+namespace {
+
+/// Builds, starts, calls once; the error's message, or empty when all went well.
+std::string outcome(const std::string& source, double timeout_seconds = 2, int threads = 1) {
+  const auto output = built(from_source(source));
+  tensors t(1000);
+  runner_options options;
+  options.threads = threads;
+  auto runner = runner_process::start(output, t.memory, options);
+  if (!runner) return runner.error().message;
+  runner->poison();
+  auto done = runner->call(0, 2, 2, timeout_seconds);
+  return done ? "" : done.error().message;
+}
+
+} // namespace
+
+TEST_CASE("A good candidate computes every slot and leaves nothing else changed", "[runner]") {
+  const auto output = built(from_source(doubling));
+  tensors t(1003, 3);
+  runner_options options;
+  options.threads = 2;
+  auto runner = runner_process::start(output, t.memory, options);
+  INFO((runner ? "" : render(runner.error())));
+  REQUIRE(runner);
+  runner->poison();
+  REQUIRE(runner->call(1, 2, 2, 5));
+  REQUIRE(runner->freeze());
+  CHECK(runner->overrun().empty());
+  CHECK(std::isnan(t.y(*runner, 0)[5]));
+  for (int s = 1; s < 3; ++s)
+    for (int64_t i = 0; i < t.n; ++i) REQUIRE(t.y(*runner, s)[i] == 2 * t.x(s)[i]);
+  runner->thaw();
+  t.x(0)[7] = 1234; // the checker may rewrite inputs at any time
+  REQUIRE(runner->call(0, 1, 1, 5));
+  CHECK(t.y(*runner, 0)[7] == 2468);
+}
+
+TEST_CASE("A crash is named and placed", "[runner]") {
+  CHECK_THAT(outcome(with_attack("", "((float*)a->inputs[0].data)[3] = 1;")),
+             Catch::Contains("SIGSEGV") && Catch::Contains("wrote to input x, which is read-only"));
+  CHECK_THAT(outcome(with_attack("", "((volatile float*)a->outputs[0].data)[1024] = 1;")), Catch::Contains("wrote 96 bytes past the end of output out0"));
+  CHECK_THAT(outcome(with_attack("", "*(volatile int*)8 = 1;")), Catch::Contains("SIGSEGV") && Catch::Contains("outside all tensors"));
+  CHECK_THAT(outcome(with_attack("#include <stdlib.h>", "abort();")), Catch::Contains("SIGABRT"));
+  CHECK_THAT(outcome(with_attack("#include <stdlib.h>", "exit(0);")), Catch::Contains("ended its process by itself (exit code 0) during the call"));
+  CHECK_THAT(outcome(with_attack("#include <stdexcept>", "throw std::runtime_error(\"no\");")), Catch::Contains("SIGABRT"));
+}
+
+TEST_CASE("A small overrun is noticed although it does not fault", "[runner]") {
+  const auto output = built(from_source(with_attack("", "((volatile float*)a->outputs[0].data)[1001] = 1;")));
+  tensors t(1001);
+  auto runner = runner_process::start(output, t.memory, {});
+  REQUIRE(runner);
+  runner->poison();
+  REQUIRE(runner->call(0, 1, 1, 5));
+  REQUIRE(runner->freeze());
+  CHECK(runner->overrun() == "wrote 4 bytes past the end of output out0");
+}
+
+TEST_CASE("Forbidden system calls end the candidate and are named", "[runner]") {
+  CHECK_THAT(outcome(with_attack("#include <sys/socket.h>", "socket(AF_INET, SOCK_STREAM, 0);")), Catch::Contains("forbidden system call (socket)"));
+  CHECK_THAT(outcome(with_attack("#include <stdio.h>", "fopen(\"/etc/passwd\", \"r\");")), Catch::Contains("forbidden system call (openat of /etc/passwd)"));
+  CHECK_THAT(outcome(with_attack("#include <unistd.h>", "fork();")), Catch::Contains("forbidden system call"));
+  CHECK_THAT(outcome(with_attack("#include <signal.h>", "kill(-1, SIGKILL);")), Catch::Contains("forbidden system call (kill)"));
+  CHECK_THAT(outcome(with_attack("#include <signal.h>", "raise(SIGSTOP);")), Catch::Contains("forbidden system call (tgkill)"));
+  CHECK_THAT(outcome(with_attack("#include <sys/mman.h>", "mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);")),
+             Catch::Contains("forbidden system call (mmap)"));
+  // Nor can it catch the refusal and go on.
+  CHECK_THAT(outcome(with_attack("#include <signal.h>\n#include <sys/socket.h>", "signal(SIGSYS, SIG_IGN); socket(AF_INET, SOCK_STREAM, 0);")),
+             Catch::Contains("forbidden system call"));
+}
+
+TEST_CASE("A candidate that does not come back is stopped at the deadline", "[runner]") {
+  CHECK_THAT(outcome(with_attack("", "for (volatile int i = 0;; ++i) {}"), 0.3), Catch::Contains("did not come back within 0.3 s"));
+  CHECK_THAT(outcome(with_attack("#include <unistd.h>", "static char b[65536]; for (;;) if (write(1, b, sizeof b) < 0) {}"), 0.3),
+             Catch::Contains("did not come back within 0.3 s"));
+}
+
+TEST_CASE("What a candidate prints is kept, bounded, and does not disturb the protocol", "[runner]") {
+  const auto output = built(from_source(with_attack("#include <stdio.h>", "for (int i = 0; i < 200000; ++i) puts(\"hello from the kernel\"); fflush(stdout);")));
+  tensors t(1000);
+  auto runner = runner_process::start(output, t.memory, {});
+  REQUIRE(runner);
+  REQUIRE(runner->call(0, 1, 1, 5));
+  CHECK(t.y(*runner, 0)[0] == 2 * t.x(0)[0]);
+  CHECK_THAT(runner->log(), Catch::StartsWith("hello from the kernel"));
+  CHECK(runner->log().size() < 20000);
+}
+
+TEST_CASE("A changed rounding mode or flush-to-zero is reported, also when a constructor did it", "[runner]") {
+  CHECK_THAT(outcome(with_attack("#include <fenv.h>", "fesetround(FE_UPWARD);")), Catch::Contains("rounding mode"));
+#ifdef __x86_64__
+  CHECK_THAT(outcome(with_attack("#include <immintrin.h>", "_mm_setcsr(_mm_getcsr() | 0x8040);")), Catch::Contains("flush-to-zero"));
+  CHECK_THAT(outcome(with_attack("#include <immintrin.h>", "", "struct s { s() { _mm_setcsr(_mm_getcsr() | 0x8000); } } set_ftz;")), Catch::Contains("flush-to-zero"));
+  CHECK(outcome(with_attack("#include <immintrin.h>", "const unsigned was = _mm_getcsr(); _mm_setcsr(was | 0x8040); _mm_setcsr(was);")).empty());
+#endif
+}
+
+TEST_CASE("Fast-math flags alone do not switch flush-to-zero on", "[runner]") {
+  const auto output = built(from_source(doubling, {"-O3", "-ffast-math"}));
+  tensors t(64);
+  t.x(0)[0] = 1e-39f;
+  auto runner = runner_process::start(output, t.memory, {});
+  REQUIRE(runner);
+  REQUIRE(runner->call(0, 1, 1, 5));
+  CHECK(t.y(*runner, 0)[0] == 2e-39f);
+}
+
+TEST_CASE("Answers that nobody asked for fail the candidate", "[runner]") {
+  const auto forged = with_attack("#include <unistd.h>", "uint64_t r[2] = {1, 0}; if (write(4, r, sizeof r) < 0) return;");
+  CHECK_THAT(outcome(forged), Catch::Contains("forged"));
+  const auto early = with_attack("#include <unistd.h>", "", "struct s { s() { uint64_t r[2] = {0x7072616764793031ull, 0}; if (write(4, r, 16) < 0) return; } } early;");
+  const auto output = built(from_source(early));
+  tensors t(1000);
+  auto runner = runner_process::start(output, t.memory, {});
+  if (runner) {
+    auto done = runner->call(0, 1, 1, 5);
+    if (done) done = runner->call(0, 1, 1, 5);
+    REQUIRE_FALSE(done);
+    CHECK(done.error().code == ec::candidate_failed);
+  }
+}
+
+TEST_CASE("Frozen means that no thread writes any more", "[runner]") {
+  const auto output = built(from_source(with_attack("#include <thread>", R"(
+    static bool once = [&] { float* y0 = (float*)a->outputs[0].data;
+      std::thread([y0] { for (;;) y0[0] = y0[0] + 1; }).detach(); return true; }(); (void)once;)")));
+  tensors t(1000);
+  runner_options options;
+  options.threads = 2;
+  auto runner = runner_process::start(output, t.memory, options);
+  REQUIRE(runner);
+  REQUIRE(runner->call(0, 1, 1, 5));
+  REQUIRE(runner->freeze());
+  const volatile float* y = t.y(*runner, 0);
+  const float first = y[0];
+  bool changed = false;
+  for (int i = 0; i < 2000000; ++i) changed = changed || y[0] != first;
+  CHECK_FALSE(changed);
+  runner->thaw();
+  REQUIRE(runner->call(1, 1, 1, 5));
+}
+
+TEST_CASE("Memory and threads are bounded", "[runner]") {
+  CHECK_THAT(outcome(with_attack("#include <stdlib.h>\n#include <string.h>",
+                                 "for (;;) { char* p = (char*)malloc(256 << 20); if (!p) abort(); p[0] = 1; }")),
+             Catch::Contains("SIGABRT"));
+  CHECK_THAT(outcome(with_attack("#include <thread>\n#include <vector>\n#include <unistd.h>",
+                                 "for (;;) std::thread([] { for (;;) pause(); }).detach();")),
+             Catch::Contains("SIGABRT") || Catch::Contains("forbidden"));
+}
+
+TEST_CASE("Starting a candidate and calling it is quick", "[runner]") {
+  const auto output = built(from_source(doubling));
+  tensors t(16);
+  std::vector<double> starts, calls;
+  for (int i = 0; i < 7; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto runner = runner_process::start(output, t.memory, {});
+    REQUIRE(runner);
+    starts.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    for (int k = 0; k < 300; ++k) {
+      const auto from = std::chrono::steady_clock::now();
+      REQUIRE(runner->call(0, 1, 1, 5));
+      calls.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count());
+    }
+  }
+  std::sort(starts.begin(), starts.end());
+  std::sort(calls.begin(), calls.end());
+  std::cout << "candidate start: median " << starts[3] * 1e3 << " ms; round trip: median " << calls[calls.size() / 2] * 1e6 << " us\n";
+  CHECK(starts[0] < 0.05);      // a few ms on a quiet machine; wide for a busy one
+  CHECK(calls[calls.size() / 10] < 0.001);
+}

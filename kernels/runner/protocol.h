@@ -1,0 +1,41 @@
+/* What kernels/runner_process.cpp (trusted) and kernels/runner/runner.cpp (inside the candidate's process) say to each
+ * other over two pipes. Plain structs of fixed size; nothing that comes back is believed beyond "the calls are over". */
+#ifndef PRAGMA_RUNNER_PROTOCOL_H
+#define PRAGMA_RUNNER_PROTOCOL_H
+
+#include <stdint.h>
+
+enum pragma_runner_fd {
+  PRAGMA_FD_COMMANDS = 3,
+  PRAGMA_FD_REPLIES = 4,
+  PRAGMA_FD_PARAMS = 5,
+  PRAGMA_FD_INPUTS = 6,
+  PRAGMA_FD_OUTPUTS = 7
+};
+
+struct pragma_command {
+  uint64_t nonce;       /* comes back in the reply: an answer prepared in advance does not fit */
+  int32_t first_slot;
+  int32_t slot_count;
+  int64_t calls;
+};
+
+struct pragma_reply {
+  uint64_t nonce;
+  uint64_t flags;       /* enum pragma_reply_flag */
+};
+
+enum pragma_reply_flag {
+  PRAGMA_CHANGED_ROUNDING = 1,  /* the rounding mode was another after the call than before it */
+  PRAGMA_CHANGED_DENORMALS = 2, /* flush-to-zero or denormals-are-zero was */
+  PRAGMA_CHANGED_TRAPS = 4      /* floating-point exceptions were unmasked, or the x87 precision was changed */
+};
+
+/* The reply to starting up. */
+#define PRAGMA_READY 0x7072616764793031ull
+
+/* First word of a line on stderr that explains an end; a hint for people, since the candidate could write it too. */
+#define PRAGMA_HINT_FORBIDDEN "pragma-forbidden"  /* system call number, then a path or '-' */
+#define PRAGMA_HINT_FAULT "pragma-fault"          /* r|w|?, group 0..2 (params, inputs, outputs) or -, slot, tensor, byte offset */
+
+#endif
