@@ -16,6 +16,12 @@ double since(clock::time_point start) { return std::chrono::duration<double>(clo
 constexpr size_t kept_builds = 6;      ///< the best, the current and a few before
 constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
 
+/// One measurement at a time in this process, whatever number of runs share it (`bench --jobs`).
+std::mutex& machine_lease() {
+  static std::mutex lease;
+  return lease;
+}
+
 bool is_environment_problem(const error& e) {
   return e.code != ec::build_failed && e.code != ec::invalid_argument && e.code != ec::candidate_failed && e.code != ec::timeout &&
          e.code != ec::limit_exceeded;
@@ -64,9 +70,9 @@ expected<loaded_task> workbench::load(const load_request& request) {
 }
 
 expected<void> workbench::ensure_loaded() {
-  if (reference_) return {};
+  // A reference that died (it goes with the thread that started it, when an agent is restarted) is brought back.
+  if (reference_ && reference_->run(0)) return {};
   if (request_.path.empty()) return fail(ec::internal, "no task is loaded");
-  // A reference that died (or an agent that was restarted) is brought back with the same task.
   const auto request = request_;
   if (auto again = load(request); !again) return fail(again.error());
   return {};
@@ -126,6 +132,7 @@ expected<verdict> workbench::verify(const candidate& c) {
 }
 
 expected<measurement> workbench::measure(const measure_request& request) {
+  const std::lock_guard lease(machine_lease());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   const auto start = clock::now();
@@ -178,6 +185,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
 }
 
 expected<confirmation> workbench::confirm(const candidate& c) {
+  const std::lock_guard lease(machine_lease());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   builds_.clear(); // a binary of its own, not the one that was searched with
