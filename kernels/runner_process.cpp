@@ -29,6 +29,7 @@ constexpr double death_grace_seconds = 0.2;        ///< between the end of its p
 constexpr size_t max_captured = 64 << 10;          ///< bytes kept of the candidate's stdout and stderr
 constexpr uint64_t address_space_slack = 256ull << 20; ///< code, stacks of a few threads, the reservation's guard pages
 constexpr uint64_t stack_per_thread = 72ull << 20; ///< 8 MiB of stack and a 64 MiB malloc arena, address space only
+constexpr uint64_t wrapper_memory_bytes = 8ull << 30; ///< address space of a profiler round the candidate
 constexpr uint64_t page = 4096;
 constexpr auto poison_byte = std::byte{0xA5};
 
@@ -272,6 +273,18 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   spec.limits.processes = count;
   sandbox_options sandbox;
   sandbox.policy = sandbox_policy::candidate;
+  if (!options.wrapper.empty()) {
+    // An interpreter of machine code (valgrind) opens files and keeps shadow memory; the candidate has been verified before.
+    auto argv = options.wrapper;
+    argv.push_back(built.executable.string());
+    argv.push_back(spec.argv.back());
+    spec.argv = std::move(argv);
+    spec.exec_fd = -1;
+    spec.limits.memory_bytes += wrapper_memory_bytes;
+    sandbox.policy = sandbox_policy::profiler;
+    sandbox.scratch = options.scratch;
+    sandbox.readable = {built.executable};
+  }
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
   auto child = child_process::start(spec);
   if (!child) return fail(child.error());

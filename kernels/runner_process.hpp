@@ -12,6 +12,8 @@ struct runner_options {
   std::vector<int> cpus;
   uint64_t scratch_memory_bytes = 4ull << 30; ///< address space beyond the shared tensors
   uint64_t cpu_seconds = 600;
+  std::vector<std::string> wrapper;           ///< profilers: program and arguments before the executable (valgrind ...)
+  std::filesystem::path scratch;              ///< with a wrapper: the folder that it may write
 };
 
 /// What a candidate gets to see, where there is no reference process (tests, profilers). The descriptors must be sealed
