@@ -25,7 +25,7 @@ interval bootstrap_quantile_ratio(const std::vector<double>& baseline, const std
   std::vector<double> ratios(static_cast<size_t>(resamples));
   for (auto& r : ratios) {
     for (size_t i = 0; i < n; ++i) {
-      const auto pick = static_cast<size_t>((static_cast<unsigned __int128>(random.mix()) * n) >> 64);
+      const auto pick = static_cast<size_t>(((random.mix() >> 32) * n) >> 32);
       top[i] = baseline[pick];
       bottom[i] = candidate[pick];
     }

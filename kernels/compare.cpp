@@ -316,7 +316,7 @@ std::string sentence(const mismatch& m) {
     for (auto i : m.index) parts.push_back(std::to_string(i));
     text += "[" + join(parts, ", ") + "]";
   }
-  text += " is " + m.got + ", expected " + m.expected + " (" + m.input_set + ")";
+  text += (m.got == unwritten_text ? " was not written, expected " : " is " + m.got + ", expected ") + m.expected + " (" + m.input_set + ")";
   if (m.total_elements > 1)
     text += "; " + std::to_string(m.wrong_elements) + " of " + std::to_string(m.total_elements) +
             (m.wrong_elements == 1 ? " elements is wrong" : " elements are wrong");

@@ -40,6 +40,9 @@ void set_element(dtype type, std::byte* data, int64_t index, double value);
 std::string element_text(dtype type, const std::byte* data, int64_t index);
 std::vector<int64_t> position_of(const tensor_spec& spec, int64_t index);
 
+/// mismatch::got of an element that the candidate did not write.
+inline constexpr const char* unwritten_text = "not written";
+
 /// The worst element of one output as plain data.
 mismatch describe_mismatch(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
                            const std::byte* got, const comparison& found, const std::string& input_set);

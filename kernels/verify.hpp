@@ -22,8 +22,12 @@ struct verify_options {
 struct task_audit {
   std::vector<input_kind> usable;     ///< input kinds on which the reference gives finite, informative outputs
   std::vector<std::string> passing_nulls; ///< empty = verifiable
-  std::vector<std::string> notes;     ///< "large: reference overflows to inf at 12 elements"
+  std::vector<std::string> notes;     ///< "large values: the reference overflows at 12 elements"
+  double tightening = 1;              ///< factor on the tolerance (at most 1), so that no null kernel passes
 };
+/// One sentence for people when a null kernel passes, else empty: "this task cannot be verified: zeros would pass ...".
+std::string why_unverifiable(const task_audit& audit);
+
 expected<task_audit> audit_task(const task& t, reference& ref, const verify_options& options);
 
 /// The verdict on a built candidate. Never fails because of the candidate (that is a verdict); an error means that the

@@ -1,0 +1,236 @@
+// Which kernels that do no work would pass? Compared on the reference's outputs alone, before any candidate exists.
+#include "base/text.hpp"
+#include "kernels/seeds.hpp"
+#include "kernels/slot_checker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace pragma {
+
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+constexpr double margin = 4;          ///< a tightened tolerance misses the null kernel's error by this factor
+constexpr double hopeless_error = 1;  ///< reference_error_factor * error over spread: above it a kind tells nothing
+constexpr input_kind other_kinds[] = {input_kind::large,    input_kind::tiny,          input_kind::negative,
+                                      input_kind::near_one, input_kind::constant_rows, input_kind::ties};
+
+using buffer = std::vector<std::byte>;
+
+/// A kernel that does no work, and what tolerance each output would need to let it through on all sets so far.
+struct null_kernel {
+  std::string name;
+  std::vector<double> needed; ///< per output, in units of the output's tolerance; max over the sets
+};
+
+struct output_view {
+  const tensor_spec& spec;
+  std::span<const std::byte> reference;
+  std::span<const double> oracle;
+  output_scale scale;
+};
+
+bool is_reference_refusal(const error& e) {
+  return e.code == ec::task_invalid || e.code == ec::unsupported || e.code == ec::invalid_argument;
+}
+
+class auditor {
+public:
+  auditor(const task& t, reference& ref, const verify_options& options) : task_(t), ref_(ref), options_(options), seeds_(options.seed) {
+    for (const auto& spec : t.outputs) {
+      const double tolerance = options.tolerance > 0 ? options.tolerance : t.tolerance > 0 ? t.tolerance : default_tolerance(spec.dtype);
+      tolerances_.push_back(tolerance);
+    }
+  }
+
+  expected<task_audit> run() {
+    result_.usable.push_back(input_kind::own);
+    const uint64_t first = seeds_.next();
+    if (auto made = ref_.make_inputs(0, first, input_kind::own); !made) return fail(made.error());
+    remember_first_answer();
+    add_set(0);
+    if (!task_.deterministic)
+      if (auto same = check_repeats(first); !same) return fail(same.error());
+    if (auto made = ref_.make_inputs(0, seeds_.next(), input_kind::own); !made) return fail(made.error());
+    have_second_ = true;
+    add_set(0);
+    for (auto kind : other_kinds) {
+      if (options_.cancel && options_.cancel->load()) return fail(ec::interrupted, "checking the task was interrupted");
+      if (!has_floating_input()) break; // every kind would be the task's own distribution again
+      if (auto made = ref_.make_inputs(0, seeds_.next(), kind); !made) {
+        if (!is_reference_refusal(made.error())) return fail(made.error());
+        result_.notes.push_back(input_set_name(kind, 0) + ": left out, the reference refuses them (" + made.error().message + ")");
+        continue;
+      }
+      if (!informative(kind)) continue;
+      result_.usable.push_back(kind);
+      add_set(0);
+    }
+    conclude();
+    return result_;
+  }
+
+private:
+  bool has_floating_input() const {
+    return std::any_of(task_.inputs.begin(), task_.inputs.end(), [](const auto& spec) { return is_floating(spec.dtype); });
+  }
+
+  output_view view(int slot, size_t i) const {
+    const auto& spec = task_.outputs[i];
+    const auto out = ref_.reference_output(slot, i);
+    const auto oracle = ref_.oracle(slot, i);
+    return {spec, out, oracle, scale_of(spec, out, oracle)};
+  }
+
+  void remember_first_answer() {
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      const auto v = view(0, i);
+      first_answer_.emplace_back(v.reference.begin(), v.reference.end());
+      first_mean_.push_back(v.scale.mean);
+    }
+  }
+
+  /// A random reference (Dropout in training mode) cannot be imitated: its answer to the same input must repeat.
+  expected<void> check_repeats(uint64_t seed) {
+    if (auto made = ref_.make_inputs(0, seed, input_kind::own); !made) return fail(made.error());
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      const auto v = view(0, i);
+      // Against the first answer itself: the oracle of a random reference is a draw of its own.
+      const auto found = compare_output(v.spec, v.reference, {}, first_answer_[i].data(), tolerances_[i]);
+      if (found.wrong == 0) continue;
+      random_ = "the reference's own answer to the same inputs changes from call to call (" + v.spec.name + ", " +
+                std::to_string(found.wrong) + " of " + std::to_string(v.spec.elements()) + " elements)";
+      break;
+    }
+    return {};
+  }
+
+  /// A kind whose outputs are mostly NaN or Inf, or drowned in the reference's own rounding, tells nothing.
+  bool informative(input_kind kind) {
+    const auto what = input_set_name(kind, 0);
+    bool any = false;
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      const auto v = view(0, i);
+      if (!is_floating(v.spec.dtype)) {
+        any = true;
+        continue;
+      }
+      const int64_t lost = v.spec.elements() - v.scale.finite;
+      if (lost > 0)
+        result_.notes.push_back(what + ": the reference gives NaN or Inf at " + std::to_string(lost) + " of " +
+                                std::to_string(v.spec.elements()) + " elements of " + v.spec.name);
+      const double size = v.scale.mad + std::fabs(v.scale.mean);
+      const bool drowned = defaults::reference_error_factor * v.scale.reference_error > hopeless_error * size && size > 0;
+      if (drowned) result_.notes.push_back(what + ": the reference's rounding error is as large as " + v.spec.name + " itself");
+      any = any || (2 * lost <= v.spec.elements() && !drowned);
+    }
+    if (!any) result_.notes.push_back(what + ": left out");
+    return any;
+  }
+
+  void add_set(int slot) {
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      const auto v = view(slot, i);
+      scratch_.resize(v.spec.bytes());
+      const auto fill_bytes = [&](int byte) { return [this, byte] { std::memset(scratch_.data(), byte, scratch_.size()); }; };
+      consider("zeros", v, i, fill_bytes(0));
+      consider("ones", v, i, [&] { fill_with(v.spec, [](int64_t) { return 1.0; }); });
+      consider("a constant", v, i, [&] { fill_with(v.spec, [m = first_mean_[i]](int64_t) { return m; }); });
+      consider("uninitialised memory", v, i, fill_bytes(0xa5));
+      if (have_second_) consider("the answer to another input", v, i, [&] { scratch_ = first_answer_[i]; });
+      const auto& in = ref_.inputs_layout();
+      for (size_t k = 0; k < in.specs.size(); ++k) {
+        const auto name = "a copy of input " + in.specs[k].name;
+        const std::byte* data = ref_.inputs_data() + in.slot_bytes * static_cast<uint64_t>(slot) + in.offsets[k];
+        if (in.specs[k].elements() != v.spec.elements()) {
+          note(name, i, never);
+          continue;
+        }
+        consider(name, v, i, [&] { fill_with(v.spec, [&](int64_t e) { return element_value(in.specs[k].dtype, data, e); }); });
+      }
+    }
+  }
+
+  template <class F> void fill_with(const tensor_spec& spec, F&& value) {
+    for (int64_t e = 0, n = spec.elements(); e < n; ++e) set_element(spec.dtype, scratch_.data(), e, value(e));
+  }
+
+  /// `fill` writes the null kernel's output into scratch_.
+  template <class F> void consider(const std::string& name, const output_view& v, size_t output, F&& fill) {
+    if (is_known_to_fail(name, output)) return;
+    fill();
+    const double needed = needed_tolerance(v.spec, v.reference, v.oracle, v.scale, scratch_.data());
+    note(name, output, needed == 0 ? 0 : tolerances_[output] > 0 ? needed / tolerances_[output] : never);
+  }
+
+  null_kernel& entry(const std::string& name) {
+    for (auto& n : nulls_)
+      if (n.name == name) return n;
+    nulls_.push_back({name, std::vector<double>(task_.outputs.size(), 0)});
+    return nulls_.back();
+  }
+  void note(const std::string& name, size_t output, double needed) {
+    auto& worst = entry(name).needed[output];
+    worst = std::max(worst, needed);
+  }
+  /// Far above any tolerance already: the other sets cannot change that.
+  bool is_known_to_fail(const std::string& name, size_t output) { return entry(name).needed[output] > 1; }
+
+  void conclude() {
+    double tightest = 1;
+    std::string because;
+    for (const auto& null : nulls_) {
+      bool refused = false;
+      for (double needed : null.needed) {
+        refused = refused || needed > 0;
+        if (needed > 0 && needed <= 1 && needed / margin < tightest) {
+          tightest = needed / margin;
+          because = null.name;
+        }
+      }
+      if (!refused && !task_.outputs.empty()) result_.passing_nulls.push_back(null.name);
+    }
+    result_.tightening = tightest;
+    if (tightest < 1)
+      result_.notes.push_back("tolerance tightened to " + short_number(tightest) + " of the default: otherwise " + because +
+                              " would pass");
+    if (!random_.empty()) result_.passing_nulls.insert(result_.passing_nulls.begin(), random_);
+  }
+
+  static std::string short_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g", value);
+    return text;
+  }
+
+  const task& task_;
+  reference& ref_;
+  const verify_options& options_;
+  seed_source seeds_;
+  std::vector<double> tolerances_, first_mean_;
+  std::vector<buffer> first_answer_;
+  buffer scratch_;
+  std::vector<null_kernel> nulls_;
+  std::string random_;
+  bool have_second_ = false;
+  task_audit result_;
+};
+
+} // namespace
+
+expected<task_audit> audit_task(const task& t, reference& ref, const verify_options& options) {
+  return auditor(t, ref, options).run();
+}
+
+std::string why_unverifiable(const task_audit& audit) {
+  if (audit.passing_nulls.empty()) return {};
+  const auto& first = audit.passing_nulls.front();
+  if (first.rfind("the reference's own answer", 0) == 0) return "this task cannot be verified: " + first;
+  return "this task cannot be verified: " + join(audit.passing_nulls, ", ") + (audit.passing_nulls.size() == 1 ? "" : " each") +
+         " would pass on every input set (its output hardly depends on the input, or is lost in the reference's rounding error)";
+}
+
+} // namespace pragma

@@ -1,0 +1,162 @@
+#include "kernels/timing.hpp"
+
+#include "base/text.hpp"
+#include "kernels/contention.hpp"
+#include "kernels/seeds.hpp"
+#include "kernels/timing_audit.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+namespace pragma {
+
+namespace {
+
+constexpr double shortest_timeout = 2;      ///< seconds, of one call
+constexpr double timeout_factor = 100;      ///< times the reference's call
+constexpr double baseline_disturbance = 0.1; ///< CPU time of the candidate over the reference's samples: above it, it cheats
+
+using clock = std::chrono::steady_clock;
+double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+
+runner_options runner_for(const timing_options& options) {
+  runner_options run;
+  run.threads = options.threads;
+  run.cpus = measuring_cpus(options.threads);
+  return run;
+}
+
+bool is_candidates_fault(const error& e) { return e.code == ec::candidate_failed || e.code == ec::timeout; }
+
+/// The limit of one call, from what the reference needs.
+expected<double> call_timeout(reference& ref) {
+  const auto start = clock::now();
+  if (auto ran = ref.run(1); !ran) return fail(ran.error());
+  const double own = since(start);
+  return std::min(std::max(shortest_timeout, timeout_factor * own), std::max(defaults::call_timeout_seconds, 3 * own));
+}
+
+/// A side whose failure is remembered, so that the candidate's fault is told from the reference's.
+timed_side watched(timed_side side, std::shared_ptr<error> failure) {
+  side.run = [run = std::move(side.run), failure](int64_t calls) -> expected<void> {
+    auto ran = run(calls);
+    if (!ran) *failure = ran.error();
+    return ran;
+  };
+  return side;
+}
+
+/// CPU time that a candidate uses while somebody else is being measured.
+struct disturbance {
+  double used = 0, wall = 0;
+  bool serious() const { return wall > 0 && used > baseline_disturbance * wall; }
+};
+timed_side undisturbed(timed_side baseline, pid_t other, std::shared_ptr<disturbance> seen) {
+  baseline.run = [run = std::move(baseline.run), other, seen](int64_t calls) -> expected<void> {
+    const double before = cpu_seconds(other);
+    const auto start = clock::now();
+    auto ran = run(calls);
+    const double after = cpu_seconds(other);
+    if (before >= 0 && after >= 0) {
+      seen->used += after - before;
+      seen->wall += since(start);
+    }
+    return ran;
+  };
+  return baseline;
+}
+
+} // namespace
+
+expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
+                                       const verdict& earlier, const timing_options& options) {
+  timed_verdict answer;
+  answer.result = earlier;
+  answer.result.binary = built.binary_hash;
+  const auto refuse = [&](verdict_stage stage, std::string reason, std::vector<mismatch> mismatches = {}) {
+    answer.result.stage = stage;
+    answer.result.reason = std::move(reason);
+    if (!mismatches.empty()) answer.result.mismatches = std::move(mismatches);
+    return answer;
+  };
+  if (const auto why = why_unverifiable(audit); !why.empty()) return refuse(verdict_stage::audit, why);
+
+  const auto run = runner_for(options);
+  auto runner = runner_process::start(built, ref, run);
+  if (!runner) {
+    if (is_candidates_fault(runner.error())) return refuse(verdict_stage::load, runner.error().message);
+    return fail(runner.error());
+  }
+  seed_source seeds;
+  slot_checker checker(t, ref, earlier.tolerance > 0 && audit.tightening == 1 ? earlier.tolerance : 0, audit.tightening);
+  const auto making = clock::now();
+  for (int slot = 0; slot < ref.slots(); ++slot) {
+    if (auto made = ref.make_inputs(slot, seeds.next(), input_kind::own); !made) return fail(made.error());
+    checker.refresh(slot, "unseen seed " + std::to_string(slot + 1) + " in a fresh process");
+  }
+  const double make_seconds = since(making) / ref.slots();
+  auto timeout = call_timeout(ref);
+  if (!timeout) return fail(timeout.error());
+
+  timing_audit audits(t, ref, *runner, checker, seeds, options, run.cpus, *timeout, make_seconds);
+  const auto settle = [&](timing_audit::result found) -> expected<bool> { // true: a verdict was reached
+    if (!found) return fail(found.error());
+    if (!*found) return false;
+    refuse((*found)->stage, (*found)->reason, (*found)->mismatches);
+    answer.result.log = runner->log();
+    return true;
+  };
+  auto first = settle(audits.batch_is_right(ref.slots(), "before timing"));
+  if (!first) return fail(first.error());
+  if (*first) {
+    if (answer.result.stage == verdict_stage::audit) answer.result.stage = verdict_stage::compare;
+    return answer;
+  }
+
+  auto failure = std::make_shared<error>();
+  auto disturbed = std::make_shared<disturbance>();
+  auto time = compare_times(watched(side_of(*runner, ref.slots(), "candidate", *timeout * 16), failure),
+                            undisturbed(side_of(ref), runner->pid(), disturbed), options);
+  if (!time) {
+    if (!failure->message.empty() && is_candidates_fault(*failure))
+      return refuse(verdict_stage::run, failure->message + " (while it was timed)");
+    return fail(time.error());
+  }
+  answer.time = *time;
+  if (disturbed->serious())
+    return refuse(verdict_stage::audit, "it used " + format_seconds(disturbed->used) + " of CPU time in the " +
+                                            format_seconds(disturbed->wall) + " in which the reference was being timed: it slows the reference down");
+
+  const double call_seconds = time->candidate_seconds;
+  const auto sample_calls = static_cast<int64_t>(options.sample_seconds / std::max(call_seconds, 1e-9));
+  for (const auto& step : {0, 1, 2, 3}) {
+    auto found = step == 0   ? audits.batch_is_right(std::clamp<int64_t>(sample_calls, ref.slots(), 1'000'000), "after timing")
+                 : step == 1 ? audits.work_is_done_on_every_call(call_seconds)
+                 : step == 2 ? audits.batch_follows_its_inputs(call_seconds)
+                             : audits.rests_between_calls();
+    auto reached = settle(std::move(found));
+    if (!reached) return fail(reached.error());
+    if (*reached) return answer;
+  }
+  answer.result.checked.push_back("right in a fresh process on unseen seeds, before, in and after the timed batches");
+  answer.result.checked.push_back("unseen inputs take as long as seen ones");
+  answer.result.checked.push_back("inputs exchanged in the middle of a batch are answered");
+  answer.result.checked.push_back("rests between calls");
+  return answer;
+}
+
+expected<timing> compare_candidates(reference& ref, const build_output& challenger, const build_output& champion,
+                                    const timing_options& options) {
+  const auto run = runner_for(options);
+  auto timeout = call_timeout(ref);
+  if (!timeout) return fail(timeout.error());
+  auto left = runner_process::start(challenger, ref, run);
+  if (!left) return fail(left.error());
+  auto right = runner_process::start(champion, ref, run);
+  if (!right) return fail(right.error());
+  return compare_times(side_of(*left, ref.slots(), "challenger", *timeout * 16), side_of(*right, ref.slots(), "best", *timeout * 16), options);
+}
+
+} // namespace pragma
