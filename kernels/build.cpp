@@ -196,7 +196,7 @@ expected<build_output> build_candidate(const candidate& c, const build_options& 
   // Ours first, so that the candidate's win; the linking step gets none of them: -ffast-math there would switch
   // flush-to-zero on for the whole process, which a drop-in kernel must not do to its host either.
   std::vector<std::string> compile = {cc.path, "-std=c++20", "-O2", clang ? "-fopenmp-simd" : "-fopenmp", "-fno-lto", "-pipe",
-                                      "-fdiagnostics-color=never", "-I."};
+                                      "-fdiagnostics-color=never", clang ? "-ferror-limit=30" : "-fmax-errors=30", "-I."};
   compile.insert(compile.end(), c.flags.begin(), c.flags.end());
   compile.insert(compile.end(), options.extra_flags.begin(), options.extra_flags.end());
   if (options.want_remarks) {

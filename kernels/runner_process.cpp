@@ -173,7 +173,7 @@ struct runner_process::impl {
     const auto result = stop();
     const auto hint = explain();
     if (result.signal == 0 && hint.rfind("used", 0) == 0) return ended = hint;
-    if (result.signal == SIGSYS) return ended = hint.rfind("used", 0) == 0 ? hint : "used a forbidden system call and was killed";
+    if (result.signal == SIGSYS || result.exit_code == 128 + SIGSYS) return ended = hint.rfind("used", 0) == 0 ? hint : "used a forbidden system call and was killed";
     if (result.signal == 0) return ended = "ended its process by itself (exit code " + std::to_string(result.exit_code) + ")";
     if (result.signal == SIGKILL) return ended = "was killed by SIGKILL (CPU time or memory ran out)";
     ended = "was " + describe_end(result);

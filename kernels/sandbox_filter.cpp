@@ -111,7 +111,8 @@ expected<filter_program> tool_filter(bool profiler) {
               "swapon", "swapoff", "acct", "quotactl", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
               "sethostname", "setdomainname", "iopl", "ioperm", "syslog", "vhangup", "fanotify_init", "lookup_dcookie",
               "shmget", "shmat", "shmctl", "semget", "semctl", "semop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open",
-              "mknod", "mknodat", "setpriority", "ioprio_set"});
+              "mknod", "mknodat", "setpriority", "ioprio_set",
+              "setsid", "setpgid"}); // the process group is what we kill
   filter.add(SCMP_ACT_ERRNO(ENOSYS), {"clone3"});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"clone"}, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER)});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"prlimit64"}, {SCMP_A0(SCMP_CMP_NE, 0)});

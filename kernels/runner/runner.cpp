@@ -83,8 +83,8 @@ uint64_t check_floating_point() { return 0; }
 // -- explaining an end ---------------------------------------------------------------------------------------------
 
 struct line {
-  char text[256];
-  size_t size = 0;
+  char text[256] = "\n"; // whatever was printed before may not have ended its line
+  size_t size = 1;
   void add(const char* word) {
     while (*word && size < sizeof text - 2) text[size++] = *word++;
   }
