@@ -1,0 +1,87 @@
+// The table of a suite: per category as in the paper's Fig. 3, overall as in its Table I, and every task with its reason.
+#include "cli/report.hpp"
+
+#include "base/text.hpp"
+#include "cli/charts.hpp"
+#include "cli/html.hpp"
+
+namespace pragma {
+
+namespace {
+
+using namespace html;
+
+std::string percent(double share) { return format_number(100 * share, 1) + "%"; }
+
+std::vector<std::string> row_of(const json& f, const std::string& name) {
+  const double n = number_at(f, "n"), success = number_at(f, "success");
+  auto mean = [&](const char* key) { return success > 0 ? times(number_at(f, key)) : std::string("-"); };
+  return {escape(name), quantity(n, ""), quantity(success, "") + (n > 0 ? " (" + percent(success / n) + ")" : ""), mean("geometric_mean"), mean("arithmetic_mean"),
+          percent(number_at(f, "fast_1")), percent(number_at(f, "fast_1_5")), percent(number_at(f, "fast_2"))};
+}
+
+interval interval_of(const json& task) {
+  const auto& s = object_at(task, "speedup");
+  return {number_at(s, "value"), number_at(s, "low"), number_at(s, "high")};
+}
+
+} // namespace
+
+std::string render_suite_html(const json& suite) {
+  const auto& overall = object_at(suite, "overall");
+  const auto& tasks = array_at(suite, "tasks");
+  const double n = number_at(overall, "n"), success = number_at(overall, "success"), total = number_at(suite, "total_tasks");
+
+  std::string verdict = n <= 0 ? "No task was tried" : quantity(success, "") + " of " + quantity(n, "") + " tasks solved";
+  if (success > 0) verdict += ", geometric mean " + times(number_at(overall, "geometric_mean")) + " over Torch, fast_1 " + percent(number_at(overall, "fast_1"));
+  std::string body = "<h1>" + escape(text_at(suite, "suite").empty() ? "A suite of tasks" : text_at(suite, "suite")) + "</h1>\n<p class=\"verdict\">" + escape(verdict) + "</p>\n";
+  if (total > n) body += "<p>" + quantity(total - n, "") + " of " + quantity(total, "") + " tasks have not been tried yet.</p>\n";
+
+  std::vector<bar> bars;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& f : array_at(suite, "categories")) {
+    const auto name = text_at(f, "category");
+    rows.push_back(row_of(f, name));
+    const double mean = number_at(f, "geometric_mean"), solved = number_at(f, "success");
+    bars.push_back({name, (solved > 0 ? times(mean) : std::string("none solved")) + ", " + quantity(solved, "") + " of " + quantity(number_at(f, "n"), ""), solved > 0 ? mean : 0});
+  }
+  if (!overall.empty()) {
+    auto all = row_of(overall, "all");
+    for (auto& cell : all) cell = "<b>" + cell + "</b>";
+    rows.push_back(std::move(all));
+  }
+  std::string figures = speedup_bars(bars) + table({"category", "n", "success", "geometric mean", "arithmetic mean", "fast_1", "fast_1.5", "fast_2"}, rows, 1, 8);
+  if (!figures.empty())
+    figures += "<p class=\"soft\">n counts every task that was tried, also those that failed or are unsupported. Means are over the successes; the arithmetic one is there for "
+               "comparison with the paper. fast_p is the share of all n that are right and faster than p times Torch.</p>\n";
+  body += section("categories", "By category", figures);
+
+  std::vector<std::vector<std::string>> solved, failed;
+  for (const auto& t : tasks) {
+    const auto status = text_at(t, "status");
+    const auto hash = "<code>" + escape(text_at(t, "task_hash").substr(0, 12)) + "</code>";
+    if (status == "ok") {
+      const auto s = interval_of(t);
+      const double share = number_at(t, "roofline_share");
+      solved.push_back({escape(text_at(t, "name")), escape(text_at(t, "category")),
+                        "<span class=\"" + std::string(s.low > 1 ? "good" : s.high < 1 ? "bad" : "soft") + "\">" + escape(with_interval(s)) + "</span>" + (text_at(t, "contended") == "true" ? " *" : ""),
+                        quantity(number_at(t, "baseline_seconds"), "s"), quantity(number_at(t, "candidate_seconds"), "s"), share > 0 ? format_number(share, 0) + "%" : "-",
+                        quantity(number_at(t, "attempts"), ""), quantity(number_at(t, "wall_seconds"), "s"), hash});
+    } else {
+      failed.push_back({escape(text_at(t, "name")), escape(text_at(t, "category")), escape(status), escape(text_at(t, "reason").empty() ? "no reason was recorded" : text_at(t, "reason")), hash});
+    }
+  }
+  if (!solved.empty())
+    body += section("tasks", "Solved tasks", table({"task", "category", "over Torch (95% interval)", "Torch", "kernel", "of roofline", "attempts", "took", "task hash"}, solved, 2, 8) +
+                                                 "<p class=\"soft\">Each figure was taken in a fresh process with unseen seeds. * other work was running meanwhile.</p>\n");
+  if (!failed.empty()) body += section("failed", "Failed and left out", table({"task", "category", "state", "why", "task hash"}, failed, 9, 9));
+
+  std::vector<std::vector<std::string>> environment;
+  for (const char* group : {"options", "environment"})
+    for (const auto& [key, value] : object_at(suite, group).items())
+      environment.push_back({escape(key), escape(value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace))});
+  body += section("environment", "How it was run", table({"", ""}, environment, 9, 9));
+  return page("PRAGMA: suite", body);
+}
+
+} // namespace pragma
