@@ -1,1 +1,187 @@
+#include "profilers/collect.hpp"
 
+#include "base/text.hpp"
+#include "diagnosis/rules.hpp"
+#include "profilers/running.hpp"
+#include "profilers/sources.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace pragma {
+
+namespace {
+
+constexpr double static_reserve_seconds = 0.6; // kept back from callgrind for llvm-mca
+
+bool starts_with(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
+
+/// Which sources a request needs: all of them by default, else only those with a name that was asked for.
+class request {
+public:
+  explicit request(const collect_options& options) : all_(options.default_metrics) {
+    wanted_.insert(options.extra_metrics.begin(), options.extra_metrics.end());
+  }
+  bool needs(const char* prefix) const {
+    return all_ || std::any_of(wanted_.begin(), wanted_.end(), [&](const auto& name) { return starts_with(name, prefix); });
+  }
+  bool keeps(const std::string& name) const { return all_ || wanted_.count(name) != 0; }
+  /// Names asked for that are perf's own and not in our default set.
+  std::vector<std::string> perf_extras() const {
+    const auto events = perf_events();
+    std::vector<std::string> extras;
+    for (const auto& name : wanted_)
+      if (std::binary_search(events.begin(), events.end(), name)) extras.push_back(name);
+    return extras;
+  }
+
+private:
+  bool all_;
+  std::set<std::string> wanted_;
+};
+
+void timer_metrics(const collect_context& context, const machine_limits* limits, source_result& out) {
+  const double seconds = context.time.candidate_seconds;
+  if (!(seconds > 0)) {
+    out.missing.push_back("timer: no measured time");
+    return;
+  }
+  const auto add = [&](const char* name, double value, const char* unit, const std::string& note) {
+    if (std::isfinite(value)) out.metrics.push_back({name, value, unit, "timer", provenance::measured, note});
+  };
+  const auto& t = context.the_task;
+  add("seconds_per_call", seconds, "s", "median, " + std::to_string(context.time.blocks_accepted) + " blocks, " + context.time.cache + " caches");
+  if (t.bytes > 0) add("achieved_gbs", t.bytes / seconds / 1e9, "GB/s", "compulsory bytes / time");
+  if (t.flops > 0) {
+    add("achieved_gflops", t.flops / seconds / 1e9, "GFLOP/s", "the task's FLOPs / time");
+    if (t.bytes > 0) add("arithmetic_intensity", t.flops / t.bytes, "FLOP/byte", "of the task, not of the code");
+  }
+  if (!limits) {
+    out.missing.push_back("roofline: this machine's limits have not been measured (`pragma hardware`)");
+    return;
+  }
+  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits);
+  if (point.share > 0) add("roofline_share", 100 * point.share, "%", "limit: " + point.limit);
+}
+
+/// The hottest loop by callgrind's counts where they exist.
+const formats::hot_loop* pick(const std::vector<formats::hot_loop>& loops) { return loops.empty() ? nullptr : &loops.front(); }
+
+std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_function>& functions, const std::optional<callgrind_run>& run) {
+  if (!run) return formats::innermost_loops(functions);
+  if (run->same_code)
+    return formats::innermost_loops(functions, [&](const formats::instruction& i) {
+      const auto found = run->counts.addresses.find(i.address);
+      return found == run->counts.addresses.end() ? 0.0 : found->second;
+    });
+  // Another -march moved the addresses: lines still agree.
+  return formats::innermost_loops(functions, [&](const formats::instruction& i) {
+    const auto found = run->counts.lines.find({i.file, i.line});
+    return found == run->counts.lines.end() ? 0.0 : found->second;
+  });
+}
+
+/// Remarks, disassembly, callgrind, llvm-mca: they all start from the candidate built again with -g.
+void code_metrics(const collect_context& context, const request& wanted, source_result& out) {
+  const bool loops_wanted = wanted.needs("hot_loop.") || wanted.needs("llvm_mca.");
+  if (!loops_wanted && !wanted.needs("callgrind.") && !wanted.needs("remarks.")) return;
+  build_options build;
+  build.extra_flags = {"-g"};
+  build.want_remarks = true;
+  build.cancel = context.options.cancel;
+  auto with_lines = build_candidate(context.the_candidate, build);
+  if (!with_lines) {
+    out.missing.push_back("callgrind, llvm-mca, compiler remarks: the candidate does not build with -g: " + with_lines.error().message);
+    return;
+  }
+  if (wanted.needs("remarks.")) remark_metrics(*with_lines, out);
+
+  std::optional<callgrind_run> run;
+  if (wanted.needs("callgrind.")) {
+    if (context.options.progress) context.options.progress("callgrind");
+    const stopwatch rest(context.watch.left() - static_reserve_seconds);
+    const collect_context limited{context.the_task, context.the_candidate, context.built, context.ref, context.time, context.facts, context.options, rest};
+    run = callgrind_metrics(limited, *with_lines, out);
+  }
+  if (!loops_wanted) return;
+  if (context.options.progress) context.options.progress("hot loop");
+  const double limit = std::max(2.0, context.watch.left());
+  auto functions = disassemble(*with_lines, limit);
+  if (!functions) {
+    out.missing.push_back(functions.error().message);
+    return;
+  }
+  const auto loops = find_loops(*functions, run);
+  const auto* hot = pick(loops);
+  if (!hot) {
+    out.missing.push_back("llvm-mca: the candidate has no loop of its own (straight-line code, or all work is in library calls)");
+    return;
+  }
+  if (wanted.needs("hot_loop.")) hot_loop_metrics(*hot, out);
+  if (wanted.needs("llvm_mca.")) mca_metrics(*hot, context.facts, limit, out);
+}
+
+/// What needs the measured binary to run: software events and hardware counters.
+void running_metrics(const collect_context& context, const request& wanted, source_result& out) {
+  const auto obstacle = perf_obstacle(context.facts);
+  const bool hardware = context.options.default_metrics || wanted.needs("topdown.") ||
+                        std::any_of(context.options.extra_metrics.begin(), context.options.extra_metrics.end(),
+                                    [](const std::string& name) { return name.find('.') == std::string::npos; });
+  const auto extras = context.options.extra_metrics.empty() ? std::vector<std::string>() : wanted.perf_extras();
+  if (hardware && !obstacle.empty()) out.missing.push_back(obstacle);
+  const bool counters = hardware && obstacle.empty();
+  if (!wanted.needs("software.") && !counters && extras.empty()) return;
+  auto running = start_running(context);
+  if (!running) {
+    out.missing.push_back("software events: cannot run the candidate: " + running.error().message);
+    return;
+  }
+  if (wanted.needs("software.")) software_metrics(context, *running, out);
+  if (counters) {
+    if (context.options.progress) context.options.progress("perf stat");
+    perf_metrics(context, *running, out);
+  }
+  std::vector<std::string> open;
+  for (const auto& name : extras)
+    if (std::none_of(out.metrics.begin(), out.metrics.end(), [&](const metric& m) { return m.name == name; })) open.push_back(name);
+  if (!open.empty()) perf_extra_metrics(context, open, *running, out);
+}
+
+bool cancelled(const collect_options& options) { return options.cancel && options.cancel->load(); }
+
+} // namespace
+
+expected<profile> collect(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
+                          const machine_limits* limits, const collect_options& options) {
+  if (auto known = check_metric_names(options.extra_metrics); !known) return fail(known.error());
+  const auto facts = read_cpu_facts();
+  if (!facts) return fail(facts.error());
+  const stopwatch watch(options.max_seconds);
+  const collect_context context{t, c, built, ref, time, *facts, options, watch};
+  const request wanted(options);
+
+  source_result found;
+  timer_metrics(context, limits, found);
+  if (options.progress) options.progress("software events");
+  running_metrics(context, wanted, found);
+  if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");
+  if (options.progress) options.progress("compiler remarks");
+  code_metrics(context, wanted, found);
+  if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");
+
+  profile p;
+  p.candidate = c.id();
+  p.binary = built.binary_hash;
+  p.device = facts->model;
+  p.time = time;
+  for (auto& m : found.metrics)
+    if (std::isfinite(m.value) && wanted.keeps(m.name)) p.metrics.push_back(std::move(m));
+  p.remarks = std::move(found.remarks);
+  for (auto& line : found.missing)
+    if (std::find(p.missing.begin(), p.missing.end(), line) == p.missing.end()) p.missing.push_back(std::move(line));
+  p.seconds = watch.elapsed();
+  return p;
+}
+
+} // namespace pragma

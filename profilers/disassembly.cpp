@@ -1,1 +1,237 @@
-namespace pragma {}
+// objdump's text -> functions, innermost loops, and what a loop consists of. x86-64 (AT&T syntax).
+#include "base/text.hpp"
+#include "profilers/formats.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+namespace pragma::formats {
+
+namespace {
+
+bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool is_prefix(std::string_view word) {
+  static const std::set<std::string_view> prefixes{"lock", "rep", "repz", "repnz", "repe", "repne", "bnd", "notrack", "data16",
+                                                   "cs", "ds", "es", "ss", "fs", "gs", "addr32", "xacquire", "xrelease"};
+  return prefixes.count(word) != 0 || starts_with(word, "rex");
+}
+
+bool is_jump(std::string_view m) { return !m.empty() && m[0] == 'j'; }
+bool is_call(std::string_view m) { return starts_with(m, "call"); }
+bool is_nop(std::string_view m) { return starts_with(m, "nop") || m == "xchg%ax" || m == "data16"; }
+
+/// "0x401ad0 <f+0x2b2>" or "401d82 <f>": the number and the symbol without its offset.
+void read_target(instruction& i) {
+  const auto open = i.operands.find('<');
+  if (open == std::string::npos || i.operands[0] == '*') return;
+  i.target = std::strtoull(i.operands.c_str(), nullptr, 16);
+  auto symbol = i.operands.substr(open + 1);
+  i.target_symbol = symbol.substr(0, symbol.find_first_of("+>"));
+  if (i.target_symbol.size() > 4 && ends_with(i.target_symbol, "@plt")) i.target_symbol.resize(i.target_symbol.size() - 4);
+}
+
+/// "/tmp/x/candidate.cpp:12 (discriminator 3)": true and the parts when the line is a place in a source file.
+bool read_place(const std::string& line, std::string& file, int& number) {
+  const auto colon = line.rfind(':');
+  if (colon == std::string::npos || colon + 1 >= line.size() || line.find(":\t") != std::string::npos) return false;
+  const int value = std::atoi(line.c_str() + colon + 1);
+  if (line[colon + 1] < '0' || line[colon + 1] > '9') return false;
+  const auto slash = line.rfind('/', colon);
+  const auto begin = slash == std::string::npos ? 0 : slash + 1;
+  file = line.substr(begin, colon - begin);
+  number = value;
+  return true;
+}
+
+std::string last_operand(const std::string& operands) {
+  int depth = 0;
+  for (size_t i = operands.size(); i-- > 0;) {
+    if (operands[i] == ')') ++depth;
+    if (operands[i] == '(') --depth;
+    if (operands[i] == ',' && depth == 0) return operands.substr(i + 1);
+  }
+  return operands;
+}
+
+enum class arithmetic { none, scalar, packed };
+
+/// Floating-point work; moves, shuffles, conversions and bit logic are not.
+arithmetic kind_of(std::string_view m) {
+  if (!m.empty() && m[0] == 'v') m.remove_prefix(1);
+  if (m == "comiss" || m == "ucomiss" || m == "comisd" || m == "ucomisd") return arithmetic::scalar;
+  if (m.size() < 5) return arithmetic::none;
+  const auto suffix = m.substr(m.size() - 2);
+  const bool packed = suffix == "ps" || suffix == "pd", scalar = suffix == "ss" || suffix == "sd";
+  if (!packed && !scalar) return arithmetic::none;
+  const auto root = m.substr(0, m.size() - 2);
+  static const std::set<std::string_view> roots{"add", "sub", "mul", "div", "sqrt", "min", "max", "rcp", "rsqrt", "rcp14",
+                                                "rsqrt14", "round", "rndscale", "scalef", "getexp", "hadd", "addsub", "dp"};
+  if (roots.count(root) == 0 && !starts_with(root, "fmadd") && !starts_with(root, "fmsub") && !starts_with(root, "fnmadd") &&
+      !starts_with(root, "fnmsub") && !starts_with(root, "cmp"))
+    return arithmetic::none;
+  return packed ? arithmetic::packed : arithmetic::scalar;
+}
+
+bool is_divide(std::string_view m) {
+  if (!m.empty() && m[0] == 'v') m.remove_prefix(1);
+  return starts_with(m, "div") || starts_with(m, "idiv") || starts_with(m, "sqrt");
+}
+
+/// Widest vector that an instruction works on; a scalar in the low part of a register is not a vector.
+int vector_width(const instruction& i) {
+  if (i.operands.find("%zmm") != std::string::npos) return 512;
+  if (i.operands.find("%ymm") != std::string::npos) return 256;
+  if (i.operands.find("%xmm") == std::string::npos) return 0;
+  std::string_view m = i.mnemonic;
+  if (!m.empty() && m[0] == 'v') m.remove_prefix(1);
+  if (ends_with(m, "ss") || ends_with(m, "sd") || m == "movd" || m == "movq" || starts_with(m, "cvtsi2") || starts_with(m, "pinsr") ||
+      starts_with(m, "pextr") || starts_with(m, "xor") || starts_with(m, "pxor") || starts_with(m, "insertps") || starts_with(m, "movap"))
+    return 0;
+  return 128;
+}
+
+void count(hot_loop& loop, const instruction& i) {
+  const auto& m = i.mnemonic;
+  if (is_nop(m)) return;
+  ++loop.instructions;
+  loop.vector_bits = std::max(loop.vector_bits, vector_width(i));
+  switch (kind_of(m)) {
+    case arithmetic::packed: ++loop.packed_arithmetic; break;
+    case arithmetic::scalar: ++loop.scalar_arithmetic; break;
+    case arithmetic::none: break;
+  }
+  if (is_divide(m)) ++loop.divides;
+  if (m.find("gather") != std::string::npos) ++loop.gathers;
+  if (is_call(m)) {
+    ++loop.calls;
+    if (!i.target_symbol.empty() && std::find(loop.called.begin(), loop.called.end(), i.target_symbol) == loop.called.end())
+      loop.called.push_back(i.target_symbol);
+  }
+  const bool moves = starts_with(m, "mov") || starts_with(m, "vmov") || starts_with(m, "vextract") || starts_with(m, "vcvtps2ph");
+  const auto destination = last_operand(i.operands);
+  if (m.find("movnt") != std::string::npos && m.find("movntdqa") == std::string::npos) ++loop.streaming_stores;
+  if (moves && destination.find('(') != std::string::npos && destination.find("%rsp") == std::string::npos &&
+      destination.find("(%rbp") == std::string::npos && destination.find("(%rip") == std::string::npos)
+    ++loop.stores;
+  if (m.find("scatter") != std::string::npos) ++loop.stores;
+}
+
+} // namespace
+
+std::vector<code_function> parse_objdump(std::string_view text) {
+  std::vector<code_function> functions;
+  std::string file;
+  int line_number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    auto end = text.find('\n', begin);
+    if (end == std::string_view::npos) end = text.size();
+    const std::string line(text.substr(begin, end - begin));
+    begin = end + 1;
+    if (line.empty()) continue;
+    if (ends_with(line, ">:") && line[0] != ' ') { // "0000000000401ad0 <pragma_kernel>:"
+      const auto open = line.find('<');
+      if (open == std::string::npos) continue;
+      functions.push_back({line.substr(open + 1, line.size() - open - 3), {}});
+      file.clear();
+      line_number = 0;
+      continue;
+    }
+    const auto tab = line.find(":\t");
+    if (line[0] == ' ' && tab != std::string::npos) {
+      if (functions.empty()) continue;
+      instruction i;
+      i.address = std::strtoull(line.c_str(), nullptr, 16);
+      std::string rest = line.substr(tab + 2);
+      if (const auto comment = rest.find(" #"); comment != std::string::npos) rest.resize(comment);
+      rest = trim(rest);
+      while (true) {
+        const auto space = rest.find_first_of(" \t");
+        i.mnemonic = rest.substr(0, space);
+        rest = space == std::string::npos ? "" : trim(rest.substr(space));
+        if (!is_prefix(i.mnemonic) || rest.empty()) break;
+      }
+      i.operands = rest;
+      i.file = file;
+      i.line = line_number;
+      if (is_jump(i.mnemonic) || is_call(i.mnemonic)) read_target(i);
+      functions.back().body.push_back(std::move(i));
+      continue;
+    }
+    read_place(line, file, line_number);
+  }
+  return functions;
+}
+
+std::vector<code_function> functions_of(std::vector<code_function> functions, std::string_view source_name) {
+  functions.erase(std::remove_if(functions.begin(), functions.end(),
+                                 [&](const code_function& f) {
+                                   return std::none_of(f.body.begin(), f.body.end(),
+                                                       [&](const instruction& i) { return i.file == source_name; });
+                                 }),
+                  functions.end());
+  return functions;
+}
+
+std::vector<hot_loop> innermost_loops(const std::vector<code_function>& functions,
+                                      const std::function<double(const instruction&)>& executed) {
+  std::vector<hot_loop> loops;
+  for (const auto& f : functions) {
+    std::vector<std::pair<size_t, size_t>> ranges; // first and last index of each loop
+    for (size_t last = 0; last < f.body.size(); ++last) {
+      const auto& jump = f.body[last];
+      if (!is_jump(jump.mnemonic) || jump.target == 0 || jump.target > jump.address) continue;
+      const auto head = std::lower_bound(f.body.begin(), f.body.end(), jump.target,
+                                         [](const instruction& i, uint64_t address) { return i.address < address; });
+      if (head == f.body.end() || head->address != jump.target) continue;
+      ranges.emplace_back(static_cast<size_t>(head - f.body.begin()), last);
+    }
+    for (const auto& range : ranges) {
+      const bool has_inner = std::any_of(ranges.begin(), ranges.end(), [&](const auto& other) {
+        return other != range && other.first >= range.first && other.second <= range.second;
+      });
+      if (has_inner) continue;
+      hot_loop loop;
+      loop.function = f.name;
+      std::map<int, double> lines;
+      for (size_t i = range.first; i <= range.second; ++i) {
+        const auto& one = f.body[i];
+        count(loop, one);
+        const double weight = executed ? executed(one) : 0;
+        loop.weight += weight;
+        if (one.line > 0) lines[one.line] += weight + 1e-6;
+        loop.body.push_back(one);
+      }
+      for (const auto& [line, weight] : lines)
+        if (loop.line == 0 || weight > lines[loop.line]) loop.line = line;
+      loops.push_back(std::move(loop));
+    }
+  }
+  std::stable_sort(loops.begin(), loops.end(), [](const hot_loop& a, const hot_loop& b) {
+    const auto rank = [](const hot_loop& l) {
+      return std::make_tuple(l.weight, l.packed_arithmetic + l.scalar_arithmetic, l.vector_bits, l.instructions);
+    };
+    return rank(a) > rank(b);
+  });
+  return loops;
+}
+
+std::string mca_input(const hot_loop& loop) {
+  std::string text = ".Lloop:\n";
+  for (const auto& i : loop.body) {
+    const auto& m = i.mnemonic;
+    if (is_nop(m) || is_call(m) || starts_with(m, "ret") || m == "(bad)" || starts_with(m, "endbr") || m == "leave") continue;
+    if (is_jump(m)) {
+      if (i.target != 0) text += "  " + m + " .Lloop\n";
+      continue;
+    }
+    text += "  " + m + " " + i.operands.substr(0, i.operands.find('<')) + "\n";
+  }
+  return text;
+}
+
+} // namespace pragma::formats

@@ -6,6 +6,7 @@
 #include "diagnosis/profile.hpp"
 #include "profilers/hardware.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,6 +36,8 @@ struct perf_output {
 };
 /// Never fails: a line that cannot be read is a message. Whether a metric is there is the caller's test, not perf's rc.
 perf_output parse_perf_json(std::string_view text);
+/// Event names of `perf list --no-desc`, with their aliases, without tracepoints, breakpoints and raw descriptors.
+std::vector<std::string> parse_perf_list(std::string_view text);
 
 // -- callgrind -----------------------------------------------------------------------------------------------------
 
@@ -91,10 +94,12 @@ struct hot_loop {
   bool has_vector_share() const { return packed_arithmetic + scalar_arithmetic > 0; }
   double vector_share() const { return 100.0 * packed_arithmetic / (packed_arithmetic + scalar_arithmetic); }
 };
-/// All innermost loops (a backward jump with no other backward jump inside) of these functions, hottest first: by the
-/// instructions executed at their addresses where `executed` has any, else by vector arithmetic, then by size.
+/// All innermost loops (a backward jump with no other loop inside) of these functions, hottest first: by `executed` (how
+/// often an instruction ran, or a share of that; may be empty), then by floating-point arithmetic, vectors, size.
 std::vector<hot_loop> innermost_loops(const std::vector<code_function>& functions,
-                                      const std::map<uint64_t, double>& executed = {});
+                                      const std::function<double(const instruction&)>& executed = {});
+/// Only the functions with code of this source file (the candidate's, not the C library that is linked in).
+std::vector<code_function> functions_of(std::vector<code_function> functions, std::string_view source_name);
 /// The loop as assembler text that llvm-mca reads: jumps to labels, no addresses.
 std::string mca_input(const hot_loop& loop);
 

@@ -47,16 +47,12 @@ void use_flags(cpu_facts& facts, std::string_view flags) {
 
 /// The kernel's own account of the caches of CPU 0, more exact than lscpu's sums.
 void use_sysfs_caches(cpu_facts& facts) {
-  const fs::path base = "/sys/devices/system/cpu/cpu0/cache";
-  for (int i = 0; i < 8; ++i) {
-    const auto folder = base / ("index" + std::to_string(i));
-    const auto level = trim(slurp(folder / "level")), type = trim(slurp(folder / "type"));
-    const auto bytes = formats::parse_size(trim(slurp(folder / "size")));
-    if (level.empty() || bytes <= 0 || type == "Instruction") continue;
-    if (level == "1") facts.l1d_bytes = bytes;
-    if (level == "2") facts.l2_bytes = bytes;
-    if (level == "3") facts.l3_bytes = bytes;
-  }
+  const auto use = [](int64_t& fact, int level, const char* type) {
+    if (const auto bytes = read_cache_geometry(level, type).bytes; bytes > 0) fact = bytes;
+  };
+  use(facts.l1d_bytes, 1, "Data");
+  use(facts.l2_bytes, 2, "Unified");
+  use(facts.l3_bytes, 3, "Unified");
 }
 
 /// The smaller of the machine's memory and the container's limit.
@@ -154,6 +150,18 @@ expected<cpu_facts> parse_lscpu(std::string_view json_text) {
 }
 
 } // namespace formats
+
+cache_geometry read_cache_geometry(int level, const std::string& type) {
+  const fs::path base = "/sys/devices/system/cpu/cpu0/cache";
+  constexpr int most_caches = 8;
+  for (int i = 0; i < most_caches; ++i) {
+    const auto folder = base / ("index" + std::to_string(i));
+    if (trim(slurp(folder / "level")) != std::to_string(level) || trim(slurp(folder / "type")) != type) continue;
+    const auto number = [&](const char* name) { return std::max<int64_t>(0, std::atoll(slurp(folder / name).c_str())); };
+    return {formats::parse_size(trim(slurp(folder / "size"))), number("coherency_line_size"), number("ways_of_associativity")};
+  }
+  return {};
+}
 
 expected<cpu_facts> read_cpu_facts() {
   cpu_facts facts;

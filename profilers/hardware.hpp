@@ -24,8 +24,16 @@ PRAGMA_JSON(cpu_facts, model, vendor, virtualization, cores, logical, sockets, n
 
 expected<cpu_facts> read_cpu_facts();
 
+/// One cache of CPU 0 as the kernel describes it; zeros where it does not.
+struct cache_geometry {
+  int64_t bytes = 0, line_bytes = 0, ways = 0;
+};
+/// type: "Data", "Instruction" or "Unified".
+cache_geometry read_cache_geometry(int level, const std::string& type);
+
 /// Measures bandwidth and peak with `threads` threads (about 3 s), or returns what an earlier call cached in cache_home()
-/// for the same CPU model and thread count. `progress` gets (done, total, what).
+/// for the same CPU model and thread count. A repeated measurement can only raise a figure (delete the file to start
+/// afresh). `progress` gets (done, total, what).
 expected<machine_limits> machine_roofline(int threads, bool remeasure = false,
                                           const std::function<void(int, int, const std::string&)>& progress = {});
 

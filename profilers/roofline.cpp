@@ -264,6 +264,17 @@ bool plausible(const machine_limits& limits, const cpu_facts& facts, int threads
          positive(limits.copy_gbs, 4) && positive(limits.read_gbs, 4) && positive(limits.cache_bytes, 3);
 }
 
+/// Nothing when there is no file, or not one of ours: then it is measured again.
+std::optional<machine_limits> read_cached(const std::filesystem::path& file, const cpu_facts& facts, int threads) {
+  auto text = read_file(file);
+  if (!text) return std::nullopt;
+  auto parsed = parse_json(*text, file.string());
+  if (!parsed) return std::nullopt;
+  auto limits = from_json_value<machine_limits>(*parsed, file.string());
+  if (!limits || !plausible(*limits, facts, threads)) return std::nullopt;
+  return *limits;
+}
+
 } // namespace
 
 expected<machine_limits> machine_roofline(int threads, bool remeasure,
@@ -275,11 +286,8 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
   if (!facts) return fail(facts.error());
 
   const auto file = cached_file(*facts, threads);
-  if (!remeasure)
-    if (auto text = read_file(file))
-      if (auto parsed = parse_json(*text, file.string())) // an unreadable cache is measured again
-        if (auto limits = from_json_value<machine_limits>(*parsed, file.string()))
-          if (plausible(*limits, *facts, threads)) return *limits;
+  const auto earlier = read_cached(file, *facts, threads);
+  if (earlier && !remeasure) return *earlier;
 
   machine_limits limits;
   limits.cpu = facts->model;
@@ -325,6 +333,14 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
   if (!measured)
     return fail(ec::limit_exceeded, "no memory to measure the roofline: " + format_bytes(static_cast<double>(largest) * threads) + " are needed",
                 "close other programs, or use fewer threads");
+  // The best ever seen on this machine counts: a busy neighbour during one measurement must not lower the limit.
+  if (earlier && earlier->cache_bytes == limits.cache_bytes) {
+    for (size_t i = 0; i < limits.copy_gbs.size(); ++i) {
+      limits.copy_gbs[i] = std::max(limits.copy_gbs[i], earlier->copy_gbs[i]);
+      limits.read_gbs[i] = std::max(limits.read_gbs[i], earlier->read_gbs[i]);
+    }
+    limits.peak_gflops = std::max(limits.peak_gflops, earlier->peak_gflops);
+  }
   // What a slower level can do, a faster one can: keeps noise from turning the order round.
   for (size_t i = limits.copy_gbs.size() - 1; i > 0; --i) {
     limits.copy_gbs[i - 1] = std::max(limits.copy_gbs[i - 1], limits.copy_gbs[i]);

@@ -1,0 +1,67 @@
+// The candidate's machine code: disassembled with line numbers, and what its hot loop consists of.
+#include "base/subprocess.hpp"
+#include "base/text.hpp"
+#include "profilers/sources.hpp"
+
+namespace pragma {
+
+namespace {
+
+constexpr size_t max_listing = 64 << 20; // a static executable disassembles to about 5 MB
+
+} // namespace
+
+std::string objdump_version() {
+  static const std::string version = [] {
+    process_spec spec;
+    spec.argv = {"objdump", "--version"};
+    spec.limits.wall_seconds = 10;
+    const auto run = run_process(spec);
+    if (!run || !run->ok()) return std::string();
+    const auto first = split(run->out, '\n').front();
+    return trim(first.substr(first.rfind(' ') + 1));
+  }();
+  return version;
+}
+
+expected<std::vector<formats::code_function>> disassemble(const build_output& built, double wall_seconds) {
+#if !defined(__x86_64__)
+  (void)built;
+  (void)wall_seconds;
+  return fail(ec::unsupported, "objdump: only x86-64 code is analysed");
+#else
+  if (find_program("objdump").empty()) return fail(ec::not_found, "objdump: not installed (apt install binutils)");
+  process_spec spec;
+  spec.argv = {"objdump", "-d", "-l", "--no-show-raw-insn", built.executable.string()};
+  spec.env = {{"LC_ALL", "C"}};
+  spec.max_output = max_listing;
+  spec.limits.wall_seconds = wall_seconds;
+  const auto run = run_process(spec);
+  if (!run) return fail(run.error());
+  if (!run->ok())
+    return fail(ec::tool_failed, "objdump: " + describe_end(*run, wall_seconds) + " " + cut_lines(printable(run->err), 2, 0, 240));
+  auto functions = formats::functions_of(formats::parse_objdump(run->out), candidate_file_name);
+  if (functions.empty()) return fail(ec::tool_failed, "objdump: no code of the candidate found in its executable");
+  return functions;
+#endif
+}
+
+void hot_loop_metrics(const formats::hot_loop& loop, source_result& out) {
+  const auto tool = "objdump " + objdump_version();
+  const std::string note = "loop at line " + std::to_string(loop.line) +
+                           (loop.weight > 0 ? ", found by instructions executed (callgrind)" : ", chosen by its arithmetic");
+  const auto add = [&](const char* name, double value, const char* unit, const std::string& more = {}) {
+    out.metrics.push_back({std::string("hot_loop.") + name, value, unit, tool, provenance::static_analysis, more.empty() ? note : more});
+  };
+  if (loop.line > 0) add("line", loop.line, "line");
+  add("instructions", loop.instructions, "count");
+  add("vector_bits", loop.vector_bits, "bits");
+  if (loop.has_vector_share()) add("vector_share", loop.vector_share(), "%");
+  add("divides", loop.divides, "count");
+  add("gathers", loop.gathers, "count");
+  add("calls", loop.calls, "count", loop.called.empty() ? "" : "calls " + join(loop.called, ", "));
+  add("streaming_stores", loop.streaming_stores, "count");
+  add("stores", loop.stores, "count");
+}
+
+} // namespace pragma

@@ -1,0 +1,34 @@
+// A candidate that runs for the profilers: started once, called as often as they need, and what the kernel's own
+// accounting (/proc) says of its threads. Internal to profilers/.
+#pragma once
+
+#include "profilers/sources.hpp"
+
+namespace pragma {
+
+class running_candidate {
+public:
+  runner_process runner;
+  double seconds_per_call = 0;
+  int slots = 1;
+  double timeout_seconds = 30;
+
+  expected<void> call(int64_t calls) { return runner.call(0, slots, calls, timeout_seconds); }
+  /// As many calls as fit into `seconds`, at least one.
+  int64_t calls_for(double seconds) const;
+};
+
+/// Starts the measured binary on the reference's input slots (filled when nobody has done so) and warms it up.
+expected<running_candidate> start_running(const collect_context& context);
+/// Makes sure that input slot 0 holds the task's own inputs: fresh shared memory holds zeros.
+expected<int> filled_slots(reference& ref);
+
+/// software.*: CPU time, context switches, page faults, migrations per call, from /proc.
+void software_metrics(const collect_context& context, running_candidate& running, source_result& out);
+
+/// perf.cpp: hardware counters and top-down where there is a PMU.
+void perf_metrics(const collect_context& context, running_candidate& running, source_result& out);
+/// Events that were asked for by perf's own names.
+void perf_extra_metrics(const collect_context& context, const std::vector<std::string>& events, running_candidate& running, source_result& out);
+
+} // namespace pragma
