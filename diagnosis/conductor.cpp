@@ -1,1 +1,287 @@
+#include "diagnosis/conductor.hpp"
 
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace pragma {
+
+namespace {
+
+constexpr double notable_change = 0.10; ///< of a metric between two versions
+constexpr size_t max_changes = 4, max_findings = 3, max_actions = 4, max_meanings = 18;
+
+/// The metrics that the trace shows, in the paper's words where it has one; those that a profile lacks are left out.
+struct shown_metric {
+  const char* name;
+  const char* label;
+};
+constexpr shown_metric shown[] = {
+    {"ipc", "IPC"}, {"instructions", "Instructions"}, {"cycles", "Cycles"},
+    {"topdown.frontend_bound", "Frontend_bound"}, {"topdown.bad_speculation", "Bad_speculation"},
+    {"topdown.backend_bound", "Backend_bound"}, {"topdown.memory_bound", "Memory_bound"}, {"topdown.core_bound", "Core_bound"},
+    {"topdown.retiring", "Retiring"}, {"branch_miss_rate", "Branch_miss_rate"},
+    {"achieved_gbs", "Bandwidth"}, {"achieved_gflops", "Compute"}, {"roofline_share", "Roofline_share"},
+    {"callgrind.Ir", "callgrind.Ir"}, {"callgrind.l1_traffic_ratio", "callgrind.l1_traffic_ratio"},
+    {"callgrind.ll_traffic_ratio", "callgrind.ll_traffic_ratio"}, {"callgrind.branch_miss_rate", "callgrind.branch_miss_rate"},
+    {"hot_loop.vector_bits", "hot_loop.vector_bits"}, {"hot_loop.vector_share", "hot_loop.vector_share"},
+    {"llvm_mca.ipc", "llvm_mca.ipc"}, {"llvm_mca.cycles_per_iteration", "llvm_mca.cycles_per_iteration"},
+    {"remarks.vectorized_loops", "remarks.vectorized_loops"},
+};
+
+std::string times(double ratio) { return format_number(ratio, 2) + "x"; }
+
+/// "945K", "61.76%", "11.80 GB/s", "1.37".
+std::string amount(const metric& m) {
+  if (m.unit == "%") return format_number(m.value, 2) + "%";
+  if (m.unit == "s") return format_seconds(m.value);
+  const double size = std::fabs(m.value);
+  if (m.unit == "count") {
+    if (size >= 1e9) return format_number(m.value / 1e9, 2) + "G";
+    if (size >= 1e6) return format_number(m.value / 1e6, 2) + "M";
+    if (size >= 1e3) return format_number(m.value / 1e3, 0) + "K";
+    return format_number(m.value, size == std::floor(size) ? 0 : 2);
+  }
+  const bool whole = m.unit == "bits" || m.unit == "bytes" || m.unit == "line";
+  const bool plain = m.unit.empty() || m.unit == "1/cycle" || m.unit == "ratio";
+  return format_number(m.value, whole ? 0 : 2) + (plain ? "" : " " + m.unit);
+}
+
+std::string with_provenance(const metric& m) {
+  return m.how == provenance::measured ? amount(m) : amount(m) + (m.how == provenance::simulated ? " (simulated)" : " (static)");
+}
+
+void list_version(const profile& p, std::vector<std::string>& lines) {
+  const auto& s = p.time.speedup;
+  if (s.value > 0) lines.push_back("  Speedup = " + times(s.value) + " [" + format_number(s.low, 2) + ", " + format_number(s.high, 2) + "]");
+  if (p.time.candidate_seconds > 0) lines.push_back("  Time = " + format_seconds(p.time.candidate_seconds));
+  for (const auto& row : shown)
+    if (const auto* m = p.find(row.name)) lines.push_back(std::string("  ") + row.label + " = " + with_provenance(*m));
+}
+
+std::string words(bottleneck what) {
+  std::string text = json(what).get<std::string>();
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::string finding_line(const finding& f) {
+  std::string text = " - " + words(f.what);
+  if (!f.level.empty()) text += " (" + f.level + ")";
+  if (f.line > 0) text += ", line " + std::to_string(f.line);
+  text += ", confidence " + format_number(f.confidence, 2) + ": " + f.why;
+  if (!f.proof.empty()) text += " Evidence: " + f.proof.front().text;
+  return text;
+}
+
+/// Metrics that moved most between two versions, as "callgrind.Ir fell from 1.20M to 160K (simulated)".
+std::vector<std::string> changes(const profile& now, const profile& before) {
+  static const std::set<std::string> positions = {"callgrind.hottest_line", "hot_loop.line"}; // a line number is no quantity
+  std::vector<std::pair<double, std::string>> moved;
+  for (const auto& m : now.metrics) {
+    const auto* b = before.find(m.name);
+    if (!b || positions.count(m.name) || m.name == "seconds_per_call" || m.value <= 0 || b->value <= 0) continue;
+    const double change = std::fabs(std::log(m.value / b->value));
+    if (change < std::log1p(notable_change)) continue;
+    // Shares of a few percent double without meaning anything.
+    if (m.unit == "%" && std::max(m.value, b->value) < 5) continue;
+    std::string text = " - " + m.name + (m.value > b->value ? " rose from " : " fell from ") + amount(*b) + " to " + with_provenance(m);
+    moved.emplace_back(change, std::move(text));
+  }
+  std::stable_sort(moved.begin(), moved.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < moved.size() && i < max_changes; ++i) lines.push_back(std::move(moved[i].second));
+  return lines;
+}
+
+/// What IPC, instructions and time say together: the trap that the paper's Listing 1 shows in its first round.
+std::string ipc_reading(const profile& now, const profile& before, judgement j) {
+  const auto ipc = now.value("ipc"), ipc_before = before.value("ipc");
+  if (!ipc || !ipc_before || *ipc_before <= 0 || std::fabs(*ipc / *ipc_before - 1) < 0.05) return {};
+  const bool higher = *ipc > *ipc_before;
+  const auto n = now.value("instructions"), n_before = before.value("instructions");
+  const bool fewer = n && n_before && *n < *n_before * 0.95, more = n && n_before && *n > *n_before * 1.05;
+  if (higher && j == judgement::worse) return std::string(" - Higher IPC but worse performance") + (more ? ": it executes more instructions for the same result" : "");
+  if (!higher && j == judgement::better) return std::string(" - Lower IPC but better performance") + (fewer ? ": fewer total instructions and cycles" : "");
+  if (higher && j == judgement::better) return " - Higher IPC: the pipeline is better used";
+  if (!higher && j == judgement::worse) return " - Lower IPC: the pipeline waits more";
+  return {};
+}
+
+std::string headline(judgement j, const iteration_record& current) {
+  switch (j) {
+    case judgement::first: return "First correct version";
+    case judgement::better: return "Performance improvement recognized";
+    case judgement::worse: return "Performance regression detected";
+    case judgement::same: return "No significant change";
+    case judgement::failed: return "Candidate failed (" + (current.stage.empty() ? std::string("unknown stage") : current.stage) + ")";
+  }
+  return {};
+}
+
+std::vector<std::string> analysis(const iteration_record& current, const iteration_record* best, judgement j) {
+  std::vector<std::string> lines;
+  if (j == judgement::failed) {
+    if (!current.reason.empty()) lines.push_back(" - " + printable(current.reason));
+    for (const auto& hint : repairs_for(current.stage, current.reason, current.log)) lines.push_back(" - Probable cause: " + hint.cause);
+    return lines;
+  }
+  const auto& now = current.code.measured;
+  const double speedup = now.time.speedup.value;
+  if (best) {
+    const double before = best->code.measured.time.speedup.value;
+    if (j == judgement::better) {
+      const double gain = current.against_best.value > 0 ? current.against_best.value - 1 : before > 0 ? speedup / before - 1 : 0;
+      lines.push_back(" - Significant speedup improvement (" + std::string(gain >= 0 ? "+" : "") + format_number(gain * 100, 0) + "%)");
+      lines.push_back(" - Speedup rose from " + times(before) + " to " + times(speedup));
+    } else if (j == judgement::worse) {
+      lines.push_back(" - Speedup dropped from " + times(before) + " to " + times(speedup));
+    } else {
+      lines.push_back(" - Speedup stayed about the same: " + times(before) + " before, " + times(speedup) + " now");
+    }
+    const auto& r = current.against_best;
+    if (r.value > 0)
+      lines.push_back(" - Side by side it runs at " + times(r.value) + " the speed of the best version [" + format_number(r.low, 2) + ", " + format_number(r.high, 2) + "]" +
+                      (j == judgement::same ? ": the interval holds 1" : ""));
+    if (auto reading = ipc_reading(now, best->code.measured, j); !reading.empty()) lines.push_back(std::move(reading));
+    for (auto& line : changes(now, best->code.measured)) lines.push_back(std::move(line));
+  } else if (speedup > 0) {
+    lines.push_back(" - " + times(speedup) + (speedup >= 1 ? " the speed of the reference" : " the speed of the reference: slower than it"));
+  }
+  if (now.time.contended) lines.push_back(" - Other work ran on the machine during the measurement: the figures may be off");
+  for (size_t i = 0; i < current.findings.size() && i < max_findings; ++i) lines.push_back(finding_line(current.findings[i]));
+  if (current.findings.empty())
+    lines.push_back(now.metrics.empty() ? " - Not profiled: only the time is known" : " - No bottleneck stands out: no metric is beyond its threshold");
+  return lines;
+}
+
+/// What to try next, best first.
+std::vector<std::string> remedies(const std::vector<finding>& findings, bool profiled) {
+  std::vector<std::string> list;
+  const auto add = [&](const std::string& text) {
+    if (list.size() < max_actions && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+  };
+  for (const auto& f : findings)
+    if (!f.remedies.empty()) add(f.remedies.front());
+  for (const auto& f : findings)
+    if (f.remedies.size() > 1) add(f.remedies[1]);
+  if (list.empty())
+    add(profiled ? "No single bottleneck: vary tile sizes, unrolling and the number of accumulators, and keep what is faster."
+                 : "Try one change at a time (vector width, unrolling, fusion, streaming stores), and keep what is faster.");
+  return list;
+}
+
+std::vector<std::string> actions_of(const iteration_record& r) {
+  if (!r.actions.empty()) return {r.actions.begin(), r.actions.begin() + static_cast<long>(std::min(r.actions.size(), max_actions))};
+  if (r.passed()) return remedies(r.findings, !r.code.measured.metrics.empty());
+  std::vector<std::string> list;
+  for (const auto& hint : repairs_for(r.stage, r.reason, r.log)) list.push_back(hint.remedy);
+  return list;
+}
+
+void note_metrics(const profile& p, std::set<std::string>& seen, std::vector<metric_note>& notes) {
+  for (const auto& m : p.metrics) {
+    if (notes.size() >= max_meanings) return;
+    const bool wanted = std::any_of(std::begin(shown), std::end(shown), [&](const auto& row) { return m.name == row.name; });
+    if (!wanted || !seen.insert(m.name).second) continue;
+    if (const auto* meaning = find_meaning(m.name)) notes.push_back({meaning->name, meaning->meaning, meaning->reading, meaning->source});
+  }
+}
+
+} // namespace
+
+judgement judge(bool passed, bool has_best, const interval& against_best) {
+  if (!passed) return judgement::failed;
+  if (!has_best) return judgement::first;
+  if (!(against_best.value > 0)) return judgement::same; // not compared: nothing was shown
+  if (against_best.low > 1) return judgement::better;
+  if (against_best.high < 1) return judgement::worse;
+  return judgement::same;
+}
+
+std::vector<std::string> explain(const iteration_record& current, const iteration_record* best, judgement j) {
+  std::vector<std::string> lines;
+  lines.push_back("Round " + std::to_string(current.number) + ": " + headline(j, current));
+  if (best) {
+    lines.push_back("Historical best:");
+    list_version(best->code.measured, lines);
+  }
+  if (j != judgement::failed) {
+    lines.push_back("Current code:");
+    list_version(current.code.measured, lines);
+  }
+  lines.push_back("Analysis:");
+  for (auto& line : analysis(current, best, j)) lines.push_back(std::move(line));
+  lines.push_back("Action:");
+  if (j == judgement::first || j == judgement::better) lines.push_back(" - Mark current code as new historical best");
+  if (best && (j == judgement::worse || j == judgement::same)) lines.push_back(" - Keep the version of attempt " + std::to_string(best->number) + " as historical best");
+  if (best && j == judgement::failed) lines.push_back(" - Repair it, or go on from attempt " + std::to_string(best->number));
+  for (const auto& action : actions_of(current)) lines.push_back(" - " + action);
+  return lines;
+}
+
+brief make_brief(int attempt, const iteration_record* last, const iteration_record* best) {
+  brief b;
+  b.attempt = attempt;
+  if (!last) {
+    b.actions = {"Write a correct version first: plain loops over contiguous memory that the compiler can vectorise, each input read once, each output written once."};
+  } else {
+    b.has_code = true;
+    b.code = last->code;
+    if (!last->passed()) {
+      b.failure_stage = last->stage;
+      b.failure = last->reason + (last->log.empty() ? "" : "\n" + last->log);
+      b.repairs = repairs_for(last->stage, last->reason, last->log);
+    }
+    b.reasoning = last->reasoning;
+    b.actions = actions_of(*last);
+  }
+  if (best) {
+    b.has_best = true;
+    b.best = best->code;
+  }
+  if (last && last->passed()) b.findings = last->findings;
+  else if (best) b.findings = best->findings; // a failed version has no profile: the best one's still says where the time goes
+
+  std::set<std::string> seen;
+  for (const auto& f : b.findings)
+    for (const auto& e : f.proof)
+      if (const auto* meaning = find_meaning(e.metric); meaning && b.meanings.size() < max_meanings && seen.insert(e.metric).second)
+        b.meanings.push_back({meaning->name, meaning->meaning, meaning->reading, meaning->source});
+  if (last) note_metrics(last->code.measured, seen, b.meanings);
+  if (best) note_metrics(best->code.measured, seen, b.meanings);
+  return b;
+}
+
+std::string stop_reason(const stop_rules& rules, const std::vector<iteration_record>& history, double seconds_so_far) {
+  const iteration_record* best = nullptr;
+  for (const auto& r : history)
+    if (r.passed() && r.new_best) best = &r;
+
+  if (best && rules.target_speedup > 0 && best->code.measured.time.speedup.low >= rules.target_speedup)
+    return "the target is reached: attempt " + std::to_string(best->number) + " is at least " + times(best->code.measured.time.speedup.low) +
+           " as fast as the reference (asked for: " + times(rules.target_speedup) + ")";
+  if (best && rules.roofline_share > 0) {
+    double share = best->code.measured.value("roofline_share").value_or(0) / 100;
+    for (const auto& f : best->findings)
+      if (f.what == bottleneck::at_roofline && !f.proof.empty()) share = std::max(share, f.proof.front().value / 100);
+    if (share >= rules.roofline_share)
+      return "attempt " + std::to_string(best->number) + " runs at " + format_number(share * 100, 0) + "% of the measured roofline (limit for stopping: " +
+             format_number(rules.roofline_share * 100, 0) + "%)";
+  }
+  if (rules.attempts > 0 && static_cast<int>(history.size()) >= rules.attempts)
+    return "all " + std::to_string(rules.attempts) + (rules.attempts == 1 ? " attempt is" : " attempts are") + " used";
+  if (rules.max_seconds > 0 && seconds_so_far >= rules.max_seconds)
+    return "the time limit of " + format_seconds(rules.max_seconds) + " is reached";
+  if (rules.patience > 0) {
+    int since = 0;
+    for (auto it = history.rbegin(); it != history.rend() && !(it->passed() && it->new_best); ++it) ++since;
+    if (since >= rules.patience)
+      return std::to_string(since) + (since == 1 ? " attempt" : " attempts in a row") + " brought no new best";
+  }
+  return {};
+}
+
+} // namespace pragma

@@ -1,1 +1,31 @@
+#include "diagnosis/rule_context.hpp"
 
+#include <algorithm>
+
+namespace pragma {
+
+namespace {
+
+/// All rules, the more specific ones first: the order decides between findings of equal confidence.
+constexpr rule::rule_function all_rules[] = {
+    rule::call_overhead,     rule::redundant_work, rule::load_imbalance,   rule::thread_overhead, rule::strided_access,
+    rule::too_many_passes,   rule::store_bandwidth, rule::not_vectorized,  rule::divider,         rule::dependency_chain,
+    rule::scalar_tail,       rule::bad_speculation, rule::front_end,       rule::memory_latency,  rule::memory_bandwidth,
+    rule::port_pressure,     rule::denormals,
+};
+
+} // namespace
+
+std::vector<finding> diagnose(const diagnosis_input& input) {
+  if (!input.current) return {};
+  const rule::facts facts(input);
+  // At the hardware's limit whatever else may be said of the code costs no time.
+  if (auto done = rule::at_roofline(facts)) return {std::move(*done)};
+  std::vector<finding> found;
+  for (const auto& rule : all_rules)
+    if (auto f = rule(facts)) found.push_back(std::move(*f));
+  std::stable_sort(found.begin(), found.end(), [](const finding& a, const finding& b) { return a.confidence > b.confidence; });
+  return found;
+}
+
+} // namespace pragma

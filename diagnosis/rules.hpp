@@ -14,6 +14,7 @@ struct diagnosis_input {
   std::string source;                    ///< the candidate's source (streaming stores, accumulators)
   double flops = 0, bytes = 0;           ///< compulsory work of one call, from the task
   int threads = 1;
+  double written_bytes = -1;             ///< the outputs' part of `bytes`; < 0 = unknown
 };
 
 std::vector<finding> diagnose(const diagnosis_input& input);
@@ -26,14 +27,17 @@ struct roofline_point {
   double share = 0;                      ///< attainable / achieved time, 0..1 (above 1.05 the measurement is suspect)
   std::string limit;                     ///< "memory bandwidth", "L2 bandwidth", "L3 bandwidth", "peak FLOP/s"
 };
-/// Which level serves `bytes` per call is decided by the working set against cache_bytes.
-roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits);
+/// Which level serves `bytes` per call is decided by the working set against cache_bytes. With `written_bytes` (the
+/// outputs' part of `bytes`) reads and writes are charged at their own measured cost; without it the faster of copying
+/// and reading is taken, so that attainable_seconds is never too long and share never too high.
+roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes = -1);
 
 /// One row of the table of thresholds.
 struct threshold {
   std::string name;
-  double value;
+  double value;                          ///< from here on it counts as evidence, with half its weight
   std::string unit, source;              ///< the document or measurement it comes from
+  double full;                           ///< from here on with its whole weight; below `value`: low figures are the bad ones
 };
 const std::vector<threshold>& thresholds();
 

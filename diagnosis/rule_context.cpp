@@ -1,0 +1,171 @@
+#include "diagnosis/rule_context.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <regex>
+#include <set>
+
+namespace pragma::rule {
+
+namespace {
+
+// How far one kind of evidence carries at its full strength. Several pieces add up as independent witnesses do:
+// 1 - product of (1 - weight x strength). Without anything measured 0.7 is the ceiling (finding.hpp).
+constexpr double weight_of[] = {0.9, 0.6, 0.5}; // measured, simulated, static
+constexpr double ceiling_measured = 0.97, ceiling_unmeasured = 0.7;
+constexpr double bonus_of_getting_worse = 0.2; ///< of what is missing to certainty
+
+bool mentions(std::string_view source, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](auto w) { return source.find(w) != std::string_view::npos; });
+}
+
+/// Source without comments, so that words in them are not taken for code.
+std::string code_only(const std::string& source) {
+  std::string out;
+  out.reserve(source.size());
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (source.compare(i, 2, "//") == 0) {
+      while (i < source.size() && source[i] != '\n') ++i;
+      if (i < source.size()) out += '\n';
+    } else if (source.compare(i, 2, "/*") == 0) {
+      const auto end = source.find("*/", i + 2);
+      if (end == std::string::npos) break;
+      i = end + 1;
+    } else {
+      out += source[i];
+    }
+  }
+  return out;
+}
+
+/// Distinct variables in `x += ...`, `x = fmadd(.., x)`, `x = std::max(x, ...)`; a vector of them counts as several.
+int count_accumulators(const std::string& code) {
+  static constexpr size_t longest = 256 << 10; // std::regex recurses; a kernel is far shorter
+  if (code.size() > longest) return 0;
+  static const std::regex adds(R"((\b[A-Za-z_]\w*)(\[[^\]\n]{1,40}\])?\s*\+=)");
+  static const std::regex folds(R"((\b[A-Za-z_]\w*)(\[[^\]\n]{1,40}\])?\s*=\s*(?:std::|_mm\d*_)(?:max|min|fma|fmadd|add|mul)\w*\s*\([^;\n]{0,160}\b\1\b)");
+  static const std::regex steps(R"(^(?:i|j|k|l|m|n|r|c|row|col|p|ptr)$)"); // loop counters are no accumulators
+  std::set<std::string> names;
+  bool array = false;
+  for (const auto* pattern : {&adds, &folds})
+    for (std::sregex_iterator it(code.begin(), code.end(), *pattern), end; it != end; ++it) {
+      if (std::regex_match((*it)[1].str(), steps)) continue;
+      names.insert((*it)[1].str());
+      array = array || (*it)[2].matched;
+    }
+  return array ? std::max<int>(4, static_cast<int>(names.size())) : static_cast<int>(names.size());
+}
+
+} // namespace
+
+const char* word(provenance how) {
+  return how == provenance::measured ? "measured" : how == provenance::simulated ? "simulated" : "static";
+}
+
+std::string short_number(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, std::fabs(value) >= 100 && std::fabs(value) < 1e6 ? "%.0f" : "%.3g", value);
+  return buffer;
+}
+
+facts::facts(const diagnosis_input& input) : in(input) {
+  const auto& p = *in.current;
+  seconds = p.time.candidate_seconds > 0 ? p.time.candidate_seconds : value_or("seconds_per_call", 0);
+  slower_than_best = in.best && in.best->time.speedup.value > 0 && p.time.speedup.value > 0 &&
+                     p.time.speedup.value < in.best->time.speedup.value;
+  elements = in.bytes / 4;
+  const auto code = code_only(in.source);
+  streaming_stores = mentions(code, {"_stream_", "nontemporal"}) || value_or("hot_loop.streaming_stores", 0) > 0;
+  parallel_source = mentions(code, {"omp parallel", "std::thread", "pthread_create", "std::async", "std::jthread"});
+  accumulators = count_accumulators(code);
+  if (in.limits)
+    for (auto bytes : in.limits->cache_bytes) last_level_bytes = std::max(last_level_bytes, bytes);
+  if (in.written_bytes >= 0) {
+    written_bytes = in.written_bytes;
+  } else if (auto reads = value("callgrind.Dr"), writes = value("callgrind.Dw"); reads && writes && *reads + *writes > 0) {
+    written_bytes = in.bytes * *writes / (*reads + *writes); // vector loads and stores are as wide as each other
+  }
+  if (in.limits && seconds > 0 && (in.bytes > 0 || in.flops > 0)) {
+    roof = place_on_roofline(seconds, in.flops, in.bytes, *in.limits, in.written_bytes);
+    has_roof = roof.attainable_seconds > 0;
+    const auto at = roof.limit.find(" bandwidth");
+    at_bandwidth = at != std::string::npos;
+    if (at_bandwidth) level = roof.limit.substr(0, at);
+  }
+  const bool from_memory = level.empty() || level == "memory";
+  traffic_ratio = std::max(1.0, value_or(from_memory ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio", 1));
+}
+
+bool facts::scalar_hot_loop() const {
+  if (auto share = value("hot_loop.vector_share")) return severity(limit::scalar_share, 100 - *share) > 0;
+  auto bits = value("hot_loop.vector_bits");
+  return bits && *bits == 0;
+}
+
+bool facts::vector_hot_loop() const {
+  if (auto share = value("hot_loop.vector_share")) return severity(limit::scalar_share, 100 - *share) == 0;
+  auto bits = value("hot_loop.vector_bits");
+  return bits && *bits > 0;
+}
+
+double facts::core_weight() const {
+  if (!has_roof || !at_bandwidth) return 1;
+  const double used = std::min(1.0, roof.share * traffic_ratio);
+  return std::clamp((1 - used) / 0.5, 0.15, 1.0);
+}
+
+bool evidence_for::metric(std::string_view name, limit which, const std::string& reading, double weight) {
+  const auto* m = f_.in.current->find(name);
+  if (!m) return false;
+  const double strength = severity(which, m->value);
+  if (strength <= 0) return false;
+  evidence e;
+  e.metric = m->name;
+  e.value = m->value;
+  e.unit = m->unit;
+  const auto unit = m->unit.empty() || m->unit == "count" || m->unit == "ratio" ? "" : " " + m->unit;
+  e.text = m->name + " = " + short_number(m->value) + unit + " (" + word(m->how);
+  bool got_worse = false;
+  if (const auto* b = f_.in.best ? f_.in.best->find(name) : nullptr) {
+    e.best_value = b->value;
+    e.has_best = true;
+    e.text += "; best version: " + short_number(b->value) + unit;
+    const bool high_is_bad = row(which).full > row(which).value;
+    got_worse = high_is_bad ? m->value >= b->value * at(limit::worsened) : m->value * at(limit::worsened) <= b->value;
+  }
+  e.text += ")";
+  if (!reading.empty()) e.text += ": " + reading;
+  add(std::move(e), m->how, strength * weight, got_worse);
+  return true;
+}
+
+void evidence_for::derived(std::string name, double value, std::string unit, provenance how, double strength, std::string text, double best, bool has_best) {
+  if (strength <= 0) return;
+  add({std::move(name), value, std::move(unit), best, has_best, text + " (" + word(how) + ")"}, how, strength, false);
+}
+
+void evidence_for::add(evidence e, provenance how, double strength, bool got_worse) {
+  unexplained_ *= 1 - weight_of[static_cast<size_t>(how)] * std::min(1.0, strength);
+  measured_ = measured_ || how == provenance::measured;
+  if (got_worse && worse_.empty()) worse_ = e.metric;
+  finding_.proof.push_back(std::move(e));
+}
+
+std::optional<finding> evidence_for::finish(std::string why, std::vector<std::string> remedies) {
+  if (!any()) return std::nullopt;
+  double confidence = (1 - unexplained_) * doubt_;
+  if (f_.slower_than_best && !worse_.empty()) {
+    confidence += (1 - confidence) * bonus_of_getting_worse;
+    why += " It got worse: " + worse_ + " is further off than in the best version, and this version is slower.";
+  }
+  finding_.confidence = std::min(confidence, measured_ ? ceiling_measured : ceiling_unmeasured);
+  if (finding_.confidence < at(limit::least_confidence)) return std::nullopt;
+  finding_.why = std::move(why);
+  finding_.remedies = std::move(remedies);
+  return finding_;
+}
+
+} // namespace pragma::rule

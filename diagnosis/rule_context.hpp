@@ -1,0 +1,106 @@
+// What the rules of diagnose() share: the facts they read, the one table of thresholds, and how evidence becomes a
+// finding's confidence. Internal to diagnosis/: everybody else calls diagnose() and thresholds().
+#pragma once
+
+#include "diagnosis/rules.hpp"
+
+namespace pragma::rule {
+
+/// Rows of the table of thresholds (thresholds.cpp), in its order.
+enum class limit : size_t {
+  frontend_bound, bad_speculation, memory_bound, core_bound, retiring, fetch_latency, branch_mispredicts, machine_clears,
+  heavy_operations, low_ipc, high_ipc, branch_miss_rate, mispredict_cost, simulated_branch_miss_rate, instruction_miss_rate,
+  loop_instructions, bandwidth_share, low_bandwidth_share, peak_share, at_roofline, stored_share, store_bandwidth_share, passes, stride_traffic,
+  stride_miss_rate, tlb_misses, register_dependencies, latency_ratio, resource_pressure, port_pressure, divide_share,
+  scalar_share, instructions_per_element, outside_hot_loop, branches_per_element, context_switches, parallel_call, cpus_share,
+  thread_imbalance, seconds_per_instruction, page_faults, call_seconds, least_confidence, worsened, count
+};
+
+const threshold& row(limit which);
+inline double at(limit which) { return row(which).value; }
+/// 0 on the good side of the threshold, 0.5 at it, rising to 1 at `full`.
+double severity(limit which, double value);
+
+/// What the rules read, with the derived figures that several of them need.
+struct facts {
+  explicit facts(const diagnosis_input& input);
+
+  const diagnosis_input& in;
+  double seconds = 0;                    ///< of one call; 0 = not measured
+  bool slower_than_best = false;
+  bool has_roof = false;
+  roofline_point roof;
+  bool at_bandwidth = false;             ///< the roofline's limit is a bandwidth
+  std::string level;                     ///< which: "L1", "L2", "L3", "memory"
+  double traffic_ratio = 1;              ///< simulated traffic / compulsory bytes at the serving level, at least 1
+  double elements = 0;                   ///< bytes / 4: float32 elements that one call touches
+  double written_bytes = 0;              ///< 0 = unknown
+  bool streaming_stores = false;         ///< in the source or in the hot loop
+  bool parallel_source = false;          ///< starts or uses threads
+  int accumulators = 0;                  ///< distinct variables that the source accumulates into; 0 = none seen
+  int64_t last_level_bytes = 0;          ///< the largest cache; 0 = unknown
+
+  std::optional<double> value(std::string_view name) const { return in.current->value(name); }
+  double value_or(std::string_view name, double otherwise) const { return value(name).value_or(otherwise); }
+  bool scalar_hot_loop() const;          ///< known to be mostly scalar
+  bool vector_hot_loop() const;          ///< known to be mostly packed
+  /// What is left to gain for findings about the core: 1 while the memory side is far from its limit, towards 0 at it.
+  double core_weight() const;
+};
+
+/// Collects evidence for one class.
+class evidence_for {
+public:
+  evidence_for(const facts& f, bottleneck what) : f_(f) { finding_.what = what; }
+
+  /// A metric of the profile, if it is there and on the bad side of the threshold. Returns whether it counted.
+  bool metric(std::string_view name, limit which, const std::string& reading, double weight = 1);
+  /// A figure derived from several metrics, the source or a remark; `strength` 0..1.
+  void derived(std::string name, double value, std::string unit, provenance how, double strength, std::string text, double best = 0, bool has_best = false);
+  bool any() const { return !finding_.proof.empty(); }
+  bool measured() const { return measured_; }
+  /// Lowers the confidence by a factor 0..1.
+  void scale(double factor) { doubt_ *= factor; }
+  finding& result() { return finding_; }
+  /// The finding with its confidence; nothing when there was no evidence or too little.
+  std::optional<finding> finish(std::string why, std::vector<std::string> remedies);
+
+private:
+  void add(evidence e, provenance how, double strength, bool got_worse);
+  const facts& f_;
+  finding finding_;
+  double unexplained_ = 1;  ///< product of (1 - weight x strength)
+  double doubt_ = 1;
+  bool measured_ = false;
+  std::string worse_;       ///< the first metric that is worse than the best version's
+};
+
+const char* word(provenance how);
+/// "12.3", "4.51", "1.2e+09": three significant digits for people.
+std::string short_number(double value);
+
+using rule_function = std::optional<finding> (*)(const facts&);
+
+// rules_memory.cpp
+std::optional<finding> at_roofline(const facts&);
+std::optional<finding> too_many_passes(const facts&);
+std::optional<finding> strided_access(const facts&);
+std::optional<finding> store_bandwidth(const facts&);
+std::optional<finding> memory_bandwidth(const facts&);
+std::optional<finding> memory_latency(const facts&);
+// rules_core.cpp
+std::optional<finding> not_vectorized(const facts&);
+std::optional<finding> divider(const facts&);
+std::optional<finding> dependency_chain(const facts&);
+std::optional<finding> port_pressure(const facts&);
+std::optional<finding> scalar_tail(const facts&);
+std::optional<finding> front_end(const facts&);
+std::optional<finding> bad_speculation(const facts&);
+std::optional<finding> denormals(const facts&);
+// rules_call.cpp
+std::optional<finding> call_overhead(const facts&);
+std::optional<finding> thread_overhead(const facts&);
+std::optional<finding> load_imbalance(const facts&);
+std::optional<finding> redundant_work(const facts&);
+
+} // namespace pragma::rule

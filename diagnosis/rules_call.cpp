@@ -1,0 +1,64 @@
+// Rules about the call as a whole: its length, threads, work that need not be done.
+#include "base/text.hpp"
+#include "diagnosis/rule_context.hpp"
+
+#include <algorithm>
+
+namespace pragma::rule {
+
+std::optional<finding> call_overhead(const facts& f) {
+  if (f.seconds <= 0) return std::nullopt;
+  evidence_for e(f, bottleneck::call_overhead);
+  e.derived("seconds_per_call", f.seconds, "s", provenance::measured, severity(limit::call_seconds, f.seconds), "one call takes " + format_seconds(f.seconds));
+  return e.finish("The kernel is so short that entering it, setting up its loops and constants, and leaving it are a good part of its time.",
+                  {"Do no set-up work in the call: no allocation, no team of threads, constants precomputed at compile time.",
+                   "Specialise for the fixed shapes: constant trip counts, no checks, no generic dispatch.",
+                   "Use one thread."});
+}
+
+std::optional<finding> thread_overhead(const facts& f) {
+  if (f.in.threads <= 1) return std::nullopt;
+  evidence_for e(f, bottleneck::thread_overhead);
+  e.metric("software.context_switches", limit::context_switches, "threads are put to sleep and woken within a call");
+  if (f.parallel_source && f.seconds > 0)
+    e.derived("seconds_per_call", f.seconds, "s", provenance::measured, severity(limit::parallel_call, f.seconds),
+              "one call takes " + format_seconds(f.seconds) + ", and starting and joining " + std::to_string(f.in.threads) + " threads takes some microseconds of it");
+  return e.finish("Starting, waking and joining threads takes a noticeable part of each call.",
+                  {"Open one parallel region per call and put all loops into it, with `nowait` where they are independent.",
+                   "Use fewer threads, or one, where a thread would get less than some 20 us of work: `if(work > limit)` on the pragma.",
+                   "Use schedule(static) with large pieces, no critical sections, no atomics in the loop."});
+}
+
+std::optional<finding> load_imbalance(const facts& f) {
+  if (f.in.threads <= 1) return std::nullopt;
+  evidence_for e(f, bottleneck::load_imbalance);
+  const double threads = f.in.threads;
+  const bool idle_source = !f.in.source.empty() && !f.parallel_source;
+  if (idle_source)
+    e.derived("source", f.in.threads, "threads", provenance::static_analysis, 1, "the source starts no threads although it may use " + std::to_string(f.in.threads));
+  e.metric("software.thread_imbalance", limit::thread_imbalance, "CPU time of the busiest thread over the mean");
+  if (const auto used = f.value("software.cpus_utilized")) {
+    const double share = *used / threads * 100;
+    e.derived("software.cpus_utilized", *used, "CPUs", provenance::measured, severity(limit::cpus_share, share), short_number(*used) + " of " + std::to_string(f.in.threads) + " CPUs were busy");
+  }
+  if (f.parallel_source) e.metric("topdown.machine_clears", limit::machine_clears, "two threads writing into one line cause these", 0.7);
+  if (idle_source)
+    return e.finish("One thread does all the work while the others are idle.",
+                    {"Run the outer loop with #pragma omp parallel for schedule(static) num_threads(args->threads), over rows or large blocks.",
+                     "For a single long reduction give each thread a contiguous part and combine the partial results."});
+  return e.finish("Some threads wait for others: the work is not split evenly, or they write into the same cache line.",
+                  {"Split into pieces of equal work: collapse outer loops so that there are several times more pieces than threads, or schedule(dynamic) with pieces of at least 10 us.",
+                   "Give each thread its own accumulator on a cache line of its own (alignas(64)), and combine them once at the end.",
+                   "Let each thread write contiguous blocks whose borders are multiples of 64 bytes."});
+}
+
+std::optional<finding> redundant_work(const facts& f) {
+  evidence_for e(f, bottleneck::redundant_work);
+  e.metric("software.page_faults", limit::page_faults, "new pages are touched in every call");
+  return e.finish("Every call allocates memory and touches it for the first time: the kernel clears and maps pages that it throws away again.",
+                  {"Allocate no large temporaries in the call: keep a small per-thread buffer on the stack or in a static thread_local array.",
+                   "Fuse the operations so that no intermediate tensor is needed.",
+                   "Write results straight to the output."});
+}
+
+} // namespace pragma::rule

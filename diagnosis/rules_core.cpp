@@ -1,0 +1,257 @@
+// Rules about the core: vectorisation, chains, ports, dividers, branches, the front end.
+#include "base/text.hpp"
+#include "diagnosis/rule_context.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pragma::rule {
+
+namespace {
+
+constexpr double divide_cycles = 5;      ///< per vector division or square root, see the table of thresholds
+constexpr double mispredict_cycles = 15; ///< pipeline refill, see the table of thresholds
+constexpr double float_bits = 32;
+
+/// Source line where the time goes, 0 = unknown.
+int hot_line(const facts& f) {
+  for (const char* name : {"hot_loop.line", "callgrind.hottest_line"})
+    if (auto line = f.value(name); line && *line > 0) return static_cast<int>(*line);
+  return 0;
+}
+
+/// The compiler's reason at (or within two lines of) the hot line; a loop that also has a vectorised version does not count.
+const remark* missed_remark(const facts& f) {
+  const int hot = hot_line(f);
+  const remark* any = nullptr;
+  bool vectorized_somewhere = false;
+  for (const auto& r : f.in.current->remarks) {
+    if (r.kind == "vectorized") vectorized_somewhere = true;
+    if (r.kind != "missed") continue;
+    bool other_version = false;
+    for (const auto& v : f.in.current->remarks) other_version = other_version || (v.kind == "vectorized" && v.line == r.line);
+    if (other_version) continue;
+    if (hot > 0 && std::abs(r.line - hot) <= 2) return &r;
+    if (!any) any = &r;
+  }
+  return hot == 0 && !vectorized_somewhere ? any : nullptr;
+}
+
+double divide_share(const facts& f) {
+  const auto divides = f.value("hot_loop.divides"), cycles = f.value("llvm_mca.cycles_per_iteration");
+  return divides && cycles && *cycles > 0 ? std::min(1.0, *divides * divide_cycles / *cycles) * 100 : 0;
+}
+
+double latency_ratio(const facts& f) {
+  const auto cycles = f.value("llvm_mca.cycles_per_iteration"), least = f.value("llvm_mca.block_rthroughput");
+  return cycles && least && *least > 0 ? *cycles / *least : 0;
+}
+
+/// Instructions of one call, measured where that is possible.
+std::optional<std::pair<double, provenance>> instructions(const facts& f) {
+  if (auto n = f.value("instructions")) return std::pair(*n, provenance::measured);
+  if (auto n = f.value("callgrind.Ir")) return std::pair(*n, provenance::simulated);
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<finding> not_vectorized(const facts& f) {
+  evidence_for e(f, bottleneck::not_vectorized);
+  std::string reason;
+  if (f.scalar_hot_loop()) {
+    const double scalar = 100 - f.value_or("hot_loop.vector_share", 0);
+    e.derived("hot_loop.vector_share", 100 - scalar, "%", provenance::static_analysis, severity(limit::scalar_share, scalar),
+              format_number(scalar, 0) + "% of the hot loop's floating-point arithmetic is scalar");
+    if (auto calls = f.value("hot_loop.calls"); calls && *calls > 0) {
+      e.derived("hot_loop.calls", *calls, "count", provenance::static_analysis, 0.8, short_number(*calls) + " function calls inside the hot loop");
+      reason = " A call in the loop (a scalar math function) keeps the compiler from vectorising it.";
+    }
+  }
+  if (!f.vector_hot_loop()) {
+    if (const auto* r = missed_remark(f)) {
+      e.derived("remark", r->line, "line", provenance::static_analysis, 0.8, "line " + std::to_string(r->line) + ": " + r->text);
+      e.result().line = r->line;
+      reason += " The compiler says of line " + std::to_string(r->line) + ": " + trim(r->text) + ".";
+    }
+    if (const auto n = instructions(f); n && f.elements > 0) {
+      const double per_element = n->first / f.elements;
+      if (e.any())
+        e.derived("instructions per element", per_element, "count", n->second, severity(limit::instructions_per_element, per_element),
+                  short_number(per_element) + " instructions per float32 element read or written");
+    }
+  } else if (f.in.limits) {
+    const auto bits = f.value("hot_loop.vector_bits");
+    if (bits && *bits > 0 && *bits * 2 <= f.in.limits->simd_bits) {
+      e.derived("hot_loop.vector_bits", *bits, "bits", provenance::static_analysis, *bits * 4 <= f.in.limits->simd_bits ? 1 : 0.7,
+                "vectors of " + short_number(*bits) + " bits on a machine that has " + std::to_string(f.in.limits->simd_bits));
+      e.scale(f.core_weight());
+      e.result().line = hot_line(f);
+      return e.finish("The hot loop uses narrower vectors than this machine has.",
+                      {"Build with -O3 -march=native, and with -mprefer-vector-width=" + std::to_string(f.in.limits->simd_bits) + " so that the compiler takes the full width.",
+                       "Write the hot loop with intrinsics of the full width."});
+    }
+  }
+  if (!e.any()) return std::nullopt;
+  if (!e.result().line) e.result().line = hot_line(f);
+  e.scale(std::max(0.3, f.core_weight()));
+  return e.finish("The hot loop handles one element at a time where SIMD would handle " + short_number(f.in.limits && f.in.limits->simd_bits > 0 ? f.in.limits->simd_bits / float_bits : 8) + "." + reason,
+                  {"Make the inner loop run over contiguous elements with a known trip count, __restrict pointers, and no calls, early exits or data-dependent branches; use min/max/select instead of if.",
+                   "Replace scalar expf, tanhf, erff and the like by a vectorised polynomial (or build with -O3 -march=native -ffast-math -fno-math-errno so that libmvec is used).",
+                   "For a reduction allow reassociation: #pragma omp simd reduction(+:x), -fassociative-math with -fno-signed-zeros -fno-trapping-math, or several explicit vector accumulators.",
+                   "Write the hot loop with AVX2 or AVX-512 intrinsics, with a masked or scalar remainder."});
+}
+
+std::optional<finding> divider(const facts& f) {
+  const double share = divide_share(f);
+  evidence_for e(f, bottleneck::divider_bound);
+  e.derived("hot_loop.divides", f.value_or("hot_loop.divides", 0), "count", provenance::static_analysis, severity(limit::divide_share, share),
+            short_number(f.value_or("hot_loop.divides", 0)) + " divisions or square roots take about " + format_number(share, 0) + "% of the loop's cycles");
+  if (!e.any()) return std::nullopt;
+  e.metric("topdown.core_bound", limit::core_bound, "the units for arithmetic are the limit");
+  e.result().line = hot_line(f);
+  e.scale(f.core_weight());
+  return e.finish("Division and square root are not pipelined like multiplication: the divider is busy most of the time.",
+                  {"Multiply by the reciprocal: compute 1/x once outside the inner loop and multiply with it.",
+                   "Use a reciprocal estimate with one or two Newton steps (_mm256_rcp_ps, _mm256_rsqrt_ps) where the tolerance allows it.",
+                   "Combine two divisions into one: a/b + c/d = (a*d + c*b) / (b*d).",
+                   "Evaluate the function by a polynomial without a division."});
+}
+
+std::optional<finding> dependency_chain(const facts& f) {
+  if (severity(limit::divide_share, divide_share(f)) > 0) return std::nullopt; // the divider explains the waiting
+  evidence_for e(f, bottleneck::dependency_chain);
+  e.metric("llvm_mca.register_dependencies", limit::register_dependencies, "cycles in which the next operation waits for the one before");
+  const double ratio = latency_ratio(f);
+  e.derived("llvm_mca.cycles_per_iteration", f.value_or("llvm_mca.cycles_per_iteration", 0), "cycle", provenance::static_analysis, severity(limit::latency_ratio, ratio),
+            "an iteration takes " + short_number(ratio) + " times what the execution units would need");
+  const bool slow = f.value("ipc") && severity(limit::low_ipc, *f.value("ipc")) > 0;
+  const bool chain_seen = e.any();
+  if (slow && (chain_seen || f.accumulators == 1) && severity(limit::core_bound, f.value_or("topdown.core_bound", 0)) > 0) {
+    e.metric("topdown.core_bound", limit::core_bound, "the core waits for its own results");
+    e.metric("ipc", limit::low_ipc, "few instructions per cycle", 0.5);
+  }
+  if (!e.any()) return std::nullopt;
+  if (f.accumulators == 1)
+    e.derived("source", 1, "count", provenance::static_analysis, 0.6, "the source accumulates into a single variable");
+  e.result().line = hot_line(f);
+  e.scale(f.core_weight());
+  return e.finish("Each iteration waits for the result of the one before: the latency of a loop-carried chain is the limit, not the number of execution units.",
+                  {"Use 4 to 8 independent accumulators and combine them after the loop (latency x throughput of the FMA: 8 to 10 vectors in flight).",
+                   "Unroll the loop over independent rows or columns, so that several chains run side by side.",
+                   "For a scan split the row into blocks: prefix within each vector by shifts, then add the carry of the block before.",
+                   "Shorten the chain: move everything that does not depend on it out of it."});
+}
+
+std::optional<finding> port_pressure(const facts& f) {
+  evidence_for e(f, bottleneck::port_pressure);
+  if (f.has_roof && !f.at_bandwidth) {
+    const double share = f.roof.share * 100;
+    e.derived("roofline_share", share, "%", provenance::measured, severity(limit::peak_share, share),
+              "achieved " + short_number(f.roof.gflops) + " GFLOP/s, " + format_number(share, 0) + "% of the measured peak");
+  }
+  const bool waits = severity(limit::latency_ratio, latency_ratio(f)) > 0 || severity(limit::divide_share, divide_share(f)) > 0;
+  if (!waits) {
+    e.metric("llvm_mca.resource_pressure", limit::resource_pressure, "cycles in which an execution port was full", 0.8);
+    e.metric("llvm_mca.top_port_pressure", limit::port_pressure, "use of the busiest port", 0.6);
+  }
+  const auto ipc = f.value("ipc");
+  if (ipc && severity(limit::high_ipc, *ipc) > 0) e.metric("topdown.core_bound", limit::core_bound, "the execution units are full");
+  e.metric("topdown.retiring", limit::retiring, "the pipeline is full of useful work: fewer instructions is the only way");
+  if (!e.any()) return std::nullopt;
+  e.result().line = hot_line(f);
+  e.scale(f.core_weight());
+  return e.finish("The execution units are busy all the time: the kernel executes too many operations of one kind per element.",
+                  {"Execute fewer operations: a polynomial of lower degree (as the tolerance allows), fused multiply-add instead of multiply and add, constants hoisted out of the loop.",
+                   "Balance the ports: replace shuffles and blends by arithmetic or by loads with broadcast.",
+                   "Use wider vectors.",
+                   "Keep more values in registers (register tiling), so that fewer loads and stores go with each operation."});
+}
+
+std::optional<finding> scalar_tail(const facts& f) {
+  const auto loop = f.value("hot_loop.instructions"), bits = f.value("hot_loop.vector_bits");
+  const auto n = instructions(f);
+  if (!f.vector_hot_loop() || !loop || !bits || *bits < 128 || !n || f.elements <= 0) return std::nullopt;
+  evidence_for e(f, bottleneck::scalar_tail);
+  // As if the loop were not unrolled: an upper bound of what it needs for all the elements.
+  const double loop_needs = *loop * f.elements / (*bits / float_bits);
+  const double ratio = loop_needs > 0 ? n->first / loop_needs : 0;
+  e.derived("instructions / expected", ratio, "ratio", n->second, severity(limit::outside_hot_loop, ratio),
+            "a call executes " + short_number(ratio) + " times the instructions that its vector loop needs for all elements");
+  if (!e.any()) return std::nullopt;
+  if (auto branches = f.value("callgrind.Bc")) {
+    const double per_element = *branches / f.elements;
+    e.derived("callgrind.Bc", *branches, "count", provenance::simulated, severity(limit::branches_per_element, per_element),
+              short_number(per_element) + " conditional branches per element, where a vector loop needs " + short_number(float_bits / *bits));
+  }
+  e.scale(f.core_weight());
+  return e.finish("The vectorised loop does little of the work: most instructions run in scalar remainders or in the set-up of a loop with few iterations.",
+                  {"Handle the remainder with a masked vector operation, or with one overlapping vector at the end of the row.",
+                   "Where rows are short, vectorise across rows (or collapse the loops) instead of along them.",
+                   "Make the trip count a compile-time constant that is a multiple of the vector width (the shapes are fixed), and use smaller unroll factors.",
+                   "Hoist set-up work (horizontal sums, constants, address computation) out of the outer loop."});
+}
+
+std::optional<finding> front_end(const facts& f) {
+  evidence_for e(f, bottleneck::front_end_bound);
+  const bool measured = e.metric("topdown.frontend_bound", limit::frontend_bound, "slots in which no instruction was delivered");
+  if (measured) e.metric("topdown.fetch_latency", limit::fetch_latency, "waiting for instruction fetches", 0.5);
+  const auto misses = f.value("callgrind.I1mr"), executed = f.value("callgrind.Ir");
+  if (misses && executed && *executed > 0) {
+    const double rate = *misses / *executed * 100;
+    e.derived("callgrind.I1mr", *misses, "count", provenance::simulated, severity(limit::instruction_miss_rate, rate), short_number(rate) + "% of the instruction fetches miss L1i");
+  }
+  e.metric("hot_loop.instructions", limit::loop_instructions, "more than the micro-op cache of many cores holds", 0.8);
+  if (!e.any()) return std::nullopt;
+  e.scale(f.core_weight());
+  return e.finish("The core waits for instructions: the code is too large or jumps too much for the instruction cache and the decoders.",
+                  {"Unroll less and inline less; let one compact loop do the work (-fno-unroll-loops, -O2).",
+                   "Replace specialised copies of a loop by one loop with the general case.",
+                   "Take rare cases out of the hot loop, into a function of their own."});
+}
+
+std::optional<finding> bad_speculation(const facts& f) {
+  evidence_for e(f, bottleneck::bad_speculation);
+  e.metric("topdown.bad_speculation", limit::bad_speculation, "slots spent on work that was thrown away");
+  e.metric("topdown.branch_mispredicts", limit::branch_mispredicts, "of it by mispredicted branches", 0.5);
+  if (f.in.threads <= 1) e.metric("topdown.machine_clears", limit::machine_clears, "of it by machine clears", 0.5);
+  const auto cost = [&](const char* misses_name, const char* instructions_name, provenance how) {
+    const auto misses = f.value(misses_name), executed = f.value(instructions_name);
+    if (!misses || !executed || *executed <= 0) return false;
+    const double share = *misses * mispredict_cycles / *executed * 100;
+    const double strength = severity(limit::mispredict_cost, share);
+    e.derived(misses_name, *misses, "count", how, strength, short_number(*misses) + " mispredicted branches cost about " + short_number(share) + " cycles per 100 instructions");
+    return strength > 0;
+  };
+  if (cost("branch-misses", "instructions", provenance::measured)) e.metric("branch_miss_rate", limit::branch_miss_rate, "", 0.5);
+  if (cost("callgrind.Bcm", "callgrind.Ir", provenance::simulated)) e.metric("callgrind.branch_miss_rate", limit::simulated_branch_miss_rate, "", 0.5);
+  if (!e.any()) return std::nullopt;
+  e.result().line = hot_line(f);
+  return e.finish("Branches that depend on the data go the unpredicted way and the work behind them is thrown away.",
+                  {"Compute both sides and select: std::min, std::max, a conditional expression on values, _mm256_blendv_ps, masks.",
+                   "Take conditions that do not change out of the loop (one loop for each case).",
+                   "Vectorise the loop: masks have no branches.",
+                   "For argmax keep the maximum and its index by compare and blend."});
+}
+
+std::optional<finding> denormals(const facts& f) {
+  evidence_for e(f, bottleneck::denormals);
+  const bool memory_idle = !f.has_roof || severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
+  const bool faults = f.value_or("software.page_faults", 0) >= at(limit::page_faults);
+  const auto n = instructions(f);
+  if (n && n->first > 0 && f.seconds > 0 && memory_idle && !faults && severity(limit::divide_share, divide_share(f)) <= 0) {
+    const double cpu_seconds = f.seconds * std::max(1, f.in.threads);
+    const double per_instruction = cpu_seconds / n->first;
+    const double strength = severity(limit::seconds_per_instruction, per_instruction);
+    // The time is measured; that it goes into denormals is only a guess, so this never counts in full.
+    e.derived("seconds per instruction", per_instruction, "s", provenance::measured, 0.6 * strength,
+              format_seconds(per_instruction) + " per instruction although the data comes from the cache or at a fraction of the bandwidth");
+    if (strength > 0) e.metric("topdown.heavy_operations", limit::heavy_operations, "microcode assists count here", 0.8);
+  }
+  return e.finish("Instructions take far longer than their latencies: arithmetic on denormal numbers falls back to microcode on many cores.",
+                  {"Avoid values below 1.2e-38: clamp the argument of exp() from below (results under 1e-30 do not matter next to 1), scale before squaring tiny numbers.",
+                   "Flush denormals inside the call and restore the mode before it returns (_mm_getcsr, _mm_setcsr with FTZ and DAZ): a changed mode that outlives the call is refused.",
+                   "Initialise padding and accumulators with 0, not with tiny numbers."});
+}
+
+} // namespace pragma::rule

@@ -1,0 +1,177 @@
+// Rules about the memory side: the measured roofline, traffic, stores, access patterns.
+#include "base/text.hpp"
+#include "diagnosis/rule_context.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pragma::rule {
+
+namespace {
+
+constexpr double line_bytes = 64;
+
+std::string percent(double share) { return format_number(share * 100, 0) + "%"; }
+
+/// "11.8 GB/s of the 12.9 GB/s that memory gives this mix of reads and writes"
+std::string bandwidth_text(const facts& f) {
+  const double possible = f.in.bytes / f.roof.attainable_seconds / 1e9;
+  return "achieved " + short_number(f.roof.gbs) + " GB/s of the " + short_number(possible) + " GB/s measured for " +
+         (f.level == "memory" ? "memory" : "the " + f.level + " cache");
+}
+
+double best_gbs(const facts& f) {
+  return f.in.best && f.in.best->time.candidate_seconds > 0 ? f.in.bytes / f.in.best->time.candidate_seconds / 1e9 : 0;
+}
+
+void add_bandwidth(const facts& f, evidence_for& e, double strength) {
+  const double best = best_gbs(f);
+  e.derived("achieved_gbs", f.roof.gbs, "GB/s", provenance::measured, strength, bandwidth_text(f), best, best > 0);
+}
+
+} // namespace
+
+std::optional<finding> at_roofline(const facts& f) {
+  if (!f.has_roof) return std::nullopt;
+  evidence_for e(f, bottleneck::at_roofline);
+  const double share = f.roof.share * 100;
+  const double strength = severity(limit::at_roofline, share);
+  if (strength <= 0) return std::nullopt;
+  e.derived("roofline_share", share, "%", provenance::measured, 1,
+            "one call takes " + format_seconds(f.seconds) + "; " + f.roof.limit + " allows " + format_seconds(f.roof.attainable_seconds) + " at the least");
+  e.result().level = f.level;
+  const bool suspect = f.roof.share > 1.05;
+  return e.finish("The kernel runs at " + format_number(share, 0) + "% of the measured " + f.roof.limit + ": the hardware is the limit, not the code." +
+                      (suspect ? " More than 100% means that the limit was measured too low, or that not all the work is done: measure the roofline again." : ""),
+                  {"Stop here, or change what is computed: fewer bytes (a narrower dtype, fusion with the neighbouring operations).",
+                   suspect ? "Measure the machine again with `pragma hardware --remeasure`." : "More threads, where the limit is one core's bandwidth."});
+}
+
+std::optional<finding> too_many_passes(const facts& f) {
+  evidence_for e(f, bottleneck::too_many_passes);
+  if (severity(limit::stride_traffic, f.value_or("callgrind.l1_traffic_ratio", 1)) > 0) return std::nullopt; // strided_access says it
+  double ratio = 1;
+  std::string level;
+  if (e.metric("callgrind.ll_traffic_ratio", limit::passes, "traffic to memory over the bytes that must move")) {
+    ratio = *f.value("callgrind.ll_traffic_ratio");
+    level = "memory";
+  } else if (e.metric("callgrind.l1_traffic_ratio", limit::passes, "traffic into L1d over the bytes that must move")) {
+    ratio = *f.value("callgrind.l1_traffic_ratio");
+    level = f.level.empty() || f.level == "L1" ? "L2" : f.level;
+  }
+  if (f.in.bytes > 0 && (f.level == "memory" || f.level.empty())) {
+    // Hardware counters of misses leave out what the prefetcher brought: what they do show is certain.
+    for (const char* name : {"cache-misses", "L1-dcache-load-misses"})
+      if (auto misses = f.value(name)) {
+        const double measured = *misses * line_bytes / f.in.bytes;
+        e.derived(name, *misses, "count", provenance::measured, severity(limit::passes, measured),
+                  short_number(*misses) + " missed lines are " + short_number(measured) + " times the bytes that must move");
+        ratio = std::max(ratio, measured);
+      }
+  }
+  if (!e.any()) return std::nullopt;
+  // The bytes that really move, set against the measured bandwidth: then it is also what takes the time.
+  if (f.at_bandwidth)
+    e.derived("roofline_share x traffic", f.roof.share * ratio * 100, "%", provenance::measured, severity(limit::bandwidth_share, f.roof.share * ratio * 100),
+              "the bytes that really move take " + percent(std::min(1.0, f.roof.share * ratio)) + " of the measured " + f.roof.limit);
+  e.result().level = level.empty() ? f.level : level;
+  return e.finish("The data travels " + short_number(ratio) + " times although each byte is needed once: the kernel passes over it again after it has left the cache.",
+                  {"Fuse the passes: compute running statistics (online maximum and sum, Welford's mean and variance, sum and sum of squares) in one pass.",
+                   "Work through one row or tile completely while it is in L1 or L2 before going to the next one.",
+                   "Keep intermediate results in registers or in a small buffer per row instead of a full-size array.",
+                   "Recompute cheap values in the second pass rather than storing and loading them."});
+}
+
+std::optional<finding> strided_access(const facts& f) {
+  evidence_for e(f, bottleneck::strided_access);
+  e.metric("callgrind.l1_traffic_ratio", limit::stride_traffic, "most of each 64-byte line is fetched and not used");
+  const auto loads = f.value("callgrind.Dr"), misses = f.value("callgrind.D1mr");
+  if (f.scalar_hot_loop() && loads && misses && *loads > 0) {
+    const double rate = *misses / *loads * 100;
+    e.derived("callgrind.D1mr / callgrind.Dr", rate, "%", provenance::simulated, severity(limit::stride_miss_rate, rate),
+              short_number(rate) + "% of the scalar loads miss L1d, where sequential float32 would miss 6%");
+  }
+  if (f.scalar_hot_loop()) e.metric("l1d_miss_rate", limit::stride_miss_rate, "sequential scalar loads would miss 6%");
+  if (const auto gathers = f.value("hot_loop.gathers"); gathers && *gathers > 0)
+    e.derived("hot_loop.gathers", *gathers, "count", provenance::static_analysis, 0.9, short_number(*gathers) + " gather instructions in the hot loop load one element each");
+  e.result().level = f.level;
+  if (auto line = f.value("hot_loop.line")) e.result().line = static_cast<int>(*line);
+  return e.finish("Neighbouring iterations touch elements that lie far apart, so each cache line is fetched for little of its content and SIMD loads need gathers.",
+                  {"Reorder the loops so that the innermost one runs over the last (contiguous) dimension; for a reduction over another dimension keep one accumulator per column in a row of registers.",
+                   "Process several neighbouring columns at once, so that a whole 64-byte line is used on each visit.",
+                   "Tile both dimensions so that the touched lines stay in L1; transpose a tile in registers or in a small buffer where both orders are needed.",
+                   "Hoist index arithmetic and use plain pointers with unit stride, so that the compiler sees contiguous access."});
+}
+
+std::optional<finding> store_bandwidth(const facts& f) {
+  if (f.streaming_stores || f.written_bytes <= 0 || f.in.bytes <= 0 || f.last_level_bytes <= 0) return std::nullopt;
+  if (f.written_bytes <= static_cast<double>(f.last_level_bytes)) return std::nullopt;
+  if (f.has_roof && f.level != "memory") return std::nullopt;
+  const double stored = f.written_bytes / f.in.bytes;
+  const double weight = severity(limit::stored_share, stored * 100);
+  if (weight <= 0) return std::nullopt;
+  evidence_for e(f, bottleneck::store_bandwidth_bound);
+  e.derived("source", f.written_bytes, "bytes", provenance::static_analysis, weight,
+            format_bytes(f.written_bytes) + " are written per call, more than the last-level cache holds (" + format_bytes(static_cast<double>(f.last_level_bytes)) + "), and no store is a streaming one");
+  if (f.has_roof) {
+    const double strength = severity(limit::store_bandwidth_share, f.roof.share * 100);
+    if (strength > 0) add_bandwidth(f, e, strength);
+    else e.scale(0.5); // far below the bandwidth something else comes first
+  }
+  e.result().level = "memory";
+  return e.finish("Ordinary stores first read each line that they are about to overwrite: " + percent(stored / (1 + stored)) + " of the traffic is such reading, and the output cannot stay in the cache anyway.",
+                  {"Write the output with streaming stores (_mm256_stream_ps or _mm512_stream_ps on 32- or 64-byte aligned addresses, or __builtin_nontemporal_store with clang), then _mm_sfence().",
+                   "Store whole 64-byte lines in order: partial or interleaved streaming stores are slower than plain ones.",
+                   "Keep plain stores for what is read again soon."});
+}
+
+std::optional<finding> memory_bandwidth(const facts& f) {
+  evidence_for e(f, bottleneck::memory_bandwidth_bound);
+  if (f.at_bandwidth) {
+    const double strength = severity(limit::bandwidth_share, f.roof.share * 100);
+    if (strength > 0) add_bandwidth(f, e, strength);
+  }
+  const bool far_below = f.at_bandwidth && severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
+  if (!far_below) e.metric("topdown.memory_bound", limit::memory_bound, "slots that wait for data");
+  e.result().level = f.level;
+  const std::string where = f.level.empty() ? "memory" : f.level == "memory" ? "memory" : f.level + " cache";
+  std::vector<std::string> remedies;
+  if (f.level == "memory" || f.level.empty()) {
+    remedies = {"Move fewer bytes: fuse operations so that each input is read once and each output written once.",
+                "Issue software prefetches a few lines ahead, and work on large contiguous pieces so that the hardware prefetcher and the TLB keep up.",
+                "Read two to four streams at a time (for example several rows) to have more misses in flight.",
+                "Use more threads where one core cannot fill the memory bus."};
+    if (f.streaming_stores && f.written_bytes > 0 && f.last_level_bytes > 0 && f.written_bytes < static_cast<double>(f.last_level_bytes))
+      remedies.insert(remedies.begin(), "Use plain stores: the output fits into the last-level cache, and streaming stores push it out to memory.");
+  } else {
+    remedies = {"Tile so that a piece that is used again stays in a faster cache than " + f.level + ".",
+                "Use the widest vector loads and stores, aligned, and keep values in registers between the operations.",
+                "Fuse operations so that intermediate results need no store and load."};
+  }
+  return e.finish("The time goes into moving data between the core and " + std::string(where == "memory" ? "" : "the ") + where + ".", std::move(remedies));
+}
+
+std::optional<finding> memory_latency(const facts& f) {
+  const bool below = !f.at_bandwidth || severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
+  if (!below) return std::nullopt;
+  evidence_for e(f, bottleneck::memory_latency_bound);
+  if (f.at_bandwidth) e.metric("topdown.memory_bound", limit::memory_bound, "slots that wait for data although only " + percent(f.roof.share) + " of the bandwidth is used");
+  const auto misses = f.value("dTLB-load-misses"), instructions = f.value("instructions");
+  if (misses && instructions && *instructions > 0) {
+    const double per_thousand = *misses / *instructions * 1000;
+    e.derived("dTLB-load-misses", *misses, "count", provenance::measured, severity(limit::tlb_misses, per_thousand),
+              short_number(per_thousand) + " TLB misses in 1000 instructions");
+  }
+  const auto gathers = f.value("hot_loop.gathers");
+  const bool beyond_l2 = f.in.limits && f.in.limits->cache_bytes.size() > 1 && f.in.bytes > static_cast<double>(f.in.limits->cache_bytes[1]);
+  if (gathers && *gathers > 0 && beyond_l2)
+    e.derived("hot_loop.gathers", *gathers, "count", provenance::static_analysis, 0.6, "gathers over " + format_bytes(f.in.bytes) + ", which L2 does not hold");
+  e.result().level = f.level;
+  return e.finish("Loads wait for data one after the other while the bandwidth is mostly idle: too few misses are in flight, or their addresses come too late.",
+                  {"Access memory in order, in long contiguous runs, so that the hardware prefetcher works.",
+                   "Prefetch in software (__builtin_prefetch) some hundred cycles ahead where addresses are known early.",
+                   "Handle several independent rows or chains at once to have more misses in flight.",
+                   "Touch few pages at a time: block the loops so that a tile spans few 4 KiB pages."});
+}
+
+} // namespace pragma::rule

@@ -1,0 +1,82 @@
+// The one table of thresholds. docs/diagnosis.md shows it to people; a test keeps the two the same.
+#include "base/defaults.hpp"
+#include "diagnosis/rule_context.hpp"
+
+#include <algorithm>
+
+namespace pragma {
+
+namespace {
+
+// Sources, in short:
+constexpr const char* tma = "Linux perf, tools/perf/pmu-events/arch/x86/*/*-metrics.json, MetricThreshold of the top-down metrics (method: Yasin, ISPASS 2014)";
+constexpr const char* arithmetic = "arithmetic";
+constexpr const char* ours = "our own measurement, docs/diagnosis.md";
+constexpr const char* mca = "llvm-mca's bottleneck analysis (share of cycles); the limit is our choice";
+
+} // namespace
+
+const std::vector<threshold>& thresholds() {
+  static const std::vector<threshold> table = {
+      {"topdown.frontend_bound", 15, "%", tma, 40},
+      {"topdown.bad_speculation", 15, "%", tma, 40},
+      {"topdown.memory_bound", 20, "%", tma, 60},
+      {"topdown.core_bound", 10, "%", tma, 50},
+      {"topdown.retiring", 70, "%", tma, 90},
+      {"topdown.fetch_latency", 10, "%", tma, 30},
+      {"topdown.branch_mispredicts", 10, "%", tma, 30},
+      {"topdown.machine_clears", 10, "%", tma, 30},
+      {"topdown.heavy_operations", 10, "%", tma, 40},
+      {"low ipc", 1.5, "1/cycle", "less than half of what 4-wide cores sustain; our choice", 0.5},
+      {"high ipc", 2, "1/cycle", "half or more of the slots of a 4-wide core are used; our choice", 3.5},
+      {"branch_miss_rate", 3, "%", "two misses per 64-iteration loop; arithmetic", 10},
+      {"mispredict cost", 10, "%", "mispredictions x 15 cycles (Agner Fog, Microarchitecture: 12-20) / instructions; arithmetic", 50},
+      {"callgrind.branch_miss_rate", 5, "%", "callgrind's predictor is simpler than hardware's, so a higher limit; our choice", 20},
+      {"callgrind.I1mr / Ir", 1, "%", "a miss of some 12 cycles every 100 instructions; arithmetic", 5},
+      {"hot_loop.instructions", 1000, "count", "Agner Fog, Microarchitecture: micro-op caches hold 1500 to 6750 micro-ops", 4000},
+      {"bandwidth share", 60, "%", ours, 90},
+      {"low bandwidth share", 40, "%", ours, 10},
+      {"peak FLOP/s share", 60, "%", ours, 90},
+      {"roofline_share", defaults::stop_at_roofline_share * 100, "%", "base/defaults.hpp: stop_at_roofline_share; run-to-run spread of the measured roofline is 3-5%", 100},
+      {"stored share of bytes", 20, "%", "reading a line before it is overwritten adds as many bytes as are stored; arithmetic", 50},
+      {"bandwidth share for streaming stores", 35, "%", "stores that fetch their line first reach 2/3 of copy bandwidth at best; arithmetic and our own measurement", 60},
+      {"traffic / compulsory bytes (passes)", 1.5, "ratio", arithmetic, 3},
+      {"traffic / compulsory bytes (stride)", 4, "ratio", "a 64-byte line holds 16 float32: one used of 16 gives 16; arithmetic", 12},
+      {"scalar L1d misses per load", 25, "%", "1/16 = 6.25% for sequential float32 in 64-byte lines; four times that; arithmetic", 80},
+      {"dTLB-load-misses per 1000 instructions", 5, "1/1000", "a page walk of some 20-30 cycles each; arithmetic", 30},
+      {"llvm_mca.register_dependencies", 30, "%", mca, 80},
+      {"llvm_mca.cycles_per_iteration / block_rthroughput", 1.5, "ratio", "1 when resources are the limit; LLVM's llvm-mca documentation", 4},
+      {"llvm_mca.resource_pressure", 50, "%", mca, 95},
+      {"llvm_mca.top_port_pressure", 85, "%", mca, 100},
+      {"divisions x 5 cycles / cycles per iteration", 50, "%", "uops.info: 256-bit vdivps/vsqrtps every 3.5-6 cycles on Zen 2-4 and Skylake to Alder Lake", 100},
+      {"scalar share of the hot loop", 50, "%", "100 - hot_loop.vector_share; our choice", 100},
+      {"instructions per float32 element", 8, "count", "a vectorised exp() takes about 30-40 instructions for 8 lanes; arithmetic", 40},
+      {"instructions / expected of the hot loop", 4, "ratio", "more than a three-pass kernel explains; our choice", 16},
+      {"conditional branches per float32 element", 0.5, "count", "1/8 for a 256-bit loop without unrolling; arithmetic", 1},
+      {"software.context_switches", 1, "count", "each costs 1-5 us", 10},
+      {"seconds_per_call with threads", 50e-6, "s", "starting and joining a team costs 2-20 us (OpenMP micro-benchmarks, EPCC)", 10e-6},
+      {"software.cpus_utilized / threads", 75, "%", "a quarter of the threads' time is spent waiting; our choice", 40},
+      {"software.thread_imbalance", 1.2, "ratio", "the slowest thread takes a fifth longer than the mean; our choice", 2},
+      {"seconds per instruction", 2e-9, "s", "IPC 0.15 at 3.3 GHz; a denormal operand costs about 150 cycles on Intel (Agner Fog, Instruction tables)", 10e-9},
+      {"software.page_faults", 1, "count", "per call; each first touch of a page costs 0.1 to 0.7 us; our own measurement, docs/diagnosis.md", 50},
+      {"seconds_per_call", 2e-6, "s", "the call through the runner and the timer cost some 10-100 ns; our own measurement", 0.3e-6},
+      {"least confidence", 0.2, "", "weaker findings are not reported; our choice", 1},
+      {"worse than the best version", 1.1, "ratio", "above the spread of repeated profiles; our choice", 2},
+  };
+  return table;
+}
+
+namespace rule {
+
+const threshold& row(limit which) { return thresholds().at(static_cast<size_t>(which)); }
+
+double severity(limit which, double value) {
+  const auto& t = row(which);
+  const double beyond = t.full > t.value ? value - t.value : t.value - value;
+  if (!(beyond >= 0)) return 0;
+  return 0.5 + 0.5 * std::min(1.0, beyond / std::abs(t.full - t.value));
+}
+
+} // namespace rule
+
+} // namespace pragma
