@@ -38,6 +38,14 @@ expected<double> call_timeout(reference& ref) {
   return std::min(std::max(shortest_timeout, timeout_factor * own), std::max(defaults::call_timeout_seconds, 3 * own));
 }
 
+/// The tolerance that the user chose for the verification; 0 when it was the task's or the default.
+double chosen_tolerance(const task& t, const reference& ref, const verdict& earlier, const task_audit& audit) {
+  const slot_checker usual(t, ref, 0, audit.tightening);
+  for (size_t i = 0; i < t.outputs.size(); ++i)
+    if (is_floating(t.outputs[i].dtype)) return earlier.tolerance > 0 && earlier.tolerance != usual.tolerance(i) ? earlier.tolerance / audit.tightening : 0;
+  return 0;
+}
+
 /// A side whose failure is remembered, so that the candidate's fault is told from the reference's.
 timed_side watched(timed_side side, std::shared_ptr<error> failure) {
   side.run = [run = std::move(side.run), failure](int64_t calls) -> expected<void> {
@@ -70,6 +78,22 @@ timed_side undisturbed(timed_side baseline, pid_t other, std::shared_ptr<disturb
 
 } // namespace
 
+timed_side side_of(reference& ref) {
+  timed_side side;
+  side.name = ref.baseline_name();
+  side.pid = ref.pid();
+  side.run = [&ref](int64_t calls) { return ref.run(calls); };
+  return side;
+}
+
+timed_side side_of(runner_process& runner, int slots, std::string name, double timeout_seconds) {
+  timed_side side;
+  side.name = std::move(name);
+  side.pid = runner.pid();
+  side.run = [&runner, slots, timeout_seconds](int64_t calls) { return runner.call(0, slots, calls, timeout_seconds); };
+  return side;
+}
+
 expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& options) {
   timed_verdict answer;
@@ -90,7 +114,7 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
     return fail(runner.error());
   }
   seed_source seeds;
-  slot_checker checker(t, ref, earlier.tolerance > 0 && audit.tightening == 1 ? earlier.tolerance : 0, audit.tightening);
+  slot_checker checker(t, ref, chosen_tolerance(t, ref, earlier, audit), audit.tightening);
   const auto making = clock::now();
   for (int slot = 0; slot < ref.slots(); ++slot) {
     if (auto made = ref.make_inputs(slot, seeds.next(), input_kind::own); !made) return fail(made.error());

@@ -57,7 +57,8 @@ public:
       if (auto ok = prepare(side); !ok) return fail(ok.error());
     start_ = options_.clock();
     if (auto ok = collect(options_.blocks, options_.max_seconds); !ok) return fail(ok.error());
-    if (accepted() < defaults::min_accepted_blocks) // once more: other work may be over
+    const bool disturbed = accepted() < static_cast<int>(pairs_.size());
+    if (accepted() < defaults::min_accepted_blocks && disturbed) // once more: other work may be over
       if (auto ok = collect(defaults::min_accepted_blocks, options_.max_seconds); !ok) return fail(ok.error());
     return conclude();
   }
@@ -170,7 +171,9 @@ private:
     result.threads = options_.threads;
     result.blocks_accepted = accepted();
     result.blocks_tried = static_cast<int>(pairs_.size());
-    const bool quiet = result.blocks_accepted >= std::min(defaults::min_accepted_blocks, options_.blocks);
+    const int dropped = result.blocks_tried - result.blocks_accepted;
+    const bool enough = result.blocks_accepted >= std::min(defaults::min_accepted_blocks, options_.blocks);
+    const bool quiet = enough || dropped == 0;
     if (!quiet && result.blocks_tried < 2)
       return fail(ec::measurement_failed,
                   "only " + std::to_string(result.blocks_tried) + " pair of samples could be taken in " +
@@ -183,13 +186,14 @@ private:
     result.baseline_seconds = quantile(baseline, share);
     result.speedup = ratio(quiet, share, defaults::bootstrap_resamples);
     result.calls = static_cast<int64_t>(candidate.size()) * calls_[candidate_];
-    const int dropped = result.blocks_tried - result.blocks_accepted;
     if (!quiet) {
       result.contended = true;
       result.speedup.low *= 1 - contended_margin;
       result.speedup.high *= 1 + contended_margin;
       result.note = "other work ran on these CPUs in " + std::to_string(dropped) + " of " +
                     std::to_string(result.blocks_tried) + " pairs of samples: lower quartiles instead of medians, interval widened by 7%";
+    } else if (!enough) {
+      result.note = "only " + std::to_string(result.blocks_tried) + " pairs of samples: one call takes " + format_seconds(result.baseline_seconds);
     } else if (dropped > 0) {
       result.note = std::to_string(dropped) + " of " + std::to_string(result.blocks_tried) +
                     " pairs of samples were dropped because other work ran on these CPUs";
@@ -213,22 +217,6 @@ expected<timing> compare_times(timed_side candidate_side, timed_side baseline_si
   if (options.blocks < 1 || options.sample_seconds <= 0)
     return fail(ec::invalid_argument, "timing needs at least one block and a positive sample length");
   return session(std::move(candidate_side), std::move(baseline_side), options).measure();
-}
-
-timed_side side_of(reference& ref) {
-  timed_side side;
-  side.name = ref.baseline_name();
-  side.pid = ref.pid();
-  side.run = [&ref](int64_t calls) { return ref.run(calls); };
-  return side;
-}
-
-timed_side side_of(runner_process& runner, int slots, std::string name, double timeout_seconds) {
-  timed_side side;
-  side.name = std::move(name);
-  side.pid = runner.pid();
-  side.run = [&runner, slots, timeout_seconds](int64_t calls) { return runner.call(0, slots, calls, timeout_seconds); };
-  return side;
 }
 
 } // namespace pragma
