@@ -174,9 +174,9 @@ private:
     const int dropped = result.blocks_tried - result.blocks_accepted;
     const bool enough = result.blocks_accepted >= std::min(defaults::min_accepted_blocks, options_.blocks);
     const bool quiet = enough || dropped == 0;
-    if (!quiet && result.blocks_tried < 2)
+    if (result.blocks_tried < 2)
       return fail(ec::measurement_failed,
-                  "only " + std::to_string(result.blocks_tried) + " pair of samples could be taken in " +
+                  "only " + std::to_string(result.blocks_tried) + " pair(s) of samples could be taken in " +
                       format_seconds(options_.clock() - start_),
                   "raise the time limit, or choose smaller shapes");
     // Under load the fast samples are the truthful ones: other work only ever adds time.
