@@ -148,5 +148,5 @@ def category(graph, inputs, outputs):
     compute = have - MOVE
     if compute and compute <= LINEAR:
         # A product with a scalar or a diagonal matrix (a row or column vector) is linear algebra, not an activation.
-        return "matmul" if "mul" in compute else "others"
+        return "matmul" if compute == {"mul"} else "others"
     return "activation" if compute else "others"

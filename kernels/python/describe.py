@@ -76,67 +76,78 @@ class Look:
 
     def __init__(self, task, module, model, inputs, limit):
         check_limits(task, model, inputs, limit)
-        self.module = module
+        self.task, self.module, self.limit = task, module, limit
         self.training = model.training
+        self.state = sum(nbytes(t) for _, t in state_tensors(model))
         self.params = [spec(name, t) for name, t in state_tensors(model)]
         self.inputs = input_specs(model, inputs)
+        self.input_bytes = sum(nbytes(v) for v in inputs if isinstance(v, torch.Tensor))
         self.scalars = ["%d=%r" % (i, v) for i, v in enumerate(inputs) if not isinstance(v, torch.Tensor)]
         self.strided = [i for i, v in enumerate(inputs) if isinstance(v, torch.Tensor) and not v.is_contiguous()]
-        self.graph, self.graph_error = None, ""
-        self.graph_module, outputs = trace(model, inputs, task)
-        parts = [("inputs", sum(nbytes(v) for v in inputs if isinstance(v, torch.Tensor))),
-                 ("parameters", sum(nbytes(t) for _, t in state_tensors(model))),
-                 ("outputs", sum(nbytes(o) for o in outputs))]
-        refuse_large(task.path, parts, limit)
-        refuse_large(task.path, [("the largest intermediate tensor", largest_intermediate(self.graph_module))], limit)
+        self.graph, self.graph_error, self.outputs, self.traced = None, "", None, None
+
+    def see_outputs(self, outputs):
+        refuse_large(self.task.path, [("inputs", self.input_bytes), ("parameters", self.state),
+                                      ("outputs", sum(nbytes(o) for o in outputs))], self.limit)
         self.outputs = [spec("out%d" % i, o) for i, o in enumerate(outputs)]
+
+    def trace(self, model, inputs):
+        self.traced, outputs = trace(model, inputs, self.task)
+        refuse_large(self.task.path, [("the largest intermediate tensor", largest_intermediate(self.traced))], self.limit)
+        self.see_outputs(outputs)
 
     def convert(self):
         """Outside the fake mode: the values of constants are read."""
         try:
-            self.graph = convert(self.graph_module, len(self.params), len(self.inputs))
+            self.graph, self.graph_error = convert(self.traced, len(self.params), len(self.inputs)), ""
         except GraphError as e:
             self.graph_error = str(e)
         return self
 
 
+def prepare(task, limit):
+    module = task.execute()
+    model = task.make_model(module)
+    inputs = task.make_inputs(module, TASK_SEED)
+    return Look(task, module, model, inputs, limit), model, inputs
+
+
 def look_fake(task, limit):
+    """On fake tensors: nothing is allocated or computed."""
     with fake_mode():
-        module = task.execute()
-        model = task.make_model(module)
-        inputs = task.make_inputs(module, TASK_SEED)
-        found = Look(task, module, model, inputs, limit)
+        found, model, inputs = prepare(task, limit)
+        found.trace(model, inputs)
     return found.convert()
 
 
 def look_real(task, limit):
-    module = task.execute()
-    model = task.make_model(module)
-    inputs = task.make_inputs(module, TASK_SEED)
-    return Look(task, module, model, inputs, limit).convert()
+    """On real tensors: values may decide what forward() does."""
+    found, model, inputs = prepare(task, limit)
+    with torch.no_grad():
+        found.see_outputs(flatten_outputs(task.call("forward()", lambda: model(*inputs)), task.path))
+    try:
+        found.trace(model, inputs)
+    except TaskError as e:
+        found.graph_error = str(e).replace(task.path + ": ", "")
+        return found
+    return found.convert()
 
 
 def look(task, limit):
-    try:
-        found = look_fake(task, limit)
-        if found.graph is not None:
-            return found
-        first = found.graph_error
-    except TaskError as e:
-        if "; the limit is " in str(e):
-            raise
-        found, first = None, str(e)
-    # Values decide something (or the task is wrong, which running it for real says in its own words).
-    try:
-        real = look_real(task, limit)
-    except TaskError:
-        if found is None:
-            raise
-        real = None
-    if real is None or (real.graph is None and found is not None):
-        found.graph_error = found.graph_error or first
-        return found
-    return real
+    found, first = None, ""
+    for way in (look_fake, look_real):
+        try:
+            now = way(task, limit)
+        except TaskError as e:
+            # A limit is a limit; else values decide something, or the task is wrong, which running it says in its own words.
+            if "; the limit is " in str(e) or (way is look_real and found is None):
+                raise
+            continue
+        if now.graph is not None:
+            return now
+        found, first = found or now, first or now.graph_error
+    found.graph_error = first
+    return found
 
 
 def describe(task, limit=DEFAULT_MAX_BYTES):

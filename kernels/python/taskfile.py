@@ -237,7 +237,7 @@ class TaskFile:
 
 
 def seed_everything(seed):
-    torch.manual_seed(seed)
+    torch.manual_seed(seed % (1 << 63))
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % (1 << 32))
