@@ -39,6 +39,7 @@ struct axis {
   }
   std::vector<double> ticks() const {
     std::vector<double> out;
+    if (!std::isfinite(low) || !std::isfinite(high) || !(high > low) || (log && low <= 0)) return out;
     if (log) {
       const bool few = std::log10(high / low) > 3.2;
       for (double decade = std::pow(10, std::floor(std::log10(low))); decade <= high * 1.0001; decade *= 10)
@@ -216,21 +217,20 @@ std::string roofline_plot(const machine_limits& limits, double flops, double byt
                     frame(x, y, "floating-point operations per byte of compulsory traffic", "GFLOP/s", "");
   for (const double t : x.ticks()) out += text(x.at(t), y.from + 17, tick(t), "class=\"s\" text-anchor=\"middle\"");
   out += "<g clip-path=\"url(#roof)\">\n" + line(x.at(intensity), y.from, x.at(intensity), y.to, "stroke=\"var(--line)\" stroke-dasharray=\"3 3\"");
-  std::vector<std::pair<double, std::string>> labels;
+  std::string labels;
   for (const auto& c : ceilings) {
     const double ridge = std::clamp(peak / c.gbs, x_low, x_high);
-    // Drawn from the lower edge, where the line enters the picture, up to its ridge.
+    // Drawn from the lower edge, where the line enters the picture, up to its ridge; its name lies along it.
     const double enter = std::max(x_low, y_low / c.gbs);
-    out += line(x.at(enter), y.at(c.gbs * enter), x.at(ridge), y.at(c.gbs * ridge), "stroke=\"var(--soft)\" stroke-width=\"1.5\"");
-    labels.emplace_back(y.at(std::min(peak, c.gbs * intensity)) + 4, c.name + " " + quantity(c.gbs, "GB/s"));
+    const double x1 = x.at(enter), y1 = y.at(c.gbs * enter), x2 = x.at(ridge), y2 = y.at(c.gbs * ridge);
+    out += line(x1, y1, x2, y2, "stroke=\"var(--soft)\" stroke-width=\"1.5\"");
+    const double px = x2 - 0.06 * (x2 - x1), py = y2 - 0.06 * (y2 - y1) - 5;
+    const double degrees = std::atan2(y2 - y1, x2 - x1) * 180 / 3.14159265358979;
+    labels += text(px, py, c.name + " " + quantity(c.gbs, "GB/s"),
+                   "class=\"s\" text-anchor=\"end\" transform=\"rotate(" + num(degrees) + " " + num(px) + " " + num(py) + ")\"");
   }
-  out += line(x.at(peak / ceilings.front().gbs), y.at(peak), x.to, y.at(peak), "stroke=\"var(--soft)\" stroke-width=\"1.5\"") + "</g>\n";
-  // At the task's own intensity each ceiling gets its name on the right, with a thin line to it.
-  labels.emplace_back(y.at(peak) - 6, "peak " + quantity(peak, "GFLOP/s"));
-  spread(labels, 14);
-  for (const auto& [at, name] : labels) out += text(x.to + 8, at, name, "class=\"s\"");
-  for (const auto& c : ceilings)
-    out += line(x.at(intensity) - 5, y.at(std::min(peak, c.gbs * intensity)), x.at(intensity) + 5, y.at(std::min(peak, c.gbs * intensity)), "stroke=\"var(--fg)\" stroke-width=\"1.5\"");
+  out += line(x.at(peak / ceilings.front().gbs), y.at(peak), x.to, y.at(peak), "stroke=\"var(--soft)\" stroke-width=\"1.5\"") + "</g>\n" + labels;
+  out += text(x.to + 8, y.at(peak) + 4, "peak " + quantity(peak, "GFLOP/s"), "class=\"s\"");
   std::vector<std::pair<double, std::string>> names;
   for (const auto& d : dots) {
     const double gflops = flops / d.seconds / 1e9;

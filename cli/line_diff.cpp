@@ -9,7 +9,7 @@ namespace pragma {
 
 namespace {
 
-constexpr size_t max_cells = 16u << 20; // of the table of common subsequences: 64 MiB for a moment
+constexpr size_t max_cells = 4u << 20; // of the table of common subsequences: 16 MiB and some 20 ms for a moment
 
 using lines = std::vector<std::string>;
 

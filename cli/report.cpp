@@ -16,7 +16,7 @@ namespace {
 
 using namespace html;
 
-constexpr size_t max_diff_lines = 1500;
+constexpr size_t max_diff_lines = 1500, max_log_bytes = 64 << 10;
 
 /// The document with its iterations decoded once.
 struct report_data {
@@ -29,13 +29,26 @@ struct report_data {
   double flops = 0, bytes = 0;
 };
 
+/// A measurement that is not finite is none: drawings and ratios would come to nothing.
+void keep_finite(timing& t) {
+  for (double* value : {&t.candidate_seconds, &t.baseline_seconds, &t.speedup.value, &t.speedup.low, &t.speedup.high})
+    if (!std::isfinite(*value)) *value = 0;
+  if (t.candidate_seconds <= 0 || t.baseline_seconds <= 0) t.speedup = {};
+  if (t.speedup.low <= 0) t.speedup.low = t.speedup.value;
+  if (t.speedup.high <= 0) t.speedup.high = t.speedup.value;
+}
+
 report_data read_document(const json& document) {
   const auto& run = object_at(document, "run");
   report_data d{run, object_at(run, "task"), {}, {}, nullptr, nullptr, std::nullopt, 0, 0};
   for (const auto& value : array_at(document, "iterations")) {
     auto record = from_json_value<iteration_record>(value, "attempt " + text_at(value, "number"));
-    if (record) d.iterations.push_back(std::move(*record));
-    else d.unreadable.push_back(record.error().message);
+    if (record) {
+      keep_finite(record->code.measured.time);
+      d.iterations.push_back(std::move(*record));
+    } else {
+      d.unreadable.push_back(record.error().message);
+    }
   }
   for (const auto& it : d.iterations) {
     if (it.passed() && !d.first) d.first = &it;
@@ -54,6 +67,7 @@ std::optional<timing> final_timing(const report_data& d) {
   const auto& value = object_at(object_at(d.run, "final"), "timing");
   if (value.empty()) return std::nullopt;
   auto decoded = from_json_value<timing>(value, "final");
+  if (decoded) keep_finite(*decoded);
   if (!decoded || decoded->speedup.value <= 0) return std::nullopt;
   return *decoded;
 }
@@ -83,7 +97,7 @@ std::string header_part(const report_data& d) {
   if (d.best) {
     const auto& t = confirmed ? *confirmed : d.best->code.measured.time;
     std::string line = format_seconds(t.candidate_seconds) + " a call against " + format_seconds(t.baseline_seconds);
-    if (!t.baseline.empty()) line += " of " + t.baseline;
+    if (!t.baseline.empty()) line += " for " + t.baseline;
     line += confirmed ? "; confirmed in a fresh process with unseen seeds, " : "; not confirmed in a fresh process, ";
     line += std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " pairs of samples accepted, " + t.cache + " cache.";
     out += "<p>" + escape(line) + "</p>\n";
@@ -246,7 +260,7 @@ std::string attempt_part(const iteration_record& it, const iteration_record* pre
   }
   if (!rows.empty()) body += "<h3>Wrong values</h3>\n" + table({"inputs", "element", "expected", "got", "wrong elements"}, rows, 2, 5);
   if (previous) body += details("Changes since attempt " + std::to_string(previous->number), diff_of(previous->code, it.code));
-  if (!it.log.empty()) body += details("Build and run log", pre(it.log));
+  if (!it.log.empty()) body += details("Build and run log", pre(it.log, max_log_bytes));
   if (!it.code.measured.remarks.empty()) {
     std::string text;
     for (const auto& r : it.code.measured.remarks) text += "line " + std::to_string(r.line) + ": " + r.kind + ": " + r.text + " (static, " + r.compiler + ")\n";

@@ -1,1 +1,319 @@
+// The reports: everything in them, nothing hostile through them, well-formed whatever the run looked like.
+#include "base/files.hpp"
+#include "base/subprocess.hpp"
+#include "cli/html.hpp"
+#include "cli/line_diff.hpp"
+#include "cli/report.hpp"
+#include "diagnosis/conductor.hpp"
 
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <limits>
+
+using namespace pragma;
+
+namespace {
+
+const std::string hostile = "</pre></script><script>alert(1)</script><img src=x onerror=\"alert(2)\">'\"&amp;\x01\xff]]>";
+
+iteration_record attempt(int number, double speedup, bool new_best) {
+  iteration_record it;
+  it.number = number;
+  it.stage = "passed";
+  it.new_best = new_best;
+  it.origin = "builtin";
+  it.code.attempt = number;
+  it.code.compiler = "gcc";
+  it.code.flags = {"-O3", "-march=native"};
+  it.code.source = "// version " + std::to_string(number) + "\n#include \"pragma_kernel.h\"\nfloat common;\nint unroll = " + std::to_string(number) + ";\n";
+  it.code.rationale = "rationale of " + std::to_string(number);
+  it.code.has_profile = true;
+  auto& p = it.code.measured;
+  p.time.candidate_seconds = 4.2e-3 / speedup;
+  p.time.baseline_seconds = 4.2e-3;
+  p.time.speedup = {speedup, speedup * 0.97, speedup * 1.03};
+  p.time.baseline = "torch 1.13.0a0 eager, 1 thread";
+  p.time.blocks_accepted = 23;
+  p.time.blocks_tried = 25;
+  p.metrics = {{"seconds_per_call", p.time.candidate_seconds, "s", "timer", provenance::measured, ""},
+               {"achieved_gbs", 33.5 / p.time.candidate_seconds / 1e3, "GB/s", "timer", provenance::measured, ""},
+               {"achieved_gflops", 8.4 / p.time.candidate_seconds / 1e3, "GFLOP/s", "timer", provenance::measured, ""},
+               {"callgrind.Ir", 1e7 / speedup, "count", "callgrind 3.19.0", provenance::simulated, "one call of the profiling twin"}};
+  p.remarks = {{12, "gcc 12.2.0", "missed", "control flow in loop"}};
+  p.missing = {"perf: no PMU on this machine"};
+  finding f;
+  f.what = bottleneck::memory_bandwidth_bound;
+  f.level = "memory";
+  f.confidence = 0.85;
+  f.line = 12;
+  f.why = "why of " + std::to_string(number);
+  f.proof = {{"achieved_gbs", 11.8, "GB/s", 9.2, true, "11.8 GB/s of 12.9 GB/s measured for memory"}};
+  f.remedies = {"use streaming stores"};
+  it.findings = {f};
+  it.reasoning = {"Current code:", "  Speedup = " + std::to_string(speedup)};
+  it.actions = {"fuse the two passes"};
+  it.log = "log of " + std::to_string(number);
+  it.verdict = {{"stage", "passed"}, {"checked", {"own inputs, 5 seeds", "large values"}}, {"tolerance", 1e-4}, {"worst_error", 0.31}, {"binary", "0123abcd"}};
+  it.code_seconds = 0.1, it.build_seconds = 1.1, it.verify_seconds = 0.6, it.time_seconds = 2, it.profile_seconds = 3, it.wall_seconds = 6.9;
+  if (new_best && number > 1) it.against_best = {1.2, 1.1, 1.3};
+  return it;
+}
+
+iteration_record failed(int number, const std::string& stage, const std::string& reason) {
+  auto it = attempt(number, 1, false);
+  it.stage = stage;
+  it.reason = reason;
+  it.code.measured = {};
+  it.code.has_profile = false;
+  it.findings.clear();
+  return it;
+}
+
+json document_of(const std::vector<iteration_record>& iterations, int best) {
+  machine_limits limits;
+  limits.cpu = "AMD EPYC";
+  limits.cores = 2;
+  limits.cache_bytes = {32768, 524288, 33554432};
+  limits.copy_gbs = {180, 85, 42, 12.9};
+  limits.read_gbs = {190, 90, 45, 14};
+  limits.peak_gflops = 95;
+  limits.measured_at = "2026-11-21";
+  json run = {{"id", "20261121-113000-ab12"},
+              {"state", "finished"},
+              {"started", "2026-11-21T11:30:00Z"},
+              {"finished", "2026-11-21T11:32:00Z"},
+              {"stop_reason", "attempts used up"},
+              {"task", {{"name", "Softplus"}, {"category", "activation"}, {"source", "class Model(nn.Module): ..."}, {"flops", 8.4e6}, {"bytes", 33.5e6}, {"notes", {"a note on the task"}}}},
+              {"options", {{"coder", "builtin"}, {"attempts", 7}}},
+              {"environment", {{"cpu", "AMD EPYC"}, {"python", "/usr/bin/python3"}, {"torch", "1.13.0a0"}, {"baseline", "eager"}, {"compilers", {"gcc 12.2.0", "clang 14.0.6"}}, {"limits", limits}}},
+              {"totals", {{"wall", 48.2}, {"load", 2.1}, {"coder", 0.8}, {"build", 7.7}, {"verify", 4.4}, {"time", 14.0}, {"profile", 17.5}, {"confirm", 1.2}, {"overhead", 0.5}}},
+              {"best", best},
+              {"confirmed", best > 0}};
+  if (best > 0) {
+    timing t = iterations.at(static_cast<size_t>(best) - 1).code.measured.time;
+    t.speedup = {2.31, 2.25, 2.38};
+    run["final"] = {{"timing", t}, {"verdict", iterations.at(static_cast<size_t>(best) - 1).verdict}};
+  }
+  return {{"run", run}, {"iterations", iterations}};
+}
+
+json sample() {
+  return document_of({attempt(1, 1.24, true), failed(2, "build", "error: 'foo' was not declared"), attempt(3, 1.08, false), attempt(4, 2.29, true),
+                      failed(5, "compare", "element [3, 17] of out0 is 0, expected 0.731"), attempt(6, 2.2, false), attempt(7, 1.9, false)}, 4);
+}
+
+/// A strict reader of what we write: every tag closed in order, attributes quoted, no element that could run or load.
+std::string problem_in(const std::string& page) {
+  static const std::vector<std::string> empty = {"meta", "br"};
+  std::vector<std::string> open;
+  for (size_t i = 0; i < page.size(); ++i) {
+    if (static_cast<unsigned char>(page[i]) < 0x20 && page[i] != '\n' && page[i] != '\t') return "control character";
+    if (page[i] != '<') continue;
+    size_t end = i + 1;
+    bool quoted = false;
+    for (; end < page.size() && (quoted || page[end] != '>'); ++end) {
+      if (page[end] == '"') quoted = !quoted;
+      if (page[end] == '<') return "'<' inside a tag at " + page.substr(i, 80);
+    }
+    if (end >= page.size()) return "tag without end";
+    const auto tag = page.substr(i + 1, end - i - 1);
+    i = end;
+    if (tag[0] == '!') continue;
+    const bool closes = tag[0] == '/';
+    const auto name = tag.substr(closes ? 1 : 0, tag.find_first_of(" /\n", 1) - (closes ? 1 : 0));
+    for (const char* banned : {"script", "img", "iframe", "link", "object", "embed", "base", "form"})
+      if (name == banned) return "element " + name;
+    for (const char* attribute : {" on", " src=", " href=\"h", " href=\"j", " xlink:href"})
+      if (tag.find(attribute) != std::string::npos && tag.find("content=") == std::string::npos && tag.find("title=\"") == std::string::npos && tag.find("aria-label") == std::string::npos)
+        return "attribute in <" + tag + ">";
+    if (closes) {
+      if (open.empty() || open.back() != name) return "</" + name + "> closes <" + (open.empty() ? "" : open.back()) + ">";
+      open.pop_back();
+    } else if (tag.back() != '/' && std::find(empty.begin(), empty.end(), name) == empty.end()) {
+      open.push_back(name);
+    }
+  }
+  return open.empty() ? "" : "<" + open.back() + "> is not closed";
+}
+
+bool has(const std::string& page, const std::string& text) { return page.find(text) != std::string::npos; }
+
+} // namespace
+
+TEST_CASE("the report says in one line what came out, and holds every part") {
+  const auto page = render_html_report(sample());
+  CHECK(problem_in(page) == "");
+  CHECK(has(page, "2.31x faster than Torch (95% interval 2.25-2.38), attempt 4 of 7"));
+  for (const char* id : {"curve", "metrics", "roofline", "attempts", "kernel", "verified", "time", "environment", "task"}) {
+    INFO(id);
+    CHECK(has(page, std::string("<section id=\"") + id + "\">"));
+  }
+  for (const char* text : {"callgrind.Ir", "simulated, callgrind 3.19.0", "perf: no PMU on this machine", "memory_bandwidth_bound", "use streaming stores",
+                           "11.8 GB/s of 12.9 GB/s measured for memory", "Speedup = 2.29", "fuse the two passes", "rationale of 4", "log of 2",
+                           "&#39;foo&#39; was not declared", "own inputs, 5 seeds", "0123abcd", "gcc 12.2.0, clang 14.0.6", "overhead of pragma", "1.0%",
+                           "class Model(nn.Module)", "a note on the task", "attempts used up", "unroll = 4;"}) {
+    INFO(text);
+    CHECK(has(page, text));
+  }
+}
+
+TEST_CASE("the report shows what changed between versions") {
+  const auto page = render_html_report(sample());
+  CHECK(has(page, "<span class=\"d\">- int unroll = 3;</span><span class=\"a\">+ int unroll = 4;</span>"));
+  CHECK(has(page, "Changes since attempt 3"));
+}
+
+TEST_CASE("a report loads nothing and runs nothing") {
+  const auto page = render_html_report(sample());
+  CHECK(has(page, "default-src 'none'"));
+  CHECK_FALSE(has(page, "http://"));
+  CHECK_FALSE(has(page, "https://"));
+  CHECK_FALSE(has(page, "<script"));
+  CHECK_FALSE(has(page, "url(h"));
+}
+
+TEST_CASE("hostile text stays text, wherever it stands") {
+  auto it = attempt(1, 2, true);
+  it.origin = it.reason = it.log = it.candidate = it.schedule = it.finished = hostile;
+  it.reasoning = it.actions = {hostile};
+  it.code.source = it.code.rationale = it.code.compiler = hostile;
+  it.code.flags = {hostile};
+  auto& p = it.code.measured;
+  p.device = p.time.baseline = p.time.note = p.time.cache = hostile;
+  p.metrics.push_back({hostile, 1, hostile, hostile, provenance::measured, hostile});
+  p.remarks = {{1, hostile, hostile, hostile}};
+  p.missing = {hostile};
+  it.findings[0].level = it.findings[0].why = hostile;
+  it.findings[0].remedies = {hostile};
+  it.findings[0].proof = {{hostile, 1, hostile, 2, true, hostile}};
+  it.verdict["checked"] = {"x" + std::string("</li><script>")};
+  it.verdict["mismatches"] = {{{"input_set", "<b>"}, {"output", "<i>"}, {"index", {1, "<u>"}}, {"expected", "<s>"}, {"got", "<q>"}}};
+  auto bad = failed(2, hostile, hostile);
+  bad.log = hostile;
+  auto document = document_of({it, bad}, 1);
+  for (const char* key : {"id", "state", "started", "finished", "stop_reason"}) document["run"][key] = hostile;
+  for (const char* key : {"name", "category", "source", "path", "id"}) document["run"]["task"][key] = hostile;
+  document["run"]["task"]["notes"] = {hostile};
+  document["run"]["options"][hostile] = hostile;
+  document["run"]["environment"]["cpu"] = hostile;
+  document["run"]["environment"]["limits"]["cpu"] = hostile;
+  document["run"]["environment"]["notes"] = {hostile};
+  const auto page = render_html_report(document);
+  CHECK(problem_in(page) == "");
+  CHECK_FALSE(has(page, "<script"));
+  CHECK_FALSE(has(page, "<img"));
+  CHECK_FALSE(has(page, "\xff"));
+  CHECK(has(page, "&lt;script&gt;alert(1)"));
+
+  const auto suite = render_suite_html({{"suite", hostile},
+                                        {"tasks", {{{"name", hostile}, {"category", hostile}, {"status", "failed"}, {"reason", hostile}, {"task_hash", hostile}},
+                                                   {{"name", hostile}, {"category", hostile}, {"status", "ok"}, {"speedup", {{"value", 2}, {"low", 1}, {"high", 3}}}}}},
+                                        {"categories", {{{"category", hostile}, {"n", 2}, {"success", 1}, {"geometric_mean", 2}}}},
+                                        {"overall", {{"n", 2}, {"success", 1}, {"geometric_mean", 2}}},
+                                        {"options", {{hostile, hostile}}}});
+  CHECK(problem_in(suite) == "");
+  CHECK_FALSE(has(suite, "<script"));
+}
+
+TEST_CASE("a run without success says so, with the reason") {
+  const auto page = render_html_report(document_of({failed(1, "build", "missing symbol pragma_kernel"), failed(2, "run", "killed by SIGSEGV")}, 0));
+  CHECK(problem_in(page) == "");
+  CHECK(has(page, "No correct kernel in 2 attempts"));
+  CHECK(has(page, "killed by SIGSEGV"));
+  CHECK_FALSE(has(page, "<section id=\"kernel\">"));
+  CHECK(has(render_html_report(document_of({}, 0)), "No attempt was made"));
+}
+
+TEST_CASE("the line of the verdict does not claim what the interval does not show") {
+  auto document = sample();
+  auto& speedup = document["run"]["final"]["timing"]["speedup"];
+  speedup = {{"value", 1.02}, {"low", 0.98}, {"high", 1.07}};
+  CHECK(has(render_html_report(document), "As fast as Torch: 1.02x"));
+  speedup = {{"value", 0.82}, {"low", 0.8}, {"high", 0.85}};
+  CHECK(has(render_html_report(document), "Slower than Torch: 0.82x"));
+  document["run"].erase("final");
+  const auto page = render_html_report(document);
+  CHECK(has(page, "2.29x faster than Torch"));
+  CHECK(has(page, "not confirmed"));
+}
+
+TEST_CASE("documents that lack things, or hold the wrong ones, still give a page") {
+  for (const auto& document : std::vector<json>{json(), json::object(), json::array({1}), {{"run", 3}, {"iterations", "x"}}, {{"run", json::object()}, {"iterations", {json::object(), 5, {{"number", "x"}}}}},
+                                                {{"run", {{"totals", {{"wall", "x"}}}, {"final", {{"timing", 5}}}, {"environment", {{"limits", {{"copy_gbs", "x"}}}}}, {"best", 1}}}, {"iterations", {{{"number", 1}, {"stage", "passed"}}}}}}) {
+    CHECK(problem_in(render_html_report(document)) == "");
+    CHECK(problem_in(render_suite_html(document)) == "");
+  }
+  auto odd = sample();
+  odd["iterations"][0]["code"]["measured"]["time"]["candidate_seconds"] = std::numeric_limits<double>::quiet_NaN();
+  odd["iterations"][3]["code"]["measured"]["time"]["speedup"]["high"] = std::numeric_limits<double>::infinity();
+  odd["run"]["task"]["flops"] = 0;
+  CHECK(problem_in(render_html_report(odd)) == "");
+}
+
+TEST_CASE("long runs and long kernels give a page of bounded size") {
+  std::vector<iteration_record> many;
+  for (int i = 1; i <= 60; ++i) {
+    many.push_back(attempt(i, 1 + i * 0.01, true));
+    many.back().log = std::string(2 << 20, 'x');
+    for (int k = 0; k < 3000; ++k) many.back().code.source += "float line_" + std::to_string(i * k) + ";\n";
+  }
+  const auto page = render_html_report(document_of(many, 60));
+  CHECK(problem_in(page) == "");
+  CHECK(page.size() < 64u << 20);
+}
+
+TEST_CASE("a diff is the least change, with context and gaps") {
+  std::string before, after;
+  for (int i = 0; i < 30; ++i) {
+    before += std::to_string(i) + "\n";
+    if (i != 15) after += std::to_string(i) + "\n";
+    if (i == 20) after += "new\n";
+  }
+  const auto lines = line_diff(before, after, 1);
+  std::string shape;
+  for (const auto& l : lines)
+    shape += l.what == diff_line::kind::same ? '=' : l.what == diff_line::kind::added ? '+' : l.what == diff_line::kind::removed ? '-' : '.';
+  CHECK(shape == ".=-=.=+=.");
+  CHECK(lines[0].text == "14 unchanged lines");
+  CHECK(line_diff("a\n", "a\n").empty());
+  CHECK(line_diff("", "").empty());
+  CHECK(line_diff("", "a\nb").size() == 2);
+}
+
+TEST_CASE("the table of a suite has categories, overall figures, and every failure with its reason") {
+  json ok = {{"name", "19_ReLU"}, {"category", "activation"}, {"status", "ok"}, {"speedup", {{"value", 1.5}, {"low", 1.4}, {"high", 1.6}}}, {"baseline_seconds", 4e-3},
+             {"candidate_seconds", 2.7e-3}, {"attempts", 6}, {"roofline_share", 93.0}, {"wall_seconds", 40.0}, {"task_hash", "aabbccddeeff00112233"}};
+  json no = {{"name", "50_conv"}, {"category", "conv"}, {"status", "unsupported"}, {"reason", "convolution cannot be lowered yet"}, {"task_hash", "ff"}};
+  json figures = {{"category", "activation"}, {"n", 1}, {"success", 1}, {"arithmetic_mean", 1.5}, {"geometric_mean", 1.5}, {"fast_1", 1.0}, {"fast_1_5", 0.0}, {"fast_2", 0.0}};
+  json none = {{"category", "conv"}, {"n", 1}, {"success", 0}};
+  json overall = {{"category", "all"}, {"n", 2}, {"success", 1}, {"arithmetic_mean", 1.5}, {"geometric_mean", 1.5}, {"fast_1", 0.5}, {"fast_1_5", 0.0}, {"fast_2", 0.0}};
+  const auto page = render_suite_html({{"suite", "/tmp/level1"}, {"tasks", {ok, no}}, {"categories", {figures, none}}, {"overall", overall}, {"total_tasks", 5},
+                                       {"options", {{"coder", "builtin"}, {"threads", 1}}}});
+  CHECK(problem_in(page) == "");
+  for (const char* text : {"1 of 2 tasks solved, geometric mean 1.50x over Torch, fast_1 50.0%", "19_ReLU", "1.50x (1.40 to 1.60)", "50_conv", "convolution cannot be lowered yet",
+                           "unsupported", "none solved", "3 of 5 tasks have not been tried yet", "aabbccddeeff", "builtin"}) {
+    INFO(text);
+    CHECK(has(page, text));
+  }
+}
+
+TEST_CASE("an independent reader finds the page well-formed") {
+  if (find_program("xmllint").empty()) return;
+  auto folder = temp_dir::create("report");
+  REQUIRE(folder);
+  const auto file = folder->path() / "report.html";
+  REQUIRE(write_file_atomic(file, render_html_report(sample())));
+  if (const char* keep = std::getenv("PRAGMA_KEEP_REPORT")) REQUIRE(write_file_atomic(keep, render_html_report(sample())));
+  process_spec spec;
+  spec.argv = {"xmllint", "--html", "--noout", file.string()};
+  spec.limits.wall_seconds = 20;
+  auto result = run_process(spec);
+  REQUIRE(result);
+  // libxml2 reads HTML 4: it does not know the newer element names, which is all that it may complain of.
+  for (size_t at = 0; (at = result->err.find("error : ", at)) != std::string::npos; ++at) {
+    const auto line = result->err.substr(at, result->err.find('\n', at) - at);
+    INFO(line);
+    CHECK(line.find("Tag ") != std::string::npos);
+  }
+}
