@@ -121,10 +121,10 @@ std::string readable_log(std::string log, const fs::path& folder) {
 /// The first error message, without its place.
 std::string first_error(const std::string& log) {
   for (const auto& line : split(log, '\n')) {
-    for (const char* mark : {"fatal error: ", "error: ", "Error: ", "undefined reference to "}) {
+    for (const char* mark : {"fatal error: ", "error: ", "Error: ", "undefined reference to ", "multiple definition of "}) {
       const auto at = line.find(mark);
-      if (at == std::string::npos) continue;
-      const bool linker = mark[0] == 'u';
+      if (at == std::string::npos || line.rfind("collect2:", 0) == 0) continue;
+      const bool linker = mark[0] == 'u' || mark[0] == 'm';
       std::string place;
       if (!linker && at > 2 && line.rfind("candidate.cpp:", 0) == 0) place = " (line " + split(line, ':')[1] + ")";
       return line.substr(linker ? at : at + std::strlen(mark)) + place;
@@ -141,6 +141,7 @@ tl::unexpected<error> compile_error(const process_result& result, const std::str
   if (log.find("undefined reference to `pragma_kernel'") != std::string::npos)
     return fail(ec::build_failed, "the source does not define extern \"C\" void pragma_kernel(const pragma_args*)", log);
   if (result.signal != 0 || log.find("Killed signal") != std::string::npos || log.find("out of memory") != std::string::npos ||
+      log.find("limit exceeded signal") != std::string::npos || log.find("File too large") != std::string::npos ||
       log.find("virtual memory exhausted") != std::string::npos)
     return fail(ec::build_failed,
                 what + " ended at its limits (" + format_bytes(static_cast<double>(defaults::build_memory_bytes)) + " of memory, " +

@@ -23,7 +23,7 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-constexpr double start_timeout_seconds = 20;       ///< constructors and the mapping of the tensors
+constexpr double start_timeout_seconds = 10;       ///< constructors and the mapping of the tensors
 constexpr double stop_timeout_seconds = 2;         ///< for all threads to stop after SIGSTOP
 constexpr double death_grace_seconds = 0.2;        ///< between the end of its pipe and its exit status
 constexpr size_t max_captured = 64 << 10;          ///< bytes kept of the candidate's stdout and stderr
@@ -208,7 +208,7 @@ struct runner_process::impl {
     const long at = value(5), size = static_cast<long>(spec.bytes());
     const std::string name = std::string(value(2) == 0 ? "parameter " : value(2) == 1 ? "input " : "output ") + spec.name;
     if (at < 0) return verb + " " + std::to_string(-at) + " bytes before the start of " + name;
-    if (at >= size) return verb + " " + std::to_string(at - size) + " bytes past the end of " + name;
+    if (at >= size) return verb + " past the end of " + name + " (byte " + std::to_string(at) + " of " + std::to_string(size) + ")";
     return verb + " to " + name + ", which is read-only";
   }
 
@@ -280,6 +280,7 @@ expected<runner_process> runner_process::start(const build_output& built, const 
     argv.push_back(spec.argv.back());
     spec.argv = std::move(argv);
     spec.exec_fd = -1;
+    spec.env.push_back({PRAGMA_WRAPPED, "1"});
     spec.limits.memory_bytes += wrapper_memory_bytes;
     sandbox.policy = sandbox_policy::profiler;
     sandbox.scratch = options.scratch;

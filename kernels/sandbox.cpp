@@ -132,7 +132,7 @@ expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options)
     standard(limits.memory_bytes, defaults::build_memory_bytes);
     standard(limits.file_bytes, defaults::build_file_bytes);
     standard(limits.open_files, tool_open_files);
-    limits.processes = others + (limits.processes ? limits.processes : tool_processes);
+    limits.processes = others + limits.processes + tool_processes;
   } else {
     standard(limits.open_files, candidate_open_files);
     limits.processes = others + limits.processes + spare_threads;

