@@ -25,5 +25,9 @@ template <class T> expected<T> from_json_value(const json& value, std::string_vi
 
 } // namespace pragma
 
-/// PRAGMA_JSON(type, field, field...): put it in the type's namespace, after the type.
-#define PRAGMA_JSON NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT
+/// PRAGMA_JSON(type, field, field...): put it in the type's namespace, after the type. In headers it only declares
+/// to_json/from_json, for their instantiation is most of what a translation unit costs; the room's records.cpp defines
+/// them, by including base/json_definitions.hpp before the room's headers. A missing key keeps its default.
+#define PRAGMA_JSON(type, ...)                                                                                         \
+  void to_json(::nlohmann::json& j, const type& t);                                                                    \
+  void from_json(const ::nlohmann::json& j, type& t);

@@ -1,0 +1,8 @@
+// JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
+#include "diagnosis/finding.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/task.hpp"
+
+#include "base/json_definitions.hpp"
+
+#include "kernels/synthesis/schedule.hpp"

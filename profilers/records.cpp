@@ -1,0 +1,6 @@
+// JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
+#include "diagnosis/profile.hpp"
+
+#include "base/json_definitions.hpp"
+
+#include "profilers/hardware.hpp"
