@@ -75,7 +75,7 @@ const std::vector<pattern>& patterns() {
        "The code writes through a pointer to const: inputs and parameters are read-only.", "Write to args->outputs or to a local buffer."},
       {"build", {"narrowing conversion", "cannot be narrowed"}, "", "",
        "A 64-bit value (a shape) initialises a narrower one inside braces.", "Use int64_t throughout, or static_cast<int>(...)."},
-      {"build", {"must be an 8-bit immediate", "must be a constant integer", "8-bit immediate", "is not usable in a constant expression", "non-type template argument is not a constant expression"}, "", "",
+      {"build", {"must be an 8-bit immediate", "must be a constant integer", "8-bit immediate", "is not usable in a constant expression", "non-type template argument is not a constant expression", "invalid explicitly-specified argument for template"}, "", "",
        "An intrinsic or a template needs a compile-time constant, but gets a variable.",
        "Make it constexpr or a template parameter (the shapes of the task are fixed and may be written as constants), or branch over the few possible values."},
       {"build", {"cannot convert '__m"}, "", "",
