@@ -65,23 +65,6 @@ void timer_metrics(const collect_context& context, const machine_limits* limits,
   if (point.share > 0) add("roofline_share", 100 * point.share, "%", "limit: " + point.limit);
 }
 
-/// The hottest loop by callgrind's counts where they exist.
-const formats::hot_loop* pick(const std::vector<formats::hot_loop>& loops) { return loops.empty() ? nullptr : &loops.front(); }
-
-std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_function>& functions, const std::optional<callgrind_run>& run) {
-  if (!run) return formats::innermost_loops(functions);
-  if (run->same_code)
-    return formats::innermost_loops(functions, [&](const formats::instruction& i) {
-      const auto found = run->counts.addresses.find(i.address);
-      return found == run->counts.addresses.end() ? 0.0 : found->second;
-    });
-  // Another -march moved the addresses: lines still agree.
-  return formats::innermost_loops(functions, [&](const formats::instruction& i) {
-    const auto found = run->counts.lines.find({i.file, i.line});
-    return found == run->counts.lines.end() ? 0.0 : found->second;
-  });
-}
-
 /// Remarks, disassembly, callgrind, llvm-mca: they all start from the candidate built again with -g.
 void code_metrics(const collect_context& context, const request& wanted, source_result& out) {
   const bool loops_wanted = wanted.needs("hot_loop.") || wanted.needs("llvm_mca.");
@@ -113,13 +96,12 @@ void code_metrics(const collect_context& context, const request& wanted, source_
     return;
   }
   const auto loops = find_loops(*functions, run);
-  const auto* hot = pick(loops);
-  if (!hot) {
+  if (loops.empty()) {
     out.missing.push_back("llvm-mca: the candidate has no loop of its own (straight-line code, or all work is in library calls)");
     return;
   }
-  if (wanted.needs("hot_loop.")) hot_loop_metrics(*hot, out);
-  if (wanted.needs("llvm_mca.")) mca_metrics(*hot, context.facts, limit, out);
+  if (wanted.needs("hot_loop.")) hot_loop_metrics(loops.front(), out);
+  if (wanted.needs("llvm_mca.")) mca_metrics(loops.front(), context.facts, limit, out);
 }
 
 /// What needs the measured binary to run: software events and hardware counters.

@@ -1,5 +1,6 @@
 // objdump's text -> functions, innermost loops, and what a loop consists of. x86-64 (AT&T syntax).
 #include "base/text.hpp"
+#include "profilers/control_flow.hpp"
 #include "profilers/formats.hpp"
 
 #include <algorithm>
@@ -32,6 +33,8 @@ void read_target(instruction& i) {
   i.target = std::strtoull(i.operands.c_str(), nullptr, 16);
   auto symbol = i.operands.substr(open + 1);
   i.target_symbol = symbol.substr(0, symbol.find_first_of("+>"));
+  // Calls through a static executable's dispatch table look like offsets into whatever symbol comes before it.
+  if (i.target_symbol == "_init" || starts_with(i.target_symbol, "*ABS*")) i.target_symbol.clear();
   if (i.target_symbol.size() > 4 && ends_with(i.target_symbol, "@plt")) i.target_symbol.resize(i.target_symbol.size() - 4);
 }
 
@@ -181,25 +184,12 @@ std::vector<hot_loop> innermost_loops(const std::vector<code_function>& function
                                       const std::function<double(const instruction&)>& executed) {
   std::vector<hot_loop> loops;
   for (const auto& f : functions) {
-    std::vector<std::pair<size_t, size_t>> ranges; // first and last index of each loop
-    for (size_t last = 0; last < f.body.size(); ++last) {
-      const auto& jump = f.body[last];
-      if (!is_jump(jump.mnemonic) || jump.target == 0 || jump.target > jump.address) continue;
-      const auto head = std::lower_bound(f.body.begin(), f.body.end(), jump.target,
-                                         [](const instruction& i, uint64_t address) { return i.address < address; });
-      if (head == f.body.end() || head->address != jump.target) continue;
-      ranges.emplace_back(static_cast<size_t>(head - f.body.begin()), last);
-    }
-    for (const auto& range : ranges) {
-      const bool has_inner = std::any_of(ranges.begin(), ranges.end(), [&](const auto& other) {
-        return other != range && other.first >= range.first && other.second <= range.second;
-      });
-      if (has_inner) continue;
+    for (const auto& members : innermost_natural_loops(f.body)) {
       hot_loop loop;
       loop.function = f.name;
       std::map<int, double> lines;
-      for (size_t i = range.first; i <= range.second; ++i) {
-        const auto& one = f.body[i];
+      for (const auto index : members) {
+        const auto& one = f.body[index];
         count(loop, one);
         const double weight = executed ? executed(one) : 0;
         loop.weight += weight;

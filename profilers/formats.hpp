@@ -46,6 +46,13 @@ struct callgrind_output {
   std::map<std::string, double> totals;                ///< by event
   std::map<std::pair<std::string, int>, double> lines; ///< {file, line} -> Ir of that line itself, without callees
   std::map<uint64_t, double> addresses;                ///< instruction address -> Ir, with --dump-instr=yes
+  struct call {
+    std::string file, callee; ///< where it stands, what it calls
+    int line = 0;
+    uint64_t address = 0;
+    double ir = 0;            ///< of the callee with all that it called
+  };
+  std::vector<call> calls;                             ///< of functions in other files: the C library, libgomp
   std::vector<std::string> caches;                     ///< "desc:" lines: the simulated caches
 };
 /// A callgrind.out file (format 1, with or without compressed names and positions). parse_error names the line.
@@ -85,7 +92,7 @@ std::vector<code_function> parse_objdump(std::string_view text);
 
 struct hot_loop {
   std::string function;
-  std::vector<instruction> body;   ///< from the loop's head to its backward jump, inclusive
+  std::vector<instruction> body;   ///< the instructions of the natural loop, in address order
   int line = 0;
   int instructions = 0, vector_bits = 0, divides = 0, gathers = 0, calls = 0, streaming_stores = 0, stores = 0;
   int packed_arithmetic = 0, scalar_arithmetic = 0; ///< floating point
@@ -94,7 +101,7 @@ struct hot_loop {
   bool has_vector_share() const { return packed_arithmetic + scalar_arithmetic > 0; }
   double vector_share() const { return 100.0 * packed_arithmetic / (packed_arithmetic + scalar_arithmetic); }
 };
-/// All innermost loops (a backward jump with no other loop inside) of these functions, hottest first: by `executed` (how
+/// All innermost natural loops of these functions, hottest first: by `executed` (how
 /// often an instruction ran, or a share of that; may be empty), then by floating-point arithmetic, vectors, size.
 std::vector<hot_loop> innermost_loops(const std::vector<code_function>& functions,
                                       const std::function<double(const instruction&)>& executed = {});

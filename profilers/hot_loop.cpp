@@ -3,6 +3,8 @@
 #include "base/text.hpp"
 #include "profilers/sources.hpp"
 
+#include <algorithm>
+
 namespace pragma {
 
 namespace {
@@ -44,6 +46,37 @@ expected<std::vector<formats::code_function>> disassemble(const build_output& bu
   if (functions.empty()) return fail(ec::tool_failed, "objdump: no code of the candidate found in its executable");
   return functions;
 #endif
+}
+
+std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_function>& functions, const std::optional<callgrind_run>& run) {
+  if (!run) return formats::innermost_loops(functions);
+  std::map<uint64_t, double> at_address;
+  std::map<std::pair<std::string, int>, double> at_line = run->counts.lines;
+  if (run->same_code) at_address = run->counts.addresses;
+  for (const auto& call : run->counts.calls) {
+    if (starts_threads(call.callee)) continue;
+    at_address[call.address] += call.ir;
+    at_line[{call.file, call.line}] += call.ir;
+  }
+  std::vector<formats::hot_loop> loops;
+  if (run->same_code)
+    loops = formats::innermost_loops(functions, [&](const formats::instruction& i) {
+      const auto found = at_address.find(i.address);
+      return found == at_address.end() ? 0.0 : found->second;
+    });
+  else // another -march moved the addresses: lines still agree
+    loops = formats::innermost_loops(functions, [&](const formats::instruction& i) {
+      const auto found = at_line.find({i.file, i.line});
+      return found == at_line.end() ? 0.0 : found->second;
+    });
+  // The disassembly of a static executable has no names for the C library's dispatched functions; callgrind has.
+  for (auto& loop : loops)
+    for (const auto& i : loop.body)
+      for (const auto& call : run->counts.calls)
+        if (run->same_code && call.address == i.address &&
+            std::find(loop.called.begin(), loop.called.end(), call.callee) == loop.called.end())
+          loop.called.push_back(call.callee);
+  return loops;
 }
 
 void hot_loop_metrics(const formats::hot_loop& loop, source_result& out) {

@@ -53,6 +53,14 @@ bool about_outer_loop(std::string_view reason) {
   return has(reason, "loop nest") || has(reason, "nested loops") || has(reason, "outer loop") || has(reason, "inner-loop count");
 }
 
+/// "statement clobbers memory: _51 = __builtin_expf (_27);" -> "expf".
+std::string called_builtin(const std::string& reason) {
+  const std::string mark = "__builtin_";
+  const auto at = reason.find(mark);
+  if (reason.rfind("statement clobbers memory", 0) != 0 || at == std::string::npos) return "";
+  return reason.substr(at + mark.size(), reason.find_first_of(" (", at) - at - mark.size());
+}
+
 void read_gcc(const std::vector<place_line>& lines, std::string_view source, std::vector<remark>& out, const std::string& compiler) {
   for (size_t i = 0; i < lines.size(); ++i) {
     const auto& l = lines[i];
@@ -68,6 +76,7 @@ void read_gcc(const std::vector<place_line>& lines, std::string_view source, std
     if (i + 1 < lines.size() && lines[i + 1].kind == "missed" && !has(lines[i + 1].text, "couldn't vectorize loop")) {
       reason = lines[i + 1].text;
       if (reason.rfind("not vectorized: ", 0) == 0) reason = reason.substr(16);
+      if (const auto callee = called_builtin(reason); !callee.empty()) reason = "calls " + callee + " (" + reason + ")";
       if (lines[i + 1].file == source && lines[i + 1].line != l.line) reason += " (line " + std::to_string(lines[i + 1].line) + ")";
     }
     if (about_outer_loop(reason)) continue;

@@ -55,6 +55,8 @@ std::vector<std::string> perf_events();
 
 // valgrind.cpp
 std::string valgrind_version();
+/// OpenMP's entry points: what they cost is the work of the loop body inside, which is counted there.
+bool starts_threads(const std::string& function);
 struct callgrind_run {
   formats::callgrind_output counts;
   build_output twin;
@@ -68,6 +70,8 @@ std::optional<callgrind_run> callgrind_metrics(const collect_context& context, c
 std::string objdump_version();
 expected<std::vector<formats::code_function>> disassemble(const build_output& built, double wall_seconds);
 void hot_loop_metrics(const formats::hot_loop& loop, source_result& out);
+/// Hottest first, by callgrind's counts where there are some.
+std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_function>& functions, const std::optional<callgrind_run>& run);
 
 // mca.cpp
 std::string llvm_mca_program();

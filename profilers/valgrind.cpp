@@ -56,8 +56,8 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 
 expected<callgrind_output> parse_callgrind(std::string_view text) {
   callgrind_output out;
-  name_table files;
-  std::string file, function_file;
+  name_table files, functions;
+  std::string file, function_file, callee, callee_file;
   bool has_instr = false, has_line = true, after_calls = false;
   uint64_t address = 0, line = 0;
   int number = 0;
@@ -83,6 +83,9 @@ expected<callgrind_output> parse_callgrind(std::string_view text) {
       if (has_line && (at >= words.size() || !next_position(words[at++], line))) return bad("not a line number");
       if (after_calls) { // the cost of the callee, with all that it called: not this line's own
         after_calls = false;
+        if (!callee_file.empty() && callee_file != file && at < words.size())
+          out.calls.push_back({base_name(file), callee, static_cast<int>(line), address, std::strtod(words[at].c_str(), nullptr)});
+        callee_file.clear();
         continue;
       }
       if (at >= words.size() || out.events.empty()) continue;
@@ -94,8 +97,11 @@ expected<callgrind_output> parse_callgrind(std::string_view text) {
     } else if (text_line.rfind("fi=", 0) == 0 || text_line.rfind("fe=", 0) == 0) {
       file = files.resolve(after(3));
     } else if (text_line.rfind("cfi=", 0) == 0 || text_line.rfind("cfl=", 0) == 0) {
-      files.resolve(after(4));
+      callee_file = files.resolve(after(4));
+    } else if (text_line.rfind("cfn=", 0) == 0) {
+      callee = functions.resolve(after(4));
     } else if (text_line.rfind("fn=", 0) == 0) {
+      functions.resolve(after(3));
       file = function_file;
     } else if (text_line.rfind("calls=", 0) == 0) {
       after_calls = true;
@@ -232,12 +238,17 @@ void add_counts(const collect_context& context, const formats::callgrind_output&
   if (bytes > static_cast<double>(context.facts.l3_bytes) && context.facts.l3_bytes > 0)
     add("ll_traffic_ratio", ll * static_cast<double>(line) / bytes, "ratio");
 
+  std::map<int, double> lines;
+  for (const auto& [place, ir] : counts.lines)
+    if (place.first == candidate_file_name) lines[place.second] += ir;
+  for (const auto& call : counts.calls)
+    if (call.file == candidate_file_name && !starts_threads(call.callee)) lines[call.line] += call.ir;
   int hottest = 0;
   double most = 0;
-  for (const auto& [place, ir] : counts.lines)
-    if (place.first == candidate_file_name && ir > most) {
+  for (const auto& [number, ir] : lines)
+    if (ir > most) {
       most = ir;
-      hottest = place.second;
+      hottest = number;
     }
   if (hottest > 0 && total("Ir") > 0) {
     add("hottest_line", hottest, "line", format_number(100 * most / total("Ir"), 0) + "% of all instructions");
@@ -246,6 +257,10 @@ void add_counts(const collect_context& context, const formats::callgrind_output&
 }
 
 } // namespace
+
+bool starts_threads(const std::string& function) {
+  return function.rfind("GOMP_", 0) == 0 || function.rfind("__kmpc_", 0) == 0 || function.rfind("gomp_", 0) == 0;
+}
 
 std::string valgrind_version() {
   static const std::string version = [] {
