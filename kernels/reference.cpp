@@ -1,17 +1,16 @@
 #include "kernels/reference.hpp"
 
 #include "base/files.hpp"
-#include "base/hash.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "kernels/memory_file.hpp"
+#include "kernels/python_search.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <mutex>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,7 +23,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr int channel_fd = 3;                      // where reference.py expects its socket
-constexpr double import_timeout_seconds = 60;      // `import torch` on a cold disk
+constexpr double import_timeout_seconds = 120;     // `import torch` from a cold disk on a busy machine
 constexpr double cancel_poll_seconds = 0.05;
 constexpr double oracle_factor = 100;              // float64 convolutions have no fast path in Torch
 constexpr uint64_t virtual_overhead = 8ull << 30;  // address space of Torch's libraries, stacks and arenas
@@ -87,61 +86,6 @@ tensor_layout tensor_layout::of(const std::vector<tensor_spec>& specs, int slots
   return layout;
 }
 
-// -- finding Python ----------------------------------------------------------------------------------------------------
-
-expected<python_info> find_python() {
-  static std::mutex mutex;
-  static std::vector<std::pair<std::string, python_info>> known; // by $PRAGMA_PYTHON and $PATH: tests change them
-  const char* wanted = std::getenv("PRAGMA_PYTHON");
-  const char* path = std::getenv("PATH");
-  const std::string key = std::string(wanted ? wanted : "") + '\n' + (path ? path : "");
-  const std::lock_guard lock(mutex);
-  for (const auto& [k, info] : known)
-    if (k == key) return info;
-
-  std::vector<std::string> candidates;
-  if (wanted && *wanted) candidates.emplace_back(wanted);
-  candidates.emplace_back("/usr/bin/python3");
-  for (const auto& folder : split(path ? path : "", ':'))
-    if (!folder.empty()) candidates.push_back(folder + "/python3");
-  python_info found;
-  std::vector<std::string> seen;
-  for (const auto& executable : candidates) {
-    if (std::find(seen.begin(), seen.end(), executable) != seen.end()) continue;
-    seen.push_back(executable);
-    if (find_program(executable).empty()) {
-      if (wanted && executable == wanted) found.rejected.push_back(executable + ": not an executable file");
-      continue;
-    }
-    process_spec spec;
-    spec.argv = {executable, "-c",
-                 "import sys, torch; print('%d.%d.%d' % sys.version_info[:3]); print(torch.__version__)"};
-    spec.limits.wall_seconds = import_timeout_seconds;
-    spec.env = {{"PYTHONDONTWRITEBYTECODE", "1"}, {"OMP_NUM_THREADS", "1"}};
-    const auto ran = run_process(spec);
-    if (!ran) {
-      found.rejected.push_back(executable + ": " + ran.error().message);
-      continue;
-    }
-    const auto lines = split(trim(ran->out), '\n');
-    if (ran->ok() && lines.size() >= 2) {
-      found.executable = executable;
-      found.version = lines[lines.size() - 2];
-      found.torch = lines.back();
-      known.emplace_back(key, found);
-      return found;
-    }
-    std::string why = ran->err.find("No module named 'torch'") != std::string::npos ? "no module named torch" : "";
-    if (why.empty()) {
-      const auto said = split(trim(printable(ran->err)), '\n');
-      why = describe_end(*ran, import_timeout_seconds) + (said.empty() || said.back().empty() ? "" : ": " + said.back());
-    }
-    found.rejected.push_back(executable + ": " + why);
-  }
-  return fail(ec::not_found, "no Python with Torch found; tried " + join(found.rejected, "; "),
-              "install Debian's python3-torch (scripts/setup), or set PRAGMA_PYTHON to a Python that imports torch");
-}
-
 // -- the process -------------------------------------------------------------------------------------------------------
 
 struct reference::impl {
@@ -156,6 +100,8 @@ struct reference::impl {
   tensor_layout params_layout, inputs_layout, outputs_layout, oracle_layout;
   std::vector<int> oracle_index; // output -> position in the oracle's layout, -1 for integers
   memory_file params, inputs, outputs, oracle;
+
+  static expected<std::unique_ptr<impl>> start(const reference_options& options, const python_info& python);
 
   ~impl() {
     if (channel >= 0) ::close(channel);
@@ -278,25 +224,18 @@ reference::reference(reference&&) noexcept = default;
 reference& reference::operator=(reference&&) noexcept = default;
 reference::~reference() = default;
 
-expected<reference> reference::start(const reference_options& options) {
-  auto python = find_python();
-  if (!python) return fail(python.error());
-  const auto script = share_dir() / "python" / "reference.py";
-  std::error_code ignored;
-  if (!fs::exists(script, ignored))
-    return fail(ec::not_found, "the reference's script is not installed: " + script.string(),
-                "set PRAGMA_SHARE to the folder that has it");
+/// One attempt with one Python; `hello` proves that it imports Torch.
+expected<std::unique_ptr<reference::impl>> reference::impl::start(const reference_options& options, const python_info& python) {
   auto p = std::make_unique<impl>();
   p->options = options;
   p->options.threads = std::max(options.threads, 1);
-  p->python = *python;
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     return fail(ec::io_error, std::string("cannot make a socket for the reference process: ") + std::strerror(errno));
   p->channel = pair[0];
 
   process_spec spec;
-  spec.argv = {python->executable, script.string()};
+  spec.argv = {python.executable, (share_dir() / "python" / "reference.py").string()};
   const std::string threads = std::to_string(p->options.threads);
   spec.env = {{"OMP_NUM_THREADS", threads},
               {"OPENBLAS_NUM_THREADS", threads},
@@ -317,15 +256,42 @@ expected<reference> reference::start(const reference_options& options) {
   ::close(pair[1]);
   if (!child) return fail(child.error());
   p->child.emplace(std::move(*child));
-  auto hello = p->exchange({{"do", "hello"}}, "importing torch", options.load_timeout_seconds);
+  auto hello = p->exchange({{"do", "hello"}}, "importing torch", std::max(options.load_timeout_seconds, import_timeout_seconds));
   if (!hello) {
     auto e = hello.error();
-    if (e.code == ec::task_invalid) e = {ec::tool_failed, python->executable + ": " + e.message, "try `pragma doctor`"};
+    if (e.code == ec::task_invalid) e = {ec::tool_failed, python.executable + ": " + e.message, "try `pragma doctor`"};
     return fail(e);
   }
   p->torch_capability = hello->value("capability", "");
-  p->python.torch = hello->value("torch", python->torch);
-  return reference(std::move(p));
+  p->python = python;
+  p->python.version = hello->value("python", "");
+  p->python.torch = hello->value("torch", "");
+  return p;
+}
+
+expected<reference> reference::start(const reference_options& options) {
+  const auto script = share_dir() / "python" / "reference.py";
+  std::error_code ignored;
+  if (!fs::exists(script, ignored))
+    return fail(ec::not_found, "the reference's script is not installed: " + script.string(),
+                "set PRAGMA_SHARE to the folder that has it");
+  // The first Python that looks as if it had Torch is tried in earnest; only if that fails each is asked to import it.
+  auto python = likely_python();
+  if (python.executable.empty() || python.torch.empty()) {
+    expected<std::unique_ptr<impl>> p = fail(ec::not_found, "no Python with Torch");
+    if (!python.executable.empty()) p = impl::start(options, python);
+    if (p) {
+      remember_python((*p)->python);
+      return reference(std::move(*p));
+    }
+    if (p.error().code != ec::tool_failed && p.error().code != ec::not_found) return fail(p.error());
+    auto found = find_python();
+    if (!found) return fail(found.error());
+    python = std::move(*found);
+  }
+  auto p = impl::start(options, python);
+  if (!p) return fail(p.error());
+  return reference(std::move(*p));
 }
 
 expected<task> reference::describe(const fs::path& file) { return impl_->ask(file); }

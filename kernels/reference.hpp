@@ -39,7 +39,7 @@ struct reference_options {
   int threads = 1;
   std::vector<int> cpus;              ///< pin the process there; empty = not pinned
   uint64_t max_task_bytes = defaults::max_task_bytes;
-  double load_timeout_seconds = 120;  ///< for importing torch, loading and tracing the task
+  double load_timeout_seconds = 120;  ///< for loading and tracing the task (importing torch may take longer)
   double call_timeout_seconds = 120;  ///< for one reference call; longer ends with a timeout that names the limit
   const std::atomic<bool>* cancel = nullptr; ///< Ctrl-C: long calls return ec::interrupted
 };

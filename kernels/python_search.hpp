@@ -1,0 +1,15 @@
+// Which Python serves the reference. find_python() (kernels/reference.hpp) proves each candidate by importing Torch, which
+// takes a second; these let the reference process itself be the proof, so that a start costs one import, not two.
+#pragma once
+
+#include "kernels/reference.hpp"
+
+namespace pragma {
+
+/// The Python that was chosen before in this process, else the first candidate where a module named torch can be found: a
+/// guess, whose `torch` is empty because nothing was imported. `executable` is empty when there is none.
+python_info likely_python();
+/// Makes a guess that worked the answer of find_python() and likely_python().
+void remember_python(const python_info& info);
+
+} // namespace pragma
