@@ -121,10 +121,10 @@ std::string readable_log(std::string log, const fs::path& folder) {
 /// The first error message, without its place.
 std::string first_error(const std::string& log) {
   for (const auto& line : split(log, '\n')) {
-    for (const char* mark : {"fatal error: ", "error: ", "Error: ", "undefined reference to ", "multiple definition of "}) {
+    for (const char* mark : {"fatal error: ", "error: ", "Error: ", "undefined reference to ", "multiple definition of ", "cannot find "}) {
       const auto at = line.find(mark);
       if (at == std::string::npos || line.rfind("collect2:", 0) == 0) continue;
-      const bool linker = mark[0] == 'u' || mark[0] == 'm';
+      const bool linker = mark[0] == 'u' || mark[0] == 'm' || mark[0] == 'c';
       std::string place;
       if (!linker && at > 2 && line.rfind("candidate.cpp:", 0) == 0) place = " (line " + split(line, ':')[1] + ")";
       return line.substr(linker ? at : at + std::strlen(mark)) + place;
@@ -147,6 +147,9 @@ tl::unexpected<error> compile_error(const process_result& result, const std::str
                 what + " ended at its limits (" + format_bytes(static_cast<double>(defaults::build_memory_bytes)) + " of memory, " +
                     format_bytes(static_cast<double>(defaults::build_file_bytes)) + " of output, CPU time) or crashed: " + describe_end(result),
                 log);
+  if (log.find("cannot find -l") != std::string::npos || log.find("cannot find libc") != std::string::npos)
+    return fail(ec::tool_failed, "the static C and C++ libraries that candidates are linked with are missing: " + first_error(log),
+                "Debian and Ubuntu have them in libc6-dev and libstdc++-dev, Fedora in glibc-static and libstdc++-static");
   const auto reason = first_error(log);
   return fail(ec::build_failed, what + " failed: " + (reason.empty() ? describe_end(result) : reason), log);
 }

@@ -1,5 +1,6 @@
 #include "kernels/runner_process.hpp"
 
+#include "base/defaults.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "kernels/runner/protocol.h"
@@ -15,6 +16,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace pragma {
@@ -71,6 +73,31 @@ void poison_tensor(std::byte* at, const tensor_spec& spec) {
     case dtype::bfloat16: return fill<uint16_t>(at, spec.bytes(), 0x7fa5u);
     default: std::memset(at, static_cast<int>(poison_byte), spec.bytes());
   }
+}
+
+/// A descriptor to execute. Where the folder for temporary files is mounted noexec, a copy in memory serves.
+expected<int> open_executable(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return fail(ec::io_error, "cannot open " + path.string() + ": " + std::strerror(errno));
+  struct statvfs mount {};
+  if (::fstatvfs(file, &mount) != 0 || !(mount.f_flag & ST_NOEXEC)) return file;
+  ::close(file);
+  auto content = read_file(path, defaults::build_file_bytes);
+  if (!content) return fail(content.error());
+  const unique_fd copy(::memfd_create("pragma-candidate", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  bool good = copy.fd >= 0;
+  for (size_t done = 0; good && done < content->size();) {
+    const auto n = ::write(copy.fd, content->data() + done, content->size() - done);
+    good = n > 0;
+    if (good) done += static_cast<size_t>(n);
+  }
+  good = good && ::fcntl(copy.fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  // A file that is open for writing cannot be executed: open it again, for reading.
+  const int again = good ? ::open(("/proc/self/fd/" + std::to_string(copy.fd)).c_str(), O_RDONLY | O_CLOEXEC) : -1;
+  if (again < 0)
+    return fail(ec::io_error, "cannot copy " + path.string() + " into memory to execute it: " + std::strerror(errno),
+                "set TMPDIR to a folder that is not mounted noexec");
+  return again;
 }
 
 /// The bytes around a tensor that the candidate can reach: from the start of its first page, to the end of its last.
@@ -239,8 +266,9 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   if (mapped == MAP_FAILED) return system_error("map the outputs");
   p->memory = static_cast<std::byte*>(mapped);
 
-  unique_fd executable(::open(built.executable.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (executable.fd < 0) return fail(ec::io_error, "cannot open " + built.executable.string() + ": " + std::strerror(errno));
+  auto opened = open_executable(built.executable);
+  if (!opened) return fail(opened.error());
+  const unique_fd executable(*opened);
   int command_pipe[2], reply_pipe[2], capture_pipe[2];
   if (::pipe2(command_pipe, O_CLOEXEC) != 0) return system_error("make a pipe");
   unique_fd command_end(command_pipe[0]);
