@@ -93,7 +93,7 @@ struct reference::impl {
   python_info python;
   std::optional<child_process> child;
   int channel = -1;
-  std::string torch_capability, ended;
+  std::string torch_capability, blas, ended;
   int n_slots = 0;
   bool float64_oracle = false, loaded = false;
   double call_seconds = 0;
@@ -263,6 +263,7 @@ expected<std::unique_ptr<reference::impl>> reference::impl::start(const referenc
     return fail(e);
   }
   p->torch_capability = hello->value("capability", "");
+  p->blas = hello->value("blas", "");
   p->python = python;
   p->python.version = hello->value("python", "");
   p->python.torch = hello->value("torch", "");
@@ -368,7 +369,7 @@ std::string reference::baseline_name() const {
   const auto& p = *impl_;
   const int n = p.options.threads;
   return "torch " + p.python.torch + " eager, no_grad, " + std::to_string(n) + (n == 1 ? " thread" : " threads") +
-         (p.torch_capability.empty() ? "" : ", ATen " + p.torch_capability);
+         (p.torch_capability.empty() ? "" : ", ATen " + p.torch_capability) + (p.blas.empty() ? "" : ", BLAS " + p.blas);
 }
 
 int reference::slots() const { return impl_->n_slots; }

@@ -72,7 +72,7 @@ public:
   expected<task> describe(const std::filesystem::path& file);
 
   const python_info& python() const;
-  /// "torch 1.13.0a0 eager, 1 thread, ATen AVX2"
+  /// "torch 1.13.0a0 eager, no_grad, 1 thread, ATen AVX2, BLAS libopenblasp-r0.3.21.so"
   std::string baseline_name() const;
   int slots() const;
 

@@ -26,6 +26,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
+from cost import base_name, MATMUL
 from describe import describe, DEFAULT_MAX_BYTES
 from inputs import transform
 from taskfile import seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
@@ -233,10 +234,26 @@ class Server:
         self.channel = socket.socket(fileno=3)
         self.task = self.told = self.reference = None
 
+    @staticmethod
+    def blas():
+        """The BLAS that Torch calls: what it was built with, or, where that is whatever the system provides (Debian), the file
+        name of the one that is loaded, e.g. libopenblasp-r0.3.21.so."""
+        built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+        if built_with and built_with.group(1) != "generic":
+            return built_with.group(1)
+        try:
+            with open("/proc/self/maps") as f:
+                files = {line.split()[-1] for line in f if "blas" in line or "libmkl" in line or "libblis" in line}
+        except OSError:
+            return ""
+        names = sorted(os.path.basename(os.path.realpath(f)) for f in files)
+        best = [n for n in names if "openblas" in n or "mkl" in n or "blis" in n] or [n for n in names if n.startswith("libblas")]
+        return best[0] if best else ""
+
     def hello(self, _):
         capability = re.search(r"CPU capability usage: (\S+)", torch.__config__.show())
         return {"torch": torch.__version__, "python": "%d.%d.%d" % sys.version_info[:3], "threads": torch.get_num_threads(),
-                "capability": capability.group(1) if capability else ""}
+                "capability": capability.group(1) if capability else "", "blas": self.blas()}
 
     def describe(self, command):
         task = TaskFile(command["file"])
@@ -244,6 +261,10 @@ class Server:
         self.reference = None
         self.task = task
         graph = told["graph"]
+        if graph and self.blas().startswith("libblas.so") and any(base_name(n["op"]) in MATMUL
+                                                                 for n in graph["nodes"]):
+            told["notes"].append("Torch uses the reference BLAS here, many times slower than OpenBLAS: a speed-up against it says "
+                                 "little (install libopenblas0-pthread)")
         self.told = {"graph_random": bool(graph and graph["random"]),
                      "writes_inputs": bool(graph and any(m.startswith("input") for m in graph["mutated"]))}
         told["graph"] = json.dumps(graph, allow_nan=False, separators=(",", ":")) if graph is not None else ""
