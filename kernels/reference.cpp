@@ -299,6 +299,9 @@ expected<task> reference::describe(const fs::path& file) { return impl_->ask(fil
 
 expected<task> reference::load(const fs::path& file, int slots) {
   auto& p = *impl_;
+  if (p.loaded)
+    if (auto released = p.exchange({{"do", "release"}}, "leaving the earlier task", p.options.load_timeout_seconds); !released)
+      return fail(released.error());
   p.loaded = false;
   p.params = {}, p.inputs = {}, p.outputs = {}, p.oracle = {};
   auto t = p.ask(file);

@@ -37,6 +37,17 @@ TYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.fl
          "bool": torch.bool}
 
 
+THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
+
+
+def reset_defaults():
+    """What one task file sets must not reach the next."""
+    torch.set_default_dtype(torch.float32)
+    torch.set_num_threads(THREADS)
+    torch.set_flush_denormal(False)
+    torch.use_deterministic_algorithms(False)
+
+
 class Memory:
     """One memory file as tensors: views[slot][i]. The layout is kernels/reference.hpp's tensor_layout."""
 
@@ -256,9 +267,10 @@ class Server:
                 "capability": capability.group(1) if capability else "", "blas": self.blas()}
 
     def describe(self, command):
+        reset_defaults()
         task = TaskFile(command["file"])
         told = describe(task, command.get("max_bytes", DEFAULT_MAX_BYTES))
-        self.reference = None
+        reset_defaults()
         self.task = task
         graph = told["graph"]
         if graph and self.blas().startswith("libblas.so") and any(base_name(n["op"]) in MATMUL
@@ -278,7 +290,9 @@ class Server:
         memories = []
         for fd, key in zip(descriptors, ("params", "inputs", "outputs", "oracle")):
             memories.append(Memory(fd, command[key], 1 if key == "params" else slots))
+        reset_defaults()
         self.reference = Reference(self.task, self.told, memories, slots)
+        torch.set_num_threads(THREADS)  # whatever the task file says: both sides are measured with the same
         return {}
 
     def trial(self, _):
@@ -340,8 +354,7 @@ class Server:
 
 
 def main():
-    threads = int(os.environ.get("OMP_NUM_THREADS", "1"))
-    torch.set_num_threads(threads)
+    torch.set_num_threads(THREADS)
     torch.set_num_interop_threads(1)
     with torch.no_grad():
         Server().serve()

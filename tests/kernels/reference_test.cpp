@@ -239,6 +239,22 @@ TEST_CASE("unusual but usable tasks") {
     CHECK_FALSE(t.graph_error.empty());
     CHECK(ref.run(1));
   }
+  SECTION("inputs from NumPy, and changed defaults that do not reach the next task") {
+    const auto t = loaded(bad_task("numpy_inputs"));
+    REQUIRE(t.inputs.size() == 2);
+    CHECK(t.inputs[0].dtype == dtype::float64);
+    CHECK_FALSE(t.graph.empty());
+    CHECK(ref.make_inputs(1, 3, input_kind::own));
+    CHECK(loaded(bad_task("two_outputs")).inputs[0].dtype == dtype::float32);
+  }
+  SECTION("describing another task leaves the loaded one as it is") {
+    loaded(bad_task("two_outputs"));
+    const auto other = ref.describe(example("others_pinball_loss"));
+    REQUIRE(other);
+    CHECK(other->category == "others");
+    CHECK(ref.run(2));
+    CHECK(ref.make_inputs(0, 1, input_kind::own));
+  }
   SECTION("a sidecar reduces the shapes and overrides what was counted") {
     const auto t = loaded(bad_task("reduced"));
     CHECK(t.inputs[0].shape == std::vector<int64_t>{32, 64});
@@ -268,6 +284,8 @@ TEST_CASE("bad tasks are refused with the line and the reason, and the process l
     CHECK(e.code == ec::task_invalid);
     CHECK(e.message.find(words) != std::string::npos);
   }
+  const auto memory = refused(bad_task("huge_numpy"));
+  CHECK(memory.message.find("MemoryError") != std::string::npos);
   CHECK(refused(bad_task("missing_model")).hint.find("Modle") != std::string::npos);
   CHECK(refused(bad_task("no_such_file")).code == ec::not_found);
   loaded(example("normalization_rms"));
