@@ -1,7 +1,6 @@
-// JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
-#include "diagnosis/finding.hpp"
-#include "kernels/candidate.hpp"
-#include "kernels/task.hpp"
+// JSON of the schedule, defined once.
+#include "kernels/synthesis/region.hpp"
+#include "diagnosis/profile.hpp"
 
 #include "base/json_definitions.hpp"
 

@@ -1,0 +1,128 @@
+#include "kernels/synthesis/emit.hpp"
+
+#include "base/text.hpp"
+
+#include <cmath>
+#include <set>
+
+namespace pragma::synthesis {
+
+namespace {
+
+std::string c_type(dtype t) {
+  switch (t) {
+    case dtype::float64: return "double";
+    case dtype::int64: return "int64_t";
+    case dtype::int32: return "int32_t";
+    case dtype::int16: return "int16_t";
+    case dtype::int8: return "int8_t";
+    case dtype::uint8: return "uint8_t";
+    case dtype::boolean: return "bool";
+    default: return "float";
+  }
+}
+
+std::string literal(double v, dtype t) {
+  if (!is_floating(t)) return std::to_string(static_cast<int64_t>(v));
+  if (std::isnan(v)) return "NAN";
+  if (std::isinf(v)) return v > 0 ? "INFINITY" : "-INFINITY";
+  char b[40];
+  std::snprintf(b, sizeof b, "%.17g", v);
+  return b;
+}
+
+/// Lines of a comment, broken at 110 columns.
+std::string comment(const std::string& label, const std::string& text) {
+  std::string out = "// " + label;
+  size_t column = out.size();
+  for (const auto& word : split(text, ' ')) {
+    if (column + word.size() > 110) {
+      out += "\n//   ";
+      column = 5;
+    }
+    out += " " + word;
+    column += word.size() + 1;
+  }
+  return out + "\n";
+}
+
+std::set<int> buffers_used(const loop_program& p) {
+  std::set<int> used;
+  for (const auto& r : p.regions) {
+    for (const auto& s : r.stores) used.insert(s.buffer);
+    std::vector<bool> live(r.exprs.size(), false);
+    for (const auto& s : r.stores) live[static_cast<size_t>(s.value)] = true;
+    for (size_t i = r.exprs.size(); i-- > 0;)
+      if (live[i]) {
+        for (int a : r.exprs[i].args) live[static_cast<size_t>(a)] = true;
+        if (r.exprs[i].kind == expr_kind::load) used.insert(r.exprs[i].buffer);
+      }
+  }
+  return used;
+}
+
+std::string axes_text(const region& r, const region_schedule& s) {
+  std::string text;
+  for (size_t a = 0; a < r.axes.size(); ++a) {
+    text += (a ? " x " : "") + std::to_string(r.axes[a].extent);
+    if (r.axes[a].window) text += " (window)";
+    else if (r.axes[a].reduced) text += static_cast<int>(a) == r.scan_axis ? " (scanned)" : " (reduced)";
+    if (static_cast<int>(a) == s.vector_axis) text += " (vectorised)";
+  }
+  return text.empty() ? "one element" : text;
+}
+
+} // namespace
+
+std::string emit_source(const loop_program& program, const schedule& s, const std::string& title) {
+  std::string body;
+  for (size_t i = 0; i < program.regions.size(); ++i) {
+    const auto& r = program.regions[i];
+    body += "  // Region " + std::to_string(i + 1) + ": " + axes_text(r, s.regions[i]) + "\n  {\n";
+    const auto text = emit_region(program, r, s.regions[i], s, i);
+    for (const auto& l : split(text, '\n'))
+      if (!l.empty()) body += (l[0] == '#' ? "" : "  ") + l + "\n";
+    body += "  }\n";
+  }
+  const bool streams = body.find("stream(") != std::string::npos;
+  const auto used = buffers_used(program);
+  std::string pointers, statics;
+  for (int b : used) {
+    const auto& buf = program.buffers[static_cast<size_t>(b)];
+    const auto type = c_type(buf.dtype);
+    switch (buf.kind) {
+      case buffer_kind::input:
+      case buffer_kind::param:
+        pointers += "  const " + type + "* " + buf.name + " = static_cast<const " + type + "*>(args->" +
+                    (buf.kind == buffer_kind::input ? "inputs[" : "params[") + std::to_string(buf.index) + "].data);\n";
+        break;
+      case buffer_kind::output:
+        pointers += "  " + type + "* " + buf.name + " = static_cast<" + type + "*>(args->outputs[" + std::to_string(buf.index) + "].data);\n";
+        break;
+      case buffer_kind::scratch:
+        statics += "alignas(64) " + type + " " + buf.name + "[" + std::to_string(std::max<int64_t>(1, buf.elements)) +
+                   "]; // between regions\n";
+        break;
+      case buffer_kind::constant:
+        statics += "alignas(64) const " + type + " " + buf.name + "[" + std::to_string(std::max<int64_t>(1, buf.elements)) + "] = {";
+        for (size_t i = 0; i < buf.values.size(); ++i) statics += (i ? ", " : "") + std::string(i % 12 == 11 ? "\n  " : "") + literal(buf.values[i], buf.dtype);
+        statics += "};\n";
+        break;
+    }
+  }
+  std::string out = comment("Task:", title);
+  out += comment("Reference:", join(program.ops, ", "));
+  out += comment("Schedule:", json(s).dump());
+  out += "// Written by PRAGMA's built-in coder (docs/synthesis.md).\n";
+  out += "#include \"pragma_kernel.h\"\n\n#include <algorithm>\n#include <cmath>\n#include <cstdint>\n#include <cstring>\n#include <limits>\n#include <type_traits>\n";
+  out += "#include <utility>\n";
+  if (streams) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
+  out += "\nnamespace {\n\n" + helpers_for(body + statics, s.lanes) + "\n" + statics + (statics.empty() ? "" : "\n") + "} // namespace\n\n";
+  out += "extern \"C\" void pragma_kernel(const pragma_args* args) {\n";
+  if (s.threads > 1) out += "  [[maybe_unused]] const int threads = args->threads;\n";
+  out += pointers + body;
+  if (streams) out += "  stream_fence();\n";
+  return out + "}\n";
+}
+
+} // namespace pragma::synthesis

@@ -1,0 +1,93 @@
+// Loop regions: what the emitter turns into loop nests. build_program() pulls each output through the primitives and fuses
+// whatever can be computed in one nest: pointwise chains, every reduction over the same axes ("row program": passes over
+// the reduced axes, row by row), scans, windows. What cannot be fused is stored in a scratch buffer by a region of its own.
+#pragma once
+
+#include "kernels/synthesis/tensor_ir.hpp"
+
+namespace pragma::synthesis {
+
+/// offset + sum of coefficient * axis (+ step * value of a computed index)
+struct index_form {
+  int64_t offset = 0;
+  std::vector<std::pair<int, int64_t>> terms; ///< (axis, coefficient), sorted by axis, no zero coefficients
+  int dynamic = -1;                           ///< expression that adds dynamic_step * its value
+  int64_t dynamic_step = 0;
+
+  int64_t coefficient(int axis) const {
+    for (const auto& [a, c] : terms)
+      if (a == axis) return c;
+    return 0;
+  }
+  bool constant() const { return terms.empty() && dynamic < 0; }
+};
+
+/// Position k of a sliding window counts only where 0 <= stride * o + dilation * k - padding < limit.
+struct window_guard {
+  int output_axis = -1; ///< o; -1: no guard needed
+  int64_t stride = 1, dilation = 1, padding = 0, limit = 0;
+};
+
+struct axis {
+  int64_t extent = 1;
+  bool reduced = false; ///< passes run over it
+  bool window = false;  ///< a position within a sliding window
+  window_guard guard;
+};
+
+enum class expr_kind { load, constant, index, op, reduce, scan };
+
+struct expr {
+  expr_kind kind = expr_kind::constant;
+  pragma::dtype dtype = pragma::dtype::float32;
+  std::string op;
+  std::vector<int> args;   ///< a load's only argument is its computed index
+  double value = 0;
+  int buffer = -1;
+  index_form at;           ///< load: element; index: value; reduce argmax/argmin: the position that counts
+  uint32_t axes = 0;       ///< bit per axis that the value depends on
+};
+
+struct store {
+  int buffer = -1;
+  index_form at;
+  int value = -1;
+};
+
+struct region {
+  std::vector<axis> axes;  ///< in loop order, outermost first
+  std::vector<expr> exprs; ///< arguments come before uses
+  std::vector<store> stores;
+  int scan_axis = -1;
+  bool has_window() const {
+    for (const auto& a : axes)
+      if (a.window) return true;
+    return false;
+  }
+  bool has_reduce() const {
+    for (const auto& e : exprs)
+      if (e.kind == expr_kind::reduce) return true;
+    return false;
+  }
+  uint32_t reduced_mask() const {
+    uint32_t mask = 0;
+    for (size_t i = 0; i < axes.size(); ++i)
+      if (axes[i].reduced) mask |= 1u << i;
+    return mask;
+  }
+};
+
+struct loop_program {
+  std::vector<buffer> buffers;
+  std::vector<region> regions; ///< in order of execution
+  std::vector<std::string> ops, redundant;
+};
+
+/// unsupported: a combination that no region can hold (names it).
+expected<loop_program> build_program(const tensor_program& program);
+
+/// Orders the axes by stride (outermost first), merges neighbours that are walked alike, drops axes of extent 1.
+/// `inner`: the old number of an axis that must end up last of its kind, or -1.
+void order_axes(region& r);
+
+} // namespace pragma::synthesis

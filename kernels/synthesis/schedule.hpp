@@ -1,0 +1,53 @@
+// A schedule: everything about a kernel that is a choice and not the task. starting_schedule() is analytical, the search
+// (search.hpp) changes it. It travels as JSON in candidate::schedule and stands in the header of the emitted source.
+#pragma once
+
+#include "diagnosis/profile.hpp"
+#include "kernels/synthesis/region.hpp"
+
+namespace pragma::synthesis {
+
+struct region_schedule {
+  int vector_axis = -1;        ///< index into region::axes; reduced or last: row mode; another: column mode
+  int unroll = 4;              ///< row mode: vectors per step, each with accumulators of its own
+  int tile = 8;                ///< column mode: vectors that are carried through all passes together
+  bool keep_rows = false;      ///< values that several passes need stay in a buffer of one row; else they are recomputed
+  bool merge_passes = true;    ///< variance beside its mean, sum of exponentials beside the maximum, block by block
+  bool stream = false;         ///< non-temporal stores
+  int64_t prefetch = 0;        ///< elements ahead; 0: leave it to the hardware
+  bool reverse_last = false;   ///< the last pass walks rows backwards, over what the caches still hold
+};
+PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, reverse_last)
+
+struct schedule {
+  int threads = 1;
+  int lanes = 8;               ///< float32 per vector
+  bool reciprocals = true;     ///< division by a value of the whole row or a constant becomes a multiplication
+  bool cheap_math = false;     ///< polynomials one degree lower (errors stated in the source)
+  std::string compiler = "gcc";
+  std::vector<std::string> flags;
+  std::vector<region_schedule> regions;
+};
+PRAGMA_JSON(schedule, threads, lanes, reciprocals, cheap_math, compiler, flags, regions)
+
+/// Cache sizes with defaults for what `limits` does not say.
+struct cache_sizes {
+  int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;
+  explicit cache_sizes(const machine_limits& limits);
+};
+
+/// Axes along which a region can be vectorised, best first.
+std::vector<int> vector_axes(const region& r, int lanes);
+/// Bytes that a region reads and writes at least (every buffer once).
+int64_t bytes_touched(const region& r, const loop_program& program);
+int64_t bytes_written(const region& r, const loop_program& program);
+/// Elements that one row program covers (product of the reduced axes).
+int64_t row_elements(const region& r);
+/// True when values are worth keeping between passes (an exponential that two passes need).
+bool has_expensive_shared_value(const region& r);
+/// True when non-temporal stores can be used: some store walks the vector axis with step 1.
+bool can_stream(const region& r, const region_schedule& s, int lanes);
+
+schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads);
+
+} // namespace pragma::synthesis
