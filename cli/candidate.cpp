@@ -121,7 +121,7 @@ void add_candidate(CLI::App& app, action& chosen) {
     auto s = std::make_shared<settings>();
     auto* command = app.add_subcommand("verify", "is this kernel right? (fresh seeds, hostile-proof)");
     s->add_to(*command);
-    command->footer("Example:\n  pragma verify examples/rms_norm_gated.py kernel.cpp --flags=-O3,-march=native");
+    command->footer("Example:\n  pragma verify examples/normalization_rms.py kernel.cpp --flags=-O3,-march=native");
     command->callback([s, &chosen] { chosen = [s] { return run(*s, false); }; });
   }
   {
@@ -130,7 +130,7 @@ void add_candidate(CLI::App& app, action& chosen) {
     s->add_to(*command);
     command->add_option("--metrics", s->metrics, "further metrics by name, comma separated")->delimiter(',');
     command->add_option("--profile-seconds", s->profile_seconds, "budget of all tools together")->capture_default_str();
-    command->footer("Example:\n  pragma profile examples/rms_norm_gated.py kernel.cpp");
+    command->footer("Example:\n  pragma profile examples/normalization_rms.py kernel.cpp");
     command->callback([s, &chosen] { chosen = [s] { return run(*s, true); }; });
   }
 }

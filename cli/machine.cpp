@@ -49,6 +49,7 @@ int doctor(bool json_output) {
   json tools = json::array();
   for (const auto& tool : profiler_tools()) {
     tools.push_back(tool);
+    if (tool.name == "gcc" || tool.name == "clang" || tool.name == "python with torch") continue; // below, in more detail
     row(tool.found && tool.problem.empty(), tool.name, tool.version + (tool.problem.empty() ? "" : (tool.version.empty() ? "" : "; ") + tool.problem) +
                                                            (tool.enables.empty() ? "" : "  [" + tool.enables + "]"));
   }

@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   CLI::App app{"PRAGMA optimises kernels by reasoning from profiles: it writes, verifies, measures and diagnoses until the kernel is fast.", "pragma"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "pragma 0.1.0");
-  app.footer("Example:\n  pragma optimize examples/rms_norm_gated.py\nExit codes: 0 done, 2 usage, 3 not found or unsupported, 4 task, 5 candidate, 6 machine, 130 interrupted.");
+  app.footer("Example:\n  pragma optimize examples/normalization_rms.py\nExit codes: 0 done, 2 usage, 3 not found or unsupported, 4 task, 5 candidate, 6 machine, 130 interrupted.");
   pragma::cli::action chosen;
   pragma::cli::add_optimize(app, chosen);
   pragma::cli::add_candidate(app, chosen);

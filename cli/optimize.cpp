@@ -54,7 +54,7 @@ void add_optimize(CLI::App& app, action& chosen) {
     command->add_flag("--json", s->json, "print the whole run as JSON");
     command->add_flag("--no-check", s->no_check, "do not try the drop-in in a fresh Torch process at the end");
     s->run.add_to(*command);
-    command->footer("Example:\n  pragma optimize examples/rms_norm_gated.py --attempts 10 --out /tmp/rms\n  pragma optimize task.py --model qwen2.5-coder --base-url http://127.0.0.1:11434/v1");
+    command->footer("Example:\n  pragma optimize examples/normalization_rms.py --attempts 10 --out /tmp/rms\n  pragma optimize task.py --model qwen2.5-coder --base-url http://127.0.0.1:11434/v1");
     command->callback([s, &chosen] {
       chosen = [s] {
         terminal out(s->json);

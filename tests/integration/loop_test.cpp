@@ -1,0 +1,214 @@
+// The `pragma` executable as a user has it: real Torch, real compilers, real sockets, real kills.
+#include "stub_server.hpp"
+
+#include "base/files.hpp"
+#include "base/json.hpp"
+#include "base/subprocess.hpp"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+using namespace pragma;
+namespace fs = std::filesystem;
+
+namespace {
+
+const char* task_text = R"(
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * 2.0 + 1.0
+
+def get_inputs():
+    return [torch.randn(64, 4096)]
+
+def get_init_inputs():
+    return []
+)";
+
+std::string kernel(const std::string& body) {
+  return "#include \"pragma_kernel.h\"\n\nextern \"C\" void pragma_kernel(const pragma_args* args) {\n"
+         "  const float* x = static_cast<const float*>(args->inputs[0].data);\n"
+         "  float* y = static_cast<float*>(args->outputs[0].data);\n  const long n = 64 * 4096;\n" +
+         body + "}\n";
+}
+const std::string slow_body = "  volatile float two = 2.0f;\n  for (long i = 0; i < n; ++i) {\n    float v = x[i] > 0 ? x[i] : 0;\n    for (volatile int k = 0; k < 8; k = k + 1) {}\n    y[i] = v * two + 1.0f;\n  }\n";
+const std::string plain_body = "  volatile float two = 2.0f;\n  for (long i = 0; i < n; ++i) y[i] = (x[i] > 0 ? x[i] : 0) * two + 1.0f;\n";
+const std::string fast_body = "  for (long i = 0; i < n; ++i) y[i] = (x[i] > 0 ? x[i] : 0) * 2.0f + 1.0f;\n";
+
+std::string answer(const std::string& source, const std::string& why) {
+  return why + "\n\nflags: -O3 -march=native\n\n```cpp\n" + source + "```\n";
+}
+
+struct home {
+  temp_dir dir = std::move(*temp_dir::create("pragma-it-"));
+  std::string task() {
+    const auto path = (dir.path() / "task.py").string();
+    std::ofstream(path) << task_text;
+    return path;
+  }
+  process_spec command(std::vector<std::string> arguments) {
+    process_spec spec;
+    spec.argv = {PRAGMA_EXE};
+    spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
+    // The roofline is measured once per home: the caller's cache is reused so that each test does not pay for it again.
+    spec.env = {{"PRAGMA_HOME", (dir.path() / "home").string()}, {"NO_COLOR", "1"}};
+    spec.limits.wall_seconds = 280;
+    spec.max_output = 32 << 20;
+    return spec;
+  }
+  process_result run(std::vector<std::string> arguments) {
+    auto result = run_process(command(std::move(arguments)));
+    REQUIRE(result);
+    return *result;
+  }
+  json runs() {
+    const auto listed = run({"runs", "--json"});
+    auto parsed = parse_json(listed.out, "pragma runs");
+    return parsed ? *parsed : json::array();
+  }
+};
+
+} // namespace
+
+TEST_CASE("a model over HTTP: bad code, repair, slower, faster; the brief has its five parts") {
+  test::stub_server server({
+      test::completion_stream(answer(kernel("  y[0] = x[0]\n"), "A first try.")),
+      test::completion_stream(answer(kernel(plain_body), "Repaired the missing semicolon.")),
+      test::completion_stream(answer(kernel(slow_body), "Trying a different loop.")),
+      test::completion_stream(answer(kernel(fast_body), "Constants let the compiler vectorise.")),
+  });
+  home h;
+  const auto out = (h.dir.path() / "out").string();
+  const auto result = h.run({"optimize", h.task(), "--model", "test", "--base-url", server.url(), "--seed", "none", "--attempts", "4",
+                             "--profile-seconds", "1", "--no-check", "--out", out, "--json"});
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  const auto run = parse_json(result.out, "stdout").value();
+  const auto& iterations = run["iterations"];
+  REQUIRE(iterations.size() == 4);
+  CHECK(iterations[0]["stage"] == "build");
+  CHECK(iterations[1]["stage"] == "passed");
+  CHECK(iterations[1]["new_best"] == true);
+  CHECK(iterations[2]["stage"] == "passed");
+  CHECK(iterations[2]["new_best"] == false);
+  CHECK(iterations[3]["new_best"] == true);
+  CHECK(run["run"]["best"] == 4);
+  CHECK(run["run"]["final"]["timing"]["speedup"]["low"].get<double>() > 0);
+
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == 4);
+  const auto prompt_of = [&](size_t i) {
+    const auto body = parse_json(requests[i].body, "request").value();
+    std::string all;
+    for (const auto& m : body["messages"]) all += m["content"].get<std::string>() + "\n";
+    return all;
+  };
+  const auto repair = prompt_of(1);
+  CHECK(repair.find("y[0] = x[0]") != std::string::npos);   // (1) the code
+  CHECK(repair.find("expected") != std::string::npos);      // (2) the compiler's words, with causes and remedies
+  const auto last = prompt_of(3);
+  for (const char* heading : {"1. Your last code", "2. Errors: causes and remedies", "3. What the metrics mean", "4. Results", "5. Best version so far"})
+    CHECK(last.find(heading) != std::string::npos);
+  CHECK(last.find("volatile int k") != std::string::npos);  // the slower code
+  CHECK(last.find("roofline_share") != std::string::npos);  // a metric and what it means
+  CHECK(last.find("class Model") != std::string::npos);
+  for (const char* file : {"report.html", "run.json", "model_new.py", "kernel.cpp", "transcript.jsonl"}) CHECK(fs::exists(fs::path(out) / file));
+}
+
+TEST_CASE("kill -9 in mid-run, then resume: the next attempt, the same best") {
+  home h;
+  const auto marker = (h.dir.path() / "third").string();
+  const auto coder = (h.dir.path() / "coder.sh").string();
+  // Answers twice, then hangs on the third call until it is told to go on.
+  std::ofstream(h.dir.path() / "fast.md") << answer(kernel(fast_body), "Plain loop.");
+  std::ofstream(h.dir.path() / "slow.md") << answer(kernel(slow_body), "Another loop.");
+  std::ofstream(coder) << "#!/bin/sh\ncat >/dev/null\nd=" << h.dir.path().string()
+                       << "\nn=$(cat $d/count 2>/dev/null || echo 0); n=$((n+1)); echo $n > $d/count\n"
+                          "case $n in 1) cat $d/fast.md;; 2) cat $d/slow.md;; 3) touch $d/third; sleep 1000;; *) cat $d/slow.md | sed \"s/< 8/< $((n+8))/\";; esac\n";
+  auto spec = h.command({"optimize", h.task(), "--command", "sh " + coder, "--seed", "none", "--attempts", "4", "--profile-seconds", "0.5", "--no-check",
+                         "--out", (h.dir.path() / "out").string()});
+  auto child = child_process::start(spec);
+  REQUIRE(child);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(200);
+  while (!fs::exists(marker) && child->alive() && std::chrono::steady_clock::now() < deadline)
+    (void)child->read_line(0.2);
+  REQUIRE(fs::exists(marker));
+  child->kill();
+
+  auto listed = h.runs();
+  REQUIRE(listed.size() == 1);
+  CHECK(listed[0]["state"] == "running");
+  CHECK(listed[0]["best_attempt"] == 1);
+  const auto id = listed[0]["id"].get<std::string>();
+  const auto resumed = h.run({"resume", id, "--json"});
+  INFO(resumed.err);
+  REQUIRE(resumed.exit_code == 0);
+  const auto run = parse_json(resumed.out, "stdout").value();
+  REQUIRE(run["iterations"].size() == 4);
+  for (int i = 0; i < 4; ++i) CHECK(run["iterations"][static_cast<size_t>(i)]["number"] == i + 1);
+  CHECK(run["run"]["best"] == 1);
+  CHECK(run["run"]["state"] == "finished");
+}
+
+TEST_CASE("Ctrl-C ends cleanly: what is recorded stays and can be resumed; a second writer is refused meanwhile") {
+  home h;
+  std::ofstream(h.dir.path() / "fast.md") << answer(kernel(fast_body), "Plain loop.");
+  const auto script = "cat >/dev/null; if [ -e " + (h.dir.path() / "second").string() + " ]; then sleep 1000; fi; touch " + (h.dir.path() / "second").string() + "; touch " +
+                      (h.dir.path() / "go").string() + "; cat " + (h.dir.path() / "fast.md").string();
+  auto spec = h.command({"optimize", h.task(), "--command", script, "--seed", "none", "--attempts", "5", "--profile-seconds", "0.5", "--no-check", "--out",
+                         (h.dir.path() / "out").string()});
+  auto child = child_process::start(spec);
+  REQUIRE(child);
+  std::string text;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(200);
+  while (text.find("attempt 1/5") == std::string::npos && child->alive() && std::chrono::steady_clock::now() < deadline)
+    if (auto line = child->read_line(0.2)) text += *line + "\n";
+  REQUIRE(text.find("attempt 1/5") != std::string::npos);
+
+  const auto second = h.run({"optimize", h.task(), "--attempts", "1"});
+  CHECK(second.exit_code == 6);
+  CHECK(second.err.find("error:") != std::string::npos);
+
+  child->signal(SIGINT);
+  while (child->alive() && std::chrono::steady_clock::now() < deadline)
+    if (auto line = child->read_line(0.2)) text += *line + "\n";
+  CHECK(child->kill().exit_code == 130);
+  INFO(text);
+  const auto listed = h.runs();
+  REQUIRE(listed.size() == 1);
+  CHECK(listed[0]["state"] == "interrupted");
+  CHECK(listed[0]["best_attempt"] == 1);
+}
+
+TEST_CASE("unusable tasks and words are refused with exit codes that scripts can use") {
+  home h;
+  const auto file = [&](const std::string& name, const std::string& text) {
+    const auto path = (h.dir.path() / name).string();
+    std::ofstream(path) << text;
+    return path;
+  };
+  const auto expect = [&](std::vector<std::string> arguments, int code, const std::string& words) {
+    const auto result = h.run(std::move(arguments));
+    INFO(result.out << result.err);
+    CHECK(result.exit_code == code);
+    CHECK((result.out + result.err).find(words) != std::string::npos);
+  };
+  expect({"optimize", "/nowhere/task.py"}, 3, "no such task file");
+  expect({"optimize", file("syntax.py", "class Model(:\n"), "--out", (h.dir.path() / "o").string()}, 4, "line 1");
+  expect({"optimize", file("empty.py", "x = 1\n"), "--out", (h.dir.path() / "o").string()}, 4, "Model");
+  expect({"optimise"}, 2, "optimise");
+  expect({"verify", h.task(), "/nowhere/kernel.cpp"}, 3, "kernel.cpp");
+  expect({"verify", h.task(), file("bad.cpp", "int x = ;"), "--json"}, 5, "\"stage\": \"build\"");
+  expect({"profile", h.task(), file("k.cpp", kernel(fast_body)), "--metrics", "instrctions"}, 2, "instructions");
+  expect({"verify", h.task(), file("k.cpp", kernel(fast_body)), "--flags=-O3,-fplugin=/tmp/x.so"}, 5, "-fplugin");
+  expect({"verify", h.task(), file("zeros.cpp", kernel("  for (long i = 0; i < n; ++i) y[i] = 0;\n  (void)x;\n"))}, 5, "out0");
+  expect({"verify", h.task(), file("good.cpp", kernel(fast_body))}, 0, "passed");
+  expect({"show", "20200101-000000-nothing"}, 3, "20200101-000000-nothing");
+  expect({"optimize", h.task(), "--coder", "llm"}, 2, "--model");
+}
