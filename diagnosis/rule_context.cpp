@@ -59,6 +59,19 @@ int count_accumulators(const std::string& code) {
   return array ? std::max<int>(4, static_cast<int>(names.size())) : static_cast<int>(names.size());
 }
 
+/// llvm-mca's cycles per instruction of the hot loop, for all instructions of a call, at the clock rate that the measured
+/// peak implies (two fused multiply-adds of full width per cycle).
+double predicted_core_share(const facts& f) {
+  const auto cycles = f.value("llvm_mca.cycles_per_iteration"), in_loop = f.value("hot_loop.instructions");
+  const auto executed = f.value("instructions") ? f.value("instructions") : f.value("callgrind.Ir");
+  if (!cycles || !in_loop || !executed || *in_loop <= 0 || f.seconds <= 0 || !f.in.limits) return 0;
+  const auto& m = *f.in.limits;
+  const double flops_per_cycle = m.simd_bits / 32.0 * 2 * 2 * std::max(1, m.threads);
+  const double hertz = m.peak_gflops * 1e9 / flops_per_cycle;
+  if (!(hertz > 0)) return 0;
+  return *executed / *in_loop * *cycles / hertz / (f.seconds * std::max(1, f.in.threads));
+}
+
 } // namespace
 
 const char* word(provenance how) {
@@ -95,6 +108,8 @@ facts::facts(const diagnosis_input& input) : in(input) {
     at_bandwidth = at != std::string::npos;
     if (at_bandwidth) level = roof.limit.substr(0, at);
   }
+  if (value_or("hot_loop.calls", 0) > 0) mca_trust = 0.4;
+  else core_share = predicted_core_share(*this);
   const bool from_memory = level.empty() || level == "memory";
   traffic_ratio = std::max(1.0, value_or(from_memory ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio", 1));
 }
@@ -112,9 +127,10 @@ bool facts::vector_hot_loop() const {
 }
 
 double facts::core_weight() const {
-  if (!has_roof || !at_bandwidth) return 1;
-  const double used = std::min(1.0, roof.share * traffic_ratio);
-  return std::clamp((1 - used) / 0.5, 0.15, 1.0);
+  double weight = 1;
+  if (has_roof && at_bandwidth) weight = std::clamp((1 - std::min(1.0, roof.share * traffic_ratio)) / 0.5, 0.15, 1.0);
+  if (core_share > 0) weight *= std::clamp(core_share * 100 / at(limit::core_share), 0.15, 1.0);
+  return weight;
 }
 
 bool evidence_for::metric(std::string_view name, limit which, const std::string& reading, double weight) {

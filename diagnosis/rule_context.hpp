@@ -11,7 +11,7 @@ enum class limit : size_t {
   frontend_bound, bad_speculation, memory_bound, core_bound, retiring, fetch_latency, branch_mispredicts, machine_clears,
   heavy_operations, low_ipc, high_ipc, branch_miss_rate, mispredict_cost, simulated_branch_miss_rate, instruction_miss_rate,
   loop_instructions, bandwidth_share, low_bandwidth_share, peak_share, at_roofline, stored_share, store_bandwidth_share, passes, stride_traffic,
-  stride_miss_rate, tlb_misses, register_dependencies, latency_ratio, resource_pressure, port_pressure, divide_share,
+  stride_miss_rate, tlb_misses, register_dependencies, latency_ratio, resource_pressure, port_pressure, core_share, divide_share,
   scalar_share, instructions_per_element, outside_hot_loop, branches_per_element, context_switches, parallel_call, cpus_share,
   thread_imbalance, seconds_per_instruction, page_faults, call_seconds, least_confidence, worsened, count
 };
@@ -44,6 +44,11 @@ struct facts {
   double value_or(std::string_view name, double otherwise) const { return value(name).value_or(otherwise); }
   bool scalar_hot_loop() const;          ///< known to be mostly scalar
   bool vector_hot_loop() const;          ///< known to be mostly packed
+  /// Time that the hot loop would take with all data in L1 (llvm-mca's cycles for all instructions of the call) over the
+  /// time measured; 0 = unknown. Far below 1 the core is not what takes the time.
+  double core_share = 0;
+  /// How far llvm-mca's figures can be relied on: less where the loop calls functions that it does not see.
+  double mca_trust = 1;
   /// What is left to gain for findings about the core: 1 while the memory side is far from its limit, towards 0 at it.
   double core_weight() const;
 };

@@ -47,6 +47,13 @@ double latency_ratio(const facts& f) {
   return cycles && least && *least > 0 ? *cycles / *least : 0;
 }
 
+/// Where the hot loop alone explains the measured time, the core is the limit for certain.
+void add_core_share(const facts& f, evidence_for& e) {
+  if (e.any() && f.core_share > 0)
+    e.derived("seconds_per_call", f.seconds, "s", provenance::static_analysis, severity(limit::core_share, f.core_share * 100),
+              "with all data in L1 the loop would take " + format_number(std::min(100.0, f.core_share * 100), 0) + "% of the measured time");
+}
+
 /// Instructions of one call, measured where that is possible.
 std::optional<std::pair<double, provenance>> instructions(const facts& f) {
   if (auto n = f.value("instructions")) return std::pair(*n, provenance::measured);
@@ -70,9 +77,11 @@ std::optional<finding> not_vectorized(const facts& f) {
   }
   if (!f.vector_hot_loop()) {
     if (const auto* r = missed_remark(f)) {
-      e.derived("remark", r->line, "line", provenance::static_analysis, 0.8, "line " + std::to_string(r->line) + ": " + r->text);
+      auto text = trim(r->text);
+      while (!text.empty() && (text.back() == '.' || text.back() == ';')) text.pop_back();
+      e.derived("remark", r->line, "line", provenance::static_analysis, 0.8, "line " + std::to_string(r->line) + ": " + text);
       e.result().line = r->line;
-      reason += " The compiler says of line " + std::to_string(r->line) + ": " + trim(r->text) + ".";
+      reason += " The compiler says of line " + std::to_string(r->line) + ": " + text + ".";
     }
     if (const auto n = instructions(f); n && f.elements > 0) {
       const double per_element = n->first / f.elements;
@@ -105,10 +114,11 @@ std::optional<finding> not_vectorized(const facts& f) {
 std::optional<finding> divider(const facts& f) {
   const double share = divide_share(f);
   evidence_for e(f, bottleneck::divider_bound);
-  e.derived("hot_loop.divides", f.value_or("hot_loop.divides", 0), "count", provenance::static_analysis, severity(limit::divide_share, share),
+  e.derived("hot_loop.divides", f.value_or("hot_loop.divides", 0), "count", provenance::static_analysis, severity(limit::divide_share, share) * f.mca_trust,
             short_number(f.value_or("hot_loop.divides", 0)) + " divisions or square roots take about " + format_number(share, 0) + "% of the loop's cycles");
   if (!e.any()) return std::nullopt;
   e.metric("topdown.core_bound", limit::core_bound, "the units for arithmetic are the limit");
+  add_core_share(f, e);
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Division and square root are not pipelined like multiplication: the divider is busy most of the time.",
@@ -121,9 +131,12 @@ std::optional<finding> divider(const facts& f) {
 std::optional<finding> dependency_chain(const facts& f) {
   if (severity(limit::divide_share, divide_share(f)) > 0) return std::nullopt; // the divider explains the waiting
   evidence_for e(f, bottleneck::dependency_chain);
-  e.metric("llvm_mca.register_dependencies", limit::register_dependencies, "cycles in which the next operation waits for the one before");
+  // llvm-mca also counts waiting within an iteration, which out-of-order execution hides: only where the iterations
+  // together take longer than the units need is there a chain from one to the next.
   const double ratio = latency_ratio(f);
-  e.derived("llvm_mca.cycles_per_iteration", f.value_or("llvm_mca.cycles_per_iteration", 0), "cycle", provenance::static_analysis, severity(limit::latency_ratio, ratio),
+  if (ratio == 0 || severity(limit::latency_ratio, ratio) > 0)
+    e.metric("llvm_mca.register_dependencies", limit::register_dependencies, "cycles in which the next operation waits for the one before", f.mca_trust);
+  e.derived("llvm_mca.cycles_per_iteration", f.value_or("llvm_mca.cycles_per_iteration", 0), "cycle", provenance::static_analysis, severity(limit::latency_ratio, ratio) * f.mca_trust,
             "an iteration takes " + short_number(ratio) + " times what the execution units would need");
   const bool slow = f.value("ipc") && severity(limit::low_ipc, *f.value("ipc")) > 0;
   const bool chain_seen = e.any();
@@ -134,6 +147,7 @@ std::optional<finding> dependency_chain(const facts& f) {
   if (!e.any()) return std::nullopt;
   if (f.accumulators == 1)
     e.derived("source", 1, "count", provenance::static_analysis, 0.6, "the source accumulates into a single variable");
+  add_core_share(f, e);
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Each iteration waits for the result of the one before: the latency of a loop-carried chain is the limit, not the number of execution units.",
@@ -152,8 +166,9 @@ std::optional<finding> port_pressure(const facts& f) {
   }
   const bool waits = severity(limit::latency_ratio, latency_ratio(f)) > 0 || severity(limit::divide_share, divide_share(f)) > 0;
   if (!waits) {
-    e.metric("llvm_mca.resource_pressure", limit::resource_pressure, "cycles in which an execution port was full", 0.8);
-    e.metric("llvm_mca.top_port_pressure", limit::port_pressure, "use of the busiest port", 0.6);
+    e.metric("llvm_mca.resource_pressure", limit::resource_pressure, "cycles in which an execution port was full", 0.8 * f.mca_trust);
+    e.metric("llvm_mca.top_port_pressure", limit::port_pressure, "use of the busiest port", 0.6 * f.mca_trust);
+    add_core_share(f, e);
   }
   const auto ipc = f.value("ipc");
   if (ipc && severity(limit::high_ipc, *ipc) > 0) e.metric("topdown.core_bound", limit::core_bound, "the execution units are full");

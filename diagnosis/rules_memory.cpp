@@ -57,7 +57,7 @@ std::optional<finding> too_many_passes(const facts& f) {
     level = "memory";
   } else if (e.metric("callgrind.l1_traffic_ratio", limit::passes, "traffic into L1d over the bytes that must move")) {
     ratio = *f.value("callgrind.l1_traffic_ratio");
-    level = f.level.empty() || f.level == "L1" ? "L2" : f.level;
+    level = "L2"; // or beyond: only L1 and the last level are simulated
   }
   if (f.in.bytes > 0 && (f.level == "memory" || f.level.empty())) {
     // Hardware counters of misses leave out what the prefetcher brought: what they do show is certain.

@@ -241,15 +241,41 @@ TEST_CASE("vectorisation that does not matter is not reported before the bandwid
   CHECK(waiting.front().what == bottleneck::memory_bandwidth_bound);
 }
 
+TEST_CASE("what llvm-mca says counts only as far as the core explains the measured time") {
+  // 1e6 instructions in iterations of 10 that take 8 cycles: 0.8e6 cycles, at the 3.125 GHz that 100 GFLOP/s imply 256 us.
+  const std::vector<given> metrics = {{"llvm_mca.register_dependencies", 90, fixed}, {"llvm_mca.cycles_per_iteration", 8, fixed}, {"llvm_mca.block_rthroughput", 2, fixed},
+                                      {"hot_loop.instructions", 10, fixed}, {"hot_loop.vector_share", 100, fixed}, {"callgrind.Ir", 1e6, simulated}};
+  const auto confidence = [&](double seconds) {
+    const auto found = run(make_profile(metrics, seconds), 1 * MB);
+    const auto* f = find(found, bottleneck::dependency_chain);
+    return f ? f->confidence : 0;
+  };
+  CHECK(confidence(270e-6) >= confidence(600e-6));
+  CHECK(confidence(600e-6) > confidence(2e-3));
+  CHECK(confidence(270e-6) > 0.6);
+  // A function that the loop calls is not part of llvm-mca's figures.
+  auto calling = metrics;
+  calling.push_back({"hot_loop.calls", 1, fixed});
+  const auto found = run(make_profile(calling, 270e-6), 1 * MB);
+  const auto* f = find(found, bottleneck::dependency_chain);
+  CHECK((f ? f->confidence : 0) < confidence(270e-6));
+}
+
+TEST_CASE("waiting inside an iteration is no chain from one to the next") {
+  const std::vector<given> hidden = {{"llvm_mca.register_dependencies", 70, fixed}, {"llvm_mca.cycles_per_iteration", 8.1, fixed}, {"llvm_mca.block_rthroughput", 8, fixed}};
+  CHECK_FALSE(find(run(make_profile(hidden)), bottleneck::dependency_chain));
+}
+
 TEST_CASE("the compiler's reason at the hot line is part of the finding") {
   auto p = make_profile({{"hot_loop.vector_share", 0, fixed}, {"hot_loop.line", 21, fixed}}, 5e-3);
   p.remarks = {{5, "gcc 12.2.0", "missed", "couldn't vectorize loop: some other place"},
-               {21, "gcc 12.2.0", "missed", "not vectorized: control flow in loop"}};
+               {21, "gcc 12.2.0", "missed", "not vectorized: control flow in loop."}};
   const auto found = run(p, 4 * MB);
   const auto* f = find(found, bottleneck::not_vectorized);
   REQUIRE(f);
   CHECK(f->line == 21);
-  CHECK(f->why.find("control flow in loop") != std::string::npos);
+  CHECK(f->why.find("control flow in loop.") != std::string::npos);
+  CHECK(f->why.find("..") == std::string::npos);
   // A line that has a vectorised version as well (a versioned loop) is no complaint.
   p.metrics.clear();
   p.remarks.push_back({21, "gcc 12.2.0", "vectorized", "loop vectorized using 32 byte vectors"});
