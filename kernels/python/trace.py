@@ -87,6 +87,12 @@ def _number(value):
     return value
 
 
+def _flat(value):
+    if isinstance(value, (list, tuple)):
+        return [x for v in value for x in _flat(v)]
+    return [value]
+
+
 def _shape_of(value):
     if isinstance(value, torch.Tensor):
         return list(value.shape), dtype_name(value.dtype, "an intermediate tensor")
@@ -100,20 +106,21 @@ class Converter:
         self.gm = graph_module
         self.n_params = n_params
         self.n_inputs = n_inputs
-        self.current = {}     # fx node -> id of the value that it holds now
-        self.storage = {}     # fx node -> root fx node of its memory
+        self.current = {}     # fx node -> id of the value that it held when last looked at
+        self.views = {}       # fx node -> (the node that it is a view of, operator, arguments)
+        self.version = {}     # root of views -> how often its memory has been written
+        self.seen = {}        # fx node -> version of its root that `current` stands for
         self.nodes, self.constants = [], []
         self.meta = {}        # id -> (shape, dtype) or list of them
         self.mutated = set()  # placeholder positions
         self.random = False
-        self.taken = {}       # root -> number of views of it
+        self.places = {}      # placeholder -> id
 
     def run(self):
         placeholders = 0
         outputs = []
         self.inputs, self.params = [], []
         for node in self.gm.graph.nodes:
-            self.storage[node] = node
             if node.op == "placeholder":
                 index = placeholders
                 placeholders += 1
@@ -122,20 +129,16 @@ class Converter:
                 (self.params if param else self.inputs).append(
                     {"id": name, "param" if param else "input": index if param else index - self.n_params})
                 self._define(node, name, node.meta.get("val"))
+                self.places[node] = name
             elif node.op == "get_attr":
                 self._constant(node)
             elif node.op == "output":
-                outputs = [self._read(n) for n in self._flat(node.args[0])]
+                outputs = [self._read(n) for n in _flat(node.args[0])]
             elif node.op == "call_function":
                 self._call(node)
             else:
                 raise GraphError("unexpected node %s %s" % (node.op, node.target))
         return self._finish(outputs)
-
-    def _flat(self, value):
-        if isinstance(value, (list, tuple)):
-            return [x for v in value for x in self._flat(v)]
-        return [value]
 
     def _define(self, node, name, value):
         self.current[node] = name
@@ -149,10 +152,65 @@ class Converter:
             if parts:
                 self.meta[name] = [_shape_of(parts.get(i)) for i in range(max(parts) + 1)]
 
+    def _root(self, node):
+        while node in self.views:
+            node = self.views[node][0]
+        return node
+
     def _read(self, node):
+        """Id of the node's present value; a view of memory that was written since is taken anew."""
         if not isinstance(node, torch.fx.Node):
             raise GraphError("forward() returns a constant")
+        if node in self.views:
+            version = self.version.get(self._root(node), 0)
+            if self.seen.get(node, 0) != version:
+                parent, op, args = self.views[node]
+                if op == "getitem":
+                    raise GraphError("a part of a tensor that was split is read after the tensor was written")
+                source = self._read(parent)
+                if op is None:
+                    self.current[node] = source
+                else:
+                    name = "%s_v%d" % (node.name, version)
+                    self.meta[name] = self.meta[self.current[node]]
+                    self.nodes.append(self._node(name, op, dict(args, self={"ref": source})))
+                    self.current[node] = name
+                self.seen[node] = version
         return self.current[node]
+
+    def _write(self, node, name):
+        """The memory of `node` now holds value `name`: so does, in that part, whatever it is a view of."""
+        if node not in self.views:
+            self.version[node] = self.version.get(node, 0) + 1
+            self.current[node] = name
+            return
+        parent, op, args = self.views[node]
+        before = self._read(parent)
+        shape, dtype = self.meta[before]
+        kind = op.split(".")[1] if op and "." in op else op
+        source = {"ref": name}
+        if op is None:
+            whole = name
+        elif kind in ("select", "slice"):
+            whole = self._emit(name + "_in", "aten.%s_scatter.default" % kind,
+                               dict(args, self={"ref": before}, src=source), shape, dtype)
+        elif kind in ("view", "_unsafe_view", "_reshape_alias", "unsqueeze", "squeeze"):
+            whole = self._emit(name + "_in", "aten.view.default", {"self": source, "size": shape}, shape, dtype)
+        elif kind in ("t", "transpose"):
+            whole = self._emit(name + "_in", op, dict(args, self=source), shape, dtype)
+        elif kind == "permute":
+            order = [d % len(shape) for d in args["dims"]]
+            whole = self._emit(name + "_in", op, {"self": source, "dims": [order.index(d) for d in range(len(shape))]}, shape, dtype)
+        else:
+            raise GraphError("a write through a view made by %s" % (op or "alias"))
+        self._write(parent, whole)
+        self.current[node] = name
+        self.seen[node] = self.version[self._root(node)]
+
+    def _emit(self, name, op, args, shape, dtype):
+        self.meta[name] = (shape, dtype)
+        self.nodes.append(self._node(name, op, args))
+        return name
 
     def _constant(self, node):
         value = self.gm
@@ -210,14 +268,13 @@ class Converter:
         value = node.meta.get("val")
         if "getitem" in target:
             base, index = node.args
-            if node in self.current:
-                return
-            self.storage[node] = self.storage.get(base, base) if base.op == "placeholder" else node
             name = node.name
             self._define(node, name, value)
             if value is None and isinstance(self.meta.get(self.current[base]), list):
                 self.meta[name] = self.meta[self.current[base]][index]
-            self.nodes.append(self._node(name, "getitem", {"self": {"ref": self.current[base]}, "index": index}))
+            self.nodes.append(self._node(name, "getitem", {"self": {"ref": self._read(base)}, "index": index}))
+            if base in self.views:
+                self._view(node, base, "getitem", {})
             return
         schema = getattr(node.target, "_schema", None)
         if schema is None:
@@ -226,8 +283,8 @@ class Converter:
             source = node.args[0]
             self.current[node] = self._read(source)
             # A clone has memory of its own; the others share it.
-            if target != "aten.clone.default" and target != "aten.lift_fresh_copy.default":
-                self._share(node, source)
+            if target not in ("aten.clone.default", "aten.lift_fresh_copy.default"):
+                self._view(node, source, None, {})
             return
         args = self._arguments(schema, node)
         if any(word in target for word in RANDOM) and "like" not in target.split(".")[1]:
@@ -236,60 +293,46 @@ class Converter:
             self.random = True
         written = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
         if written:
-            return self._in_place(node, target, schema, written, args)
-        for i, a in enumerate(schema.arguments):
-            if a.alias_info is not None and i < len(node.args) and isinstance(node.args[i], torch.fx.Node):
-                self._share(node, node.args[i])
+            return self._in_place(node, target, written, args)
         self._define(node, node.name, value)
         self.nodes.append(self._node(node.name, target, args))
+        if schema.arguments and schema.arguments[0].alias_info is not None and isinstance(node.args[0], torch.fx.Node):
+            self._view(node, node.args[0], target, args)
         if target == "aten.native_batch_norm.default" and args.get("training"):
             for key in ("running_mean", "running_var"):
                 if args.get(key):
                     self._mutate_placeholder(args[key]["ref"])
 
-    def _share(self, node, source):
-        root = self.storage.get(source, source)
-        self.storage[node] = root
-        self.taken[root] = self.taken.get(root, 0) + 1
+    def _view(self, node, source, op, args):
+        self.views[node] = (source, op, args)
+        self.seen[node] = self.version.get(self._root(source), 0)
 
     def _mutate_placeholder(self, name):
         if name[0] == "p" and name[1:].isdigit():
             self.mutated.add(name)
 
-    def _in_place(self, node, target, schema, written, args):
-        if len(written) != 1 or written[0] != 0:
-            raise GraphError("%s writes to its arguments" % target)
+    def _in_place(self, node, target, written, args):
+        if written != [0]:
+            raise GraphError("%s writes to several of its arguments" % target)
         destination = node.args[0]
-        root = self.storage[destination]
+        root = self._root(destination)
         parts = target.split(".")
         functional_name = parts[1].rstrip("_")
         if root.op == "placeholder":
-            index = list(self.gm.graph.nodes).index(root)
-            label = self.current[root]
-            self.mutated.add(label if index < self.n_params else "input " + label)
-            if root is destination and index < self.n_params and len(node.users) == 0 and not self._read_later(root, node):
-                self.current[node] = label
-                return
-        if destination is not root or self.taken.get(root, 0) > 0:
-            aliases = [n for n, r in self.storage.items() if r is root and n is not destination]
-            if any(self._read_later(n, node) for n in aliases):
-                raise GraphError("%s writes through a view of a tensor that is used later" % target)
+            label = self.places[root]
+            self.mutated.add(label if label[0] == "p" else "input " + label)
         shape_dtype = self.meta[self.current[destination]]
         name = node.name
-        if functional_name == "copy":
-            source = args["src"]
-            op, out_args = "aten._to_copy.default", {"self": source, "dtype": shape_dtype[1]}
-            if self.meta[source["ref"]][0] != shape_dtype[0]:
-                expanded = name + "_expand"
-                self.meta[expanded] = (shape_dtype[0], self.meta[source["ref"]][1])
-                self.nodes.append(self._node(expanded, "aten.expand.default",
-                                             {"self": source, "size": shape_dtype[0], "implicit": False}))
-                out_args["self"] = {"ref": expanded}
+        filler = args.get("src") if functional_name == "copy" else args.get("value")
+        if functional_name in ("copy", "fill") and isinstance(filler, dict):
+            if self.meta[filler["ref"]][0] != shape_dtype[0]:
+                filler = {"ref": self._emit(name + "_expand", "aten.expand.default",
+                                            {"self": filler, "size": shape_dtype[0], "implicit": False},
+                                            shape_dtype[0], self.meta[filler["ref"]][1])}
+            op, out_args = "aten._to_copy.default", {"self": filler, "dtype": shape_dtype[1]}
         elif functional_name in ("zero", "fill"):
             op = "aten.full.default"
             out_args = {"size": shape_dtype[0], "fill_value": args.get("value", 0), "dtype": shape_dtype[1]}
-            if isinstance(out_args["fill_value"], dict):
-                raise GraphError("%s with a tensor value" % target)
         else:
             packet = getattr(torch.ops.aten, functional_name, None)
             overload = parts[2]
@@ -300,23 +343,10 @@ class Converter:
             if overload is None:
                 raise GraphError("%s has no functional form" % target)
             op, out_args = "aten.%s.%s" % (functional_name, overload), args
-        self.meta[name] = shape_dtype
-        self.nodes.append(self._node(name, op, out_args))
-        for alias, r in list(self.storage.items()):
-            if alias is destination or (r is root and self.current.get(alias) == self.current.get(destination)):
-                self.current[alias] = name
-        self.current[destination] = name
+        self._emit(name, op, out_args, *shape_dtype)
+        self._write(destination, name)
+        self._view(node, destination, None, {})
         self.current[node] = name
-        self.storage[node] = root
-
-    def _read_later(self, node, after):
-        seen = False
-        for other in self.gm.graph.nodes:
-            if other is after:
-                seen = True
-            elif seen and node in other.all_input_nodes:
-                return True
-        return False
 
     def _node(self, name, op, args):
         entry = {"id": name, "op": op, "args": args}

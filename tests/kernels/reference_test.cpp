@@ -264,6 +264,23 @@ TEST_CASE("unusual but usable tasks") {
   }
 }
 
+TEST_CASE("the graph says what the reference computes: replayed operator by operator it gives the same results") {
+  const auto python = find_python();
+  REQUIRE(python);
+  process_spec spec;
+  spec.argv = {python->executable, TESTS_DIR "/kernels/replay_graph.py", (share_dir() / "python").string()};
+  for (const char* name : {"zoo", "batch_norm", "dropout", "two_outputs", "casts", "mutates_input", "numpy_inputs", "kinds", "views"})
+    spec.argv.push_back(bad_task(name).string());
+  for (const auto& file : fs::directory_iterator(example("").parent_path()))
+    if (file.path().extension() == ".py") spec.argv.push_back(file.path().string());
+  spec.env = {{"PYTHONDONTWRITEBYTECODE", "1"}, {"OMP_NUM_THREADS", "1"}};
+  spec.limits.wall_seconds = 120;
+  const auto ran = run_process(spec);
+  REQUIRE(ran);
+  INFO(ran->out + ran->err);
+  CHECK(ran->exit_code == 0);
+}
+
 TEST_CASE("bad tasks are refused with the line and the reason, and the process lives on") {
   const std::vector<std::array<std::string, 2>> cases = {
     {"syntax_error", "syntax_error.py:7: syntax error"},
