@@ -15,6 +15,7 @@ namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
 constexpr double margin = 4;          ///< a tightened tolerance misses the null kernel's error by this factor
 constexpr double hopeless_error = 1;  ///< reference_error_factor * error over spread: above it a kind tells nothing
+constexpr int64_t piece = 1 << 14;    ///< elements that are judged at a time
 constexpr double random_distance = 1e-2; ///< relative: float32 and float64 of one computation are closer
 constexpr input_kind other_kinds[] = {input_kind::large,    input_kind::tiny,          input_kind::negative,
                                       input_kind::near_one, input_kind::constant_rows, input_kind::ties};
@@ -133,13 +134,20 @@ private:
   void add_set(int slot) {
     for (size_t i = 0; i < task_.outputs.size(); ++i) {
       const auto v = view(slot, i);
-      scratch_.resize(v.spec.bytes());
-      const auto fill_bytes = [&](int byte) { return [this, byte] { std::memset(scratch_.data(), byte, scratch_.size()); }; };
-      consider("zeros", v, i, fill_bytes(0));
-      consider("ones", v, i, [&] { fill_with(v.spec, [](int64_t) { return 1.0; }); });
-      consider("a constant", v, i, [&] { fill_with(v.spec, [m = first_mean_[i]](int64_t) { return m; }); });
-      consider("uninitialised memory", v, i, fill_bytes(0xa5));
-      if (have_second_) consider("the answer to another input", v, i, [&] { scratch_ = first_answer_[i]; });
+      const auto constant = [&](double value) {
+        return [this, &v, value](int64_t, int64_t count) {
+          for (int64_t e = 0; e < count; ++e) set_element(v.spec.dtype, scratch_.data(), e, value);
+        };
+      };
+      consider("zeros", v, i, constant(0));
+      consider("ones", v, i, constant(1));
+      consider("a constant", v, i, constant(first_mean_[i]));
+      consider("uninitialised memory", v, i, [&](int64_t, int64_t) { std::fill(scratch_.begin(), scratch_.end(), std::byte{0xa5}); });
+      if (have_second_)
+        consider("the answer to another input", v, i, [&](int64_t first, int64_t count) {
+          const auto width = size_of(v.spec.dtype);
+          std::memcpy(scratch_.data(), first_answer_[i].data() + static_cast<size_t>(first) * width, static_cast<size_t>(count) * width);
+        });
       const auto& in = ref_.inputs_layout();
       for (size_t k = 0; k < in.specs.size(); ++k) {
         const auto name = "a copy of input " + in.specs[k].name;
@@ -148,21 +156,25 @@ private:
           note(name, i, never);
           continue;
         }
-        consider(name, v, i, [&] { fill_with(v.spec, [&](int64_t e) { return element_value(in.specs[k].dtype, data, e); }); });
+        consider(name, v, i, [&](int64_t first, int64_t count) {
+          for (int64_t e = 0; e < count; ++e)
+            set_element(v.spec.dtype, scratch_.data(), e, element_value(in.specs[k].dtype, data, first + e));
+        });
       }
     }
   }
 
-  template <class F> void fill_with(const tensor_spec& spec, F&& value) {
-    for (int64_t e = 0, n = spec.elements(); e < n; ++e) set_element(spec.dtype, scratch_.data(), e, value(e));
-  }
-
-  /// `fill` writes the null kernel's output into scratch_.
+  /// `fill(first, count)` writes those elements of the null kernel's output into scratch_. Piece by piece: most null
+  /// kernels fail at once, and outputs may be large.
   template <class F> void consider(const std::string& name, const output_view& v, size_t output, F&& fill) {
-    if (is_known_to_fail(name, output)) return;
-    fill();
-    const double needed = needed_tolerance(v.spec, v.reference, v.oracle, v.scale, scratch_.data());
-    note(name, output, needed == 0 ? 0 : tolerances_[output] > 0 ? needed / tolerances_[output] : never);
+    const int64_t n = v.spec.elements();
+    scratch_.resize(static_cast<size_t>(std::min(n, piece)) * size_of(v.spec.dtype));
+    for (int64_t first = 0; first < n && !is_known_to_fail(name, output); first += piece) {
+      const int64_t count = std::min(piece, n - first);
+      fill(first, count);
+      const double needed = needed_tolerance(v.spec, v.reference, v.oracle, v.scale, scratch_.data(), first, count);
+      note(name, output, needed == 0 ? 0 : tolerances_[output] > 0 ? needed / tolerances_[output] : never);
+    }
   }
 
   null_kernel& entry(const std::string& name) {

@@ -271,17 +271,26 @@ comparison compare_output(const tensor_spec& spec, std::span<const std::byte> re
 }
 
 double needed_tolerance(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
-                        const output_scale& scale, const std::byte* got) {
+                        const output_scale& scale, const std::byte* got, int64_t first, int64_t count) {
   constexpr double never = std::numeric_limits<double>::infinity();
-  if (!is_floating(spec.dtype)) return compare_exact(spec, reference_output, got).wrong == 0 ? 0 : never;
+  tensor_spec part = spec;
+  part.shape = {count};
+  const auto from = static_cast<size_t>(first), size = static_cast<size_t>(count), width = size_of(spec.dtype);
+  const auto expected_part = reference_output.subspan(from * width, size * width);
+  if (!is_floating(spec.dtype)) return compare_exact(part, expected_part, got).wrong == 0 ? 0 : never;
   const double floor = floor_of(spec, scale);
   double needed = 0;
-  each_difference(spec, reference_output, oracle, got, [&](int64_t, double d, double target) {
+  each_difference(part, expected_part, oracle.empty() ? oracle : oracle.subspan(from, size), got, [&](int64_t, double d, double target) {
     if (d <= floor) return;
-    const double size = std::fabs(target) + scale.mad;
-    needed = std::max(needed, std::isfinite(d) && size > 0 ? d / size : never);
+    const double magnitude = std::fabs(target) + scale.mad;
+    needed = std::max(needed, std::isfinite(d) && magnitude > 0 ? d / magnitude : never);
   });
   return needed;
+}
+
+double needed_tolerance(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
+                        const output_scale& scale, const std::byte* got) {
+  return needed_tolerance(spec, reference_output, oracle, scale, got, 0, spec.elements());
 }
 
 mismatch describe_mismatch(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,

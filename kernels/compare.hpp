@@ -26,7 +26,10 @@ comparison compare_output(const tensor_spec& spec, std::span<const std::byte> re
                           std::span<const double> oracle, const output_scale& scale, const std::byte* got, double tolerance);
 
 /// The smallest tolerance under which `got` would be accepted: 0 when it lies within the reference's own error
-/// everywhere (no tolerance refuses it), infinity when none accepts it.
+/// everywhere (no tolerance refuses it), infinity when none accepts it. Over elements [first, first + count) only; `got`
+/// holds just those.
+double needed_tolerance(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
+                        const output_scale& scale, const std::byte* got, int64_t first, int64_t count);
 double needed_tolerance(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
                         const output_scale& scale, const std::byte* got);
 

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstring>
+#include <sys/wait.h>
 #include <thread>
 
 namespace pragma {
@@ -16,12 +18,15 @@ namespace {
 
 constexpr int rounds = 5;                   ///< of single passes; minima are compared, since other work only adds time
 constexpr int more_rounds = 15;             ///< before anybody is accused
-constexpr int rounds_of_slow = 2;           ///< ... of calls that take long_call or more: little noise, much to pay
+constexpr int rounds_of_slow = 2;           ///< ... where a call or new inputs take long_call or more: little noise, much to pay
 constexpr double long_call = 0.2;           ///< seconds
 constexpr double short_call = 5e-3;         ///< seconds: below it a pass covers all slots and caches are warmed up before
 constexpr double costly_round = 0.06;       ///< seconds for new inputs in all slots: above it a round uses one slot
 constexpr double seen_factor = 1.5;         ///< unseen inputs may take this many times as long as seen ones ...
 constexpr double batch_factor = 2.5;        ///< ... a single pass this many times as long as its calls in a batch ...
+constexpr double work_factor = 1.5;         ///< ... and its CPU time this many times what a timed call took, with one thread ...
+constexpr double work_slack = 4e-6;         ///< ... plus this, for the command
+constexpr double stop_seconds = 1;          ///< for all threads to stop
 constexpr double slack = 20e-6;             ///< ... plus this, for waking up
 constexpr double cold_bytes_per_second = 4e9; ///< what the first touch after a rewrite may cost at worst
 constexpr double warm_batch = 0.5e-3;       ///< seconds of calls before each single pass, for caches and clock speed
@@ -36,6 +41,19 @@ constexpr int exchange_attempts = 5;
 using clock = std::chrono::steady_clock;
 double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 void pause_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+/// Stops a process of ours from another thread than the one that waits for it; true when all of it stands still.
+bool stop_process(pid_t pid) {
+  ::kill(-pid, SIGSTOP);
+  const auto start = clock::now();
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) == 0 && seconds_since(start) < stop_seconds) {
+    if (info.si_pid == pid && info.si_code == CLD_STOPPED) return true;
+    pause_for(10e-6);
+  }
+  ::kill(-pid, SIGCONT);
+  return false;
+}
 
 /// Writes a byte of each cache line over itself: the same traffic between caches as filling the outputs with garbage.
 void rewrite_outputs(const tensor_layout& layout, std::byte* outputs, int first, int count) {
@@ -76,15 +94,13 @@ timing_audit::result timing_audit::compare_slots(int first, int count, const fil
   return found;
 }
 
-std::vector<std::byte> timing_audit::copy_inputs() const {
+std::vector<std::byte> timing_audit::copy_inputs(int slots) const {
   const auto* data = ref_.inputs_data();
-  return {data, data + ref_.inputs_layout().total_bytes()};
+  return {data, data + ref_.inputs_layout().slot_bytes * static_cast<uint64_t>(slots)};
 }
 
-void timing_audit::put_inputs(const std::vector<std::byte>& bytes, int first, int count) {
-  const auto slot_bytes = ref_.inputs_layout().slot_bytes;
-  const auto from = slot_bytes * static_cast<uint64_t>(first);
-  if (slot_bytes > 0) std::memcpy(ref_.inputs_data() + from, bytes.data() + from, slot_bytes * static_cast<uint64_t>(count));
+void timing_audit::put_inputs(const std::vector<std::byte>& bytes) {
+  if (!bytes.empty()) std::memcpy(ref_.inputs_data(), bytes.data(), bytes.size());
 }
 
 /// What a call touches at most: inputs, parameters, outputs.
@@ -106,21 +122,27 @@ timing_audit::result timing_audit::batch_is_right(int64_t calls, const std::stri
 /// New inputs in the first slots; then single passes: unseen, the same again (seen), the same with the answer left in the outputs.
 timing_audit::result timing_audit::one_round(pass_times& times, double call_seconds) {
   const int slots = times.slots;
-  const auto old = copy_inputs();
+  const auto old = copy_inputs(slots);
   for (int slot = 0; slot < slots; ++slot) {
     if (auto ok = ref_.make_inputs(slot, seeds_.next(), input_kind::own); !ok) return fail(ok.error());
     checker_.refresh(slot, "unseen inputs after timing");
   }
-  const auto unseen = copy_inputs();
-  put_inputs(old, 0, slots);
+  const auto unseen = copy_inputs(slots);
+  put_inputs(old);
 
   const stay_on same_core(options_.threads == 1 ? cpus_ : std::vector<int>{});
+  const auto batch = static_cast<int64_t>(options_.sample_seconds / std::max(call_seconds, 1e-9));
+  if (batch > slots) {
+    const double used = cpu_seconds(runner_.pid());
+    if (auto failed = call(0, ref_.slots(), batch, "a batch"); !failed || *failed) return failed;
+    if (used >= 0) times.batch = std::min(times.batch, (cpu_seconds(runner_.pid()) - used) / static_cast<double>(batch));
+  }
   for (auto* best : {&times.unseen, &times.seen, &times.kept}) {
     const auto warm = clock::now(); // on what lies there: the old inputs before the first pass
     while (call_seconds < short_call && seconds_since(warm) < warm_batch) {
       if (auto failed = call(0, slots, slots, "single passes"); !failed || *failed) return failed;
     }
-    put_inputs(unseen, 0, slots);
+    put_inputs(unseen);
     fill_probe before;
     if (best == &times.kept) {
       rewrite_outputs(ref_.outputs_layout(), runner_.outputs(), 0, slots);
@@ -128,9 +150,11 @@ timing_audit::result timing_audit::one_round(pass_times& times, double call_seco
       fill_outputs(ref_.outputs_layout(), runner_.outputs(), 0, slots);
       before = probe_fill(ref_.outputs_layout(), runner_.outputs());
     }
+    const double used = cpu_seconds(runner_.pid());
     const auto start = clock::now();
     if (auto failed = call(0, slots, slots, "single passes"); !failed || *failed) return failed;
     *best = std::min(*best, seconds_since(start));
+    if (best == &times.seen && used >= 0) times.work = std::min(times.work, cpu_seconds(runner_.pid()) - used);
     auto wrong = compare_slots(0, slots, before, best == &times.unseen ? "after timing, on inputs that it had not seen" : "after timing");
     if (!wrong || *wrong) return wrong;
   }
@@ -150,6 +174,13 @@ std::optional<timing_audit::finding> timing_audit::judge(const pass_times& times
                    " where the outputs still hold the answer: it skips work that it finds done";
     return found;
   }
+  // All outputs of this pass were garbage before and right after it: with one thread its CPU time is what the work costs.
+  const double work = times.work / times.slots, claimed = std::min(call_seconds, times.batch);
+  if (options_.threads == 1 && times.work < 1e299 && work > work_factor * claimed + work_slack) {
+    found.reason = "a call takes " + format_seconds(claimed) + " in the timed batches, but uses " + format_seconds(work) +
+                   " of CPU time in single passes that are checked: it does not do the work on every call of a batch";
+    return found;
+  }
   // One pass is colder than a batch: the bytes that we have just rewritten come from another cache.
   const double cold = pass_bytes() / cold_bytes_per_second;
   const double one = times.kept / times.slots;
@@ -165,7 +196,7 @@ timing_audit::result timing_audit::work_is_done_on_every_call(double call_second
   pass_times times;
   const bool cheap = make_seconds_ * ref_.slots() < costly_round && call_seconds < short_call;
   times.slots = cheap ? ref_.slots() : 1;
-  const int enough = call_seconds < long_call ? rounds : rounds_of_slow;
+  const int enough = call_seconds < long_call && make_seconds_ < long_call ? rounds : rounds_of_slow;
   for (int round = 1; round <= enough + more_rounds; ++round) {
     if (auto failed = one_round(times, call_seconds); !failed || *failed) return failed;
     if (round >= enough && !judge(times, call_seconds)) return std::nullopt;
@@ -179,36 +210,39 @@ timing_audit::result timing_audit::batch_follows_its_inputs(double call_seconds)
       static_cast<double>(ref_.inputs_layout().slot_bytes + layout.slot_bytes) / copy_bytes_per_second;
   int slots = ref_.slots();
   if (call_seconds * slots * (whole_cycles + 1) > 10 * shortest_exchange) slots = 1;
-  const auto old = copy_inputs();
+  const auto old = copy_inputs(slots);
   for (int slot = 0; slot < slots; ++slot) {
     if (auto ok = ref_.make_inputs(slot, seeds_.next(), input_kind::own); !ok) return fail(ok.error());
     checker_.refresh(slot, "inputs exchanged during a batch");
   }
-  const auto fresh = copy_inputs();
+  const auto fresh = copy_inputs(slots);
   const std::string when = "in the middle of a batch its inputs were exchanged";
   double per_call = std::max(call_seconds, 1e-9);
   double length = std::max(shortest_exchange, 4 * copy_seconds * slots + (whole_cycles + 2) * per_call * slots);
   int hits = 0;
   for (int attempt = 0; attempt < exchange_attempts && hits < (slots > 1 ? 2 : 1); ++attempt) {
-    put_inputs(old, 0, slots);
+    put_inputs(old);
     fill_outputs(layout, runner_.outputs(), 0, slots);
     const auto before = probe_fill(layout, runner_.outputs());
     const auto calls = std::max<int64_t>((whole_cycles + 2) * slots, static_cast<int64_t>(length / per_call));
-    const auto start = clock::now();
-    double exchanged = 0;
+    const double started = cpu_seconds(runner_.pid());
+    double exchanged = 1e300;
+    // It stands still meanwhile, and how far it was is told by its CPU time: that holds on a busy machine, too.
     std::thread exchanger([&] {
       pause_for(length / 4);
-      put_inputs(fresh, 0, slots);
+      if (!stop_process(runner_.pid())) return;
+      exchanged = cpu_seconds(runner_.pid());
+      put_inputs(fresh);
       fill_outputs(layout, runner_.outputs(), 0, slots);
-      exchanged = seconds_since(start);
+      ::kill(-runner_.pid(), SIGCONT);
     });
     auto failed = call(0, slots, calls, when);
-    const double ended = seconds_since(start);
+    const double ended = cpu_seconds(runner_.pid());
     exchanger.join();
     if (!failed || *failed) return failed;
-    // Enough of the batch must have come after it, by the time that the batch itself took per call. Else the machine was
-    // busy, or this batch was faster than the timed ones: make the next one longer by what was seen.
-    const double seen = ended / static_cast<double>(calls);
+    // Enough of the batch must have come after it, by the time that the batch itself took per call. Else it came late, or
+    // this batch was faster than the timed ones: make the next one longer by what was seen.
+    const double seen = std::max(ended - started, 1e-9) / static_cast<double>(calls);
     if ((ended - exchanged) / seen < (whole_cycles - 1) * slots) {
       per_call = std::min(per_call, seen);
       length *= 2;

@@ -40,14 +40,16 @@ public:
 private:
   struct pass_times { ///< of one pass over `slots` slots
     double unseen = 1e300, seen = 1e300, kept = 1e300;
+    double work = 1e300;  ///< CPU time of a pass on seen inputs: what it costs whatever else the machine does
+    double batch = 1e300; ///< CPU time of a call in a batch as long as the timed ones
     int slots = 1;
   };
   result compare_slots(int first, int count, const fill_probe& before, const std::string& when);
   result call(int first, int count, int64_t calls, const std::string& when);
   result one_round(pass_times& times, double call_seconds);
   std::optional<finding> judge(const pass_times& times, double call_seconds) const;
-  std::vector<std::byte> copy_inputs() const;
-  void put_inputs(const std::vector<std::byte>& bytes, int first, int count);
+  std::vector<std::byte> copy_inputs(int slots) const; ///< of the first slots
+  void put_inputs(const std::vector<std::byte>& bytes);
   double pass_bytes() const;
 
   const task& task_;
