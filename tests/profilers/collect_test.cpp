@@ -1,1 +1,249 @@
+// collect() on a real task and real candidates: which metrics come, from where, and what is said of those that don't.
+#include "base/subprocess.hpp"
+#include "profilers/collect.hpp"
+#include "profilers/hardware.hpp"
 
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+using namespace pragma;
+
+namespace {
+
+const char* const scale_rows_task = R"(
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.exp(x * 0.5)
+
+def get_inputs():
+    return [torch.randn(64, 1024)]
+
+def get_init_inputs():
+    return []
+)";
+
+/// Calls expf once an element: not vectorised without -ffast-math.
+const char* const scalar_kernel = R"(#include "pragma_kernel.h"
+#include <cmath>
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x = static_cast<const float*>(args->inputs[0].data);
+  float* y = static_cast<float*>(args->outputs[0].data);
+  const int64_t n = args->inputs[0].shape[0] * args->inputs[0].shape[1];
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = std::exp(x[i] * 0.5f);
+}
+)";
+
+/// The same work with two threads.
+const char* const threaded_kernel = R"(#include "pragma_kernel.h"
+#include <cmath>
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x = static_cast<const float*>(args->inputs[0].data);
+  float* y = static_cast<float*>(args->outputs[0].data);
+  const int64_t n = args->inputs[0].shape[0] * args->inputs[0].shape[1];
+#pragma omp parallel for num_threads(args->threads)
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = std::exp(x[i] * 0.5f);
+}
+)";
+
+/// The task in its reference process, shared by all cases: starting Torch is what takes the time.
+struct loaded {
+  temp_dir folder;
+  reference ref;
+  pragma::task task;
+};
+
+loaded& shared() {
+  static loaded one = [] {
+    auto folder = temp_dir::create("pragma-test-collect-");
+    REQUIRE(folder);
+    const auto file = folder->path() / "exp_rows.py";
+    REQUIRE(write_file_atomic(file, scale_rows_task));
+    auto ref = reference::start({});
+    REQUIRE(ref);
+    auto t = ref->load(file, 2);
+    REQUIRE(t);
+    return loaded{std::move(*folder), std::move(*ref), std::move(*t)};
+  }();
+  return one;
+}
+
+struct built_candidate {
+  candidate source;
+  build_output binary;
+};
+
+built_candidate build(const char* source) {
+  candidate c;
+  c.source = source;
+  c.flags = {"-O3", "-march=native"};
+  auto built = build_candidate(c);
+  if (!built) FAIL(render(built.error()));
+  return {c, std::move(*built)};
+}
+
+timing timing_of(double seconds) {
+  timing t;
+  t.candidate_seconds = seconds;
+  t.blocks_accepted = 25;
+  return t;
+}
+
+machine_limits limits_of_a_small_machine() {
+  machine_limits l;
+  l.cache_bytes = {32 << 10, 512 << 10, 32 << 20};
+  l.copy_gbs = {200, 100, 70, 30};
+  l.read_gbs = {200, 100, 70, 30};
+  l.peak_gflops = 100;
+  return l;
+}
+
+bool mentions(const std::vector<std::string>& lines, const std::string& word) {
+  return std::any_of(lines.begin(), lines.end(), [&](const auto& l) { return l.find(word) != std::string::npos; });
+}
+
+} // namespace
+
+TEST_CASE("a scalar kernel: what each source says of it") {
+  auto& s = shared();
+  const auto c = build(scalar_kernel);
+  const auto limits = limits_of_a_small_machine();
+  collect_options options;
+  options.max_seconds = 60; // the machine may be busy; what is tested here is not the budget
+  std::vector<std::string> steps;
+  options.progress = [&](const std::string& step) { steps.push_back(step); };
+  const auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(5e-4), &limits, options);
+  REQUIRE(p);
+  CHECK(p->candidate == c.source.id());
+  CHECK(p->binary == c.binary.binary_hash);
+  CHECK_FALSE(p->device.empty());
+  CHECK(p->seconds > 0);
+  CHECK_FALSE(steps.empty());
+  INFO(json(p->missing).dump());
+
+  // 64 x 1024 floats in and out.
+  CHECK(p->value("seconds_per_call") == 5e-4);
+  REQUIRE(p->value("achieved_gbs"));
+  CHECK(*p->value("achieved_gbs") == Approx(2 * 64 * 1024 * 4 / 5e-4 / 1e9).epsilon(0.02));
+  CHECK(p->value("roofline_share"));
+  CHECK(p->find("roofline_share")->how == provenance::measured);
+
+  REQUIRE(p->value("software.task_clock"));
+  CHECK(*p->value("software.task_clock") > 0);
+  CHECK(*p->value("software.cpus_utilized") < 1.2);
+  CHECK(*p->value("software.page_faults") < 1); // outputs are kept between calls
+
+  CHECK(p->value("remarks.missed_loops") == 1.0);
+  const auto missed = std::find_if(p->remarks.begin(), p->remarks.end(), [](const auto& r) { return r.kind == "missed"; });
+  REQUIRE(missed != p->remarks.end());
+  CHECK(missed->line == 7);
+
+  if (p->value("callgrind.Ir")) {
+    CHECK(*p->value("callgrind.Ir") > 64 * 1024 * 5);
+    CHECK(*p->value("callgrind.Ir") < 64 * 1024 * 200); // one call, not several
+    CHECK(p->find("callgrind.Ir")->how == provenance::simulated);
+    CHECK(p->find("callgrind.Ir")->note.find("twin") != std::string::npos);
+    CHECK(*p->value("callgrind.l1_traffic_ratio") == Approx(1).epsilon(0.1)); // each byte once
+  } else {
+    CHECK(mentions(p->missing, "callgrind:"));
+  }
+  if (p->value("hot_loop.instructions")) {
+    CHECK(p->value("hot_loop.calls") == 1.0);
+    CHECK(p->find("hot_loop.calls")->how == provenance::static_analysis);
+  }
+  if (!p->value("llvm_mca.ipc")) CHECK((mentions(p->missing, "llvm-mca") || mentions(p->missing, "objdump")));
+  if (!p->value("ipc")) CHECK(mentions(p->missing, "perf:"));
+
+  // No simulated or static number carries a hardware counter's name; every name is one that can be asked for.
+  std::vector<std::string> names;
+  for (const auto& m : p->metrics) {
+    names.push_back(m.name);
+    if (m.how != provenance::measured) CHECK(m.name.find('.') != std::string::npos);
+    CHECK_FALSE(m.tool.empty());
+  }
+  CHECK(check_metric_names(names));
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}
+
+TEST_CASE("a threaded kernel is profiled with its threads") {
+  auto& s = shared();
+  const auto c = build(threaded_kernel);
+  collect_options options;
+  options.threads = 2;
+  options.max_seconds = 60;
+  const auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(3e-4), nullptr, options);
+  REQUIRE(p);
+  CHECK(mentions(p->missing, "roofline:")); // no limits were given
+  CHECK(p->value("software.task_clock"));
+  INFO(json(p->missing).dump());
+  if (p->value("callgrind.Ir")) {
+    CHECK(*p->value("callgrind.Ir") > 64 * 1024 * 5); // the work inside the parallel region is counted
+  }
+}
+
+TEST_CASE("a budget that is too small cuts the slow tool and says so") {
+  auto& s = shared();
+  const auto c = build(scalar_kernel);
+  collect_options options;
+  options.max_seconds = 6;
+  const auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(0.5), nullptr, options); // a call that is said to take 0.5 s
+  REQUIRE(p);
+  CHECK_FALSE(p->value("callgrind.Ir"));
+  CHECK((mentions(p->missing, "budget") || mentions(p->missing, "valgrind is not installed")));
+  CHECK(p->value("remarks.missed_loops"));
+}
+
+TEST_CASE("only what was asked for, when the default set is off") {
+  auto& s = shared();
+  const auto c = build(scalar_kernel);
+  collect_options options;
+  options.default_metrics = false;
+  options.extra_metrics = {"achieved_gbs", "remarks.missed_loops"};
+  const auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(5e-4), nullptr, options);
+  REQUIRE(p);
+  CHECK(p->metrics.size() == 2);
+  CHECK(p->value("achieved_gbs"));
+  CHECK(p->value("remarks.missed_loops"));
+}
+
+TEST_CASE("an event of perf can be asked for by its own name") {
+  if (find_program("perf").empty()) return;
+  const auto all = available_metrics();
+  if (std::none_of(all.begin(), all.end(), [](const auto& m) { return m.name == "minor-faults"; })) return;
+  auto& s = shared();
+  const auto c = build(scalar_kernel);
+  collect_options options;
+  options.default_metrics = false;
+  options.extra_metrics = {"minor-faults"};
+  const auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(5e-4), nullptr, options);
+  REQUIRE(p);
+  // Counted, or a line that says why not (containers may forbid perf).
+  CHECK((p->value("minor-faults") || mentions(p->missing, "minor-faults")));
+}
+
+TEST_CASE("an unknown metric is refused with the nearest names") {
+  auto& s = shared();
+  const auto c = build(scalar_kernel);
+  collect_options options;
+  options.extra_metrics = {"achieved_gb"};
+  const auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(5e-4), nullptr, options);
+  REQUIRE_FALSE(p);
+  CHECK(p.error().code == ec::invalid_argument);
+  CHECK(p.error().message.find("achieved_gb") != std::string::npos);
+  CHECK(p.error().hint.find("achieved_gbs") != std::string::npos);
+}
+
+TEST_CASE("a metric that only other machines have is refused with the reason") {
+  const auto facts = read_cpu_facts();
+  REQUIRE(facts);
+  const auto known = check_metric_names({"topdown.retiring"});
+  if (facts->has_pmu) return;
+  REQUIRE_FALSE(known);
+  CHECK(known.error().code == ec::unsupported);
+  CHECK(known.error().message.find("perf") != std::string::npos);
+}

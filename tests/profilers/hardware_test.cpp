@@ -1,1 +1,154 @@
+// Facts of the CPU, the measured roofline and its cache, the tools.
+#include "base/files.hpp"
+#include "profilers/formats.hpp"
+#include "profilers/hardware.hpp"
 
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+using namespace pragma;
+
+namespace {
+
+std::string recorded(const std::string& name) {
+  auto text = read_file(std::string(TESTS_DIR) + "/profilers/data/" + name);
+  REQUIRE(text);
+  return *text;
+}
+
+/// A PRAGMA_HOME of its own, so that the user's cache is neither used nor written.
+class own_home {
+public:
+  own_home() : folder_(std::move(*temp_dir::create("pragma-test-home-"))) {
+    const auto* before = std::getenv("PRAGMA_HOME");
+    if (before) before_ = before;
+    had_ = before != nullptr;
+    setenv("PRAGMA_HOME", folder_.path().c_str(), 1);
+  }
+  ~own_home() {
+    if (had_) setenv("PRAGMA_HOME", before_.c_str(), 1);
+    else unsetenv("PRAGMA_HOME");
+  }
+
+private:
+  temp_dir folder_;
+  std::string before_;
+  bool had_ = false;
+};
+
+} // namespace
+
+TEST_CASE("lscpu as recorded") {
+  const auto facts = formats::parse_lscpu(recorded("lscpu-2.38.json"));
+  REQUIRE(facts);
+  CHECK(facts->model == "AMD EPYC");
+  CHECK(facts->vendor == "AuthenticAMD");
+  CHECK(facts->virtualization == "KVM");
+  CHECK(facts->logical == 2);
+  CHECK(facts->cores == 2);
+  CHECK(facts->simd_bits == 256);
+  CHECK(facts->l1d_bytes == 32 << 10); // per instance, where lscpu prints the sum
+  CHECK(facts->l2_bytes == 512 << 10);
+  CHECK(facts->l3_bytes == 32 << 20);
+}
+
+TEST_CASE("lscpu of newer util-linux nests its fields; AVX-512 is seen") {
+  const auto facts = formats::parse_lscpu(R"json({"lscpu":[{"field":"CPU(s):","data":"8"},{"field":"Vendor ID:","data":"GenuineIntel","children":[
+    {"field":"Model name:","data":"Xeon","children":[{"field":"Thread(s) per core:","data":"2"},{"field":"Core(s) per socket:","data":"4"},
+    {"field":"Socket(s):","data":"1"},{"field":"Flags:","data":"fpu sse2 avx2 fma avx512f avx512vl amx_tile"}]}]},
+    {"field":"Caches (sum of all):","data":null,"children":[{"field":"L1d:","data":"192 KiB (4 instances)"},{"field":"L2:","data":"8 MiB (4 instances)"}]}]})json");
+  REQUIRE(facts);
+  CHECK(facts->model == "Xeon");
+  CHECK(facts->cores == 4);
+  CHECK(facts->simd_bits == 512);
+  CHECK(facts->l1d_bytes == 48 << 10);
+  CHECK(facts->l2_bytes == 2 << 20);
+  CHECK(facts->l3_bytes == 0);
+}
+
+TEST_CASE("what is not lscpu's output is an error") {
+  CHECK_FALSE(formats::parse_lscpu("lscpu: unrecognized option"));
+  CHECK_FALSE(formats::parse_lscpu("{}"));
+  CHECK_FALSE(formats::parse_lscpu(R"({"lscpu": 3})"));
+}
+
+TEST_CASE("sizes as the kernel and lscpu write them") {
+  CHECK(formats::parse_size("32K") == 32768);
+  CHECK(formats::parse_size("1.5 MiB") == 1572864);
+  CHECK(formats::parse_size("64 KiB (2 instances)") == 32768);
+  CHECK(formats::parse_size("32 MiB (1 instance)") == 33554432);
+  CHECK(formats::parse_size("") == 0);
+  CHECK(formats::parse_size("unknown") == 0);
+}
+
+TEST_CASE("this machine has a name, CPUs and memory") {
+  const auto facts = read_cpu_facts();
+  REQUIRE(facts);
+  CHECK_FALSE(facts->model.empty());
+  CHECK(facts->logical >= 1);
+  CHECK(facts->cores >= 1);
+  CHECK(facts->simd_bits >= 128);
+  CHECK(facts->memory_bytes > 100 << 20);
+}
+
+TEST_CASE("the roofline falls from level to level, is cached, and can only rise when measured again") {
+  own_home home;
+  int calls = 0, last_total = 0;
+  const auto first = machine_roofline(1, false, [&](int done, int total, const std::string& what) {
+    ++calls;
+    last_total = total;
+    CHECK(done <= total);
+    CHECK_FALSE(what.empty());
+  });
+  REQUIRE(first);
+  CHECK(calls == last_total + 1);
+  CHECK(first->threads == 1);
+  REQUIRE(first->copy_gbs.size() == 4);
+  REQUIRE(first->read_gbs.size() == 4);
+  REQUIRE(first->cache_bytes.size() == 3);
+  for (size_t i = 1; i < 4; ++i) {
+    CHECK(first->copy_gbs[i] <= first->copy_gbs[i - 1]);
+    CHECK(first->read_gbs[i] <= first->read_gbs[i - 1]);
+  }
+  CHECK(first->copy_gbs[3] > 0.5);  // no machine's memory is that slow
+  CHECK(first->copy_gbs[0] > 1.5 * first->copy_gbs[3]);
+  CHECK(first->peak_gflops > 4);    // scalar SSE2 does that
+  CHECK_FALSE(first->measured_at.empty());
+
+  int measured_again = 0;
+  const auto cached = machine_roofline(1, false, [&](int, int, const std::string&) { ++measured_again; });
+  REQUIRE(cached);
+  CHECK(measured_again == 0);
+  CHECK(cached->peak_gflops == first->peak_gflops);
+
+  const auto repeated = machine_roofline(1, true);
+  REQUIRE(repeated);
+  CHECK(repeated->peak_gflops >= first->peak_gflops);
+  CHECK(repeated->copy_gbs[3] >= first->copy_gbs[3]);
+
+  // A damaged cache file is measured again, not believed.
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(std::getenv("PRAGMA_HOME")))
+    if (entry.is_regular_file()) REQUIRE(write_file_atomic(entry.path(), "{\"cpu\": \"AMD"));
+  const auto after_damage = machine_roofline(1, false, [&](int, int, const std::string&) { ++measured_again; });
+  REQUIRE(after_damage);
+  CHECK(measured_again > 0);
+}
+
+TEST_CASE("a senseless number of threads is refused") {
+  const auto none = machine_roofline(0);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ec::invalid_argument);
+}
+
+TEST_CASE("doctor names each tool, and what a missing one would give") {
+  const auto tools = profiler_tools();
+  for (const char* name : {"perf", "valgrind", "llvm-mca", "objdump", "gcc", "clang", "python with torch"}) {
+    const auto found = std::find_if(tools.begin(), tools.end(), [&](const auto& t) { return t.name == name; });
+    REQUIRE(found != tools.end());
+    CHECK_FALSE(found->enables.empty());
+    if (found->found) CHECK_FALSE(found->version.empty());
+    else CHECK_FALSE(found->problem.empty());
+  }
+}
