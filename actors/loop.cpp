@@ -171,6 +171,8 @@ const iteration_record& loop::conclude(std::string now) {
     input.source = current_.code.source;
     input.flops = header_.environment.task.flops;
     input.bytes = header_.environment.task.bytes;
+    input.written_bytes = 0;
+    for (const auto& output : header_.environment.task.outputs) input.written_bytes += static_cast<double>(output.bytes());
     input.threads = header_.request.load.threads;
     current_.findings = diagnose(input);
   }

@@ -148,7 +148,9 @@ expected<measurement> workbench::measure(const measure_request& request) {
   result.profile.time = timed->time;
   const auto& t = loaded_.task;
   if (result.verdict.passed() && loaded_.limits.peak_gflops > 0 && timed->time.candidate_seconds > 0 && t.bytes > 0) {
-    const auto point = place_on_roofline(timed->time.candidate_seconds, t.flops, t.bytes, loaded_.limits);
+    double written = 0;
+    for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
+    const auto point = place_on_roofline(timed->time.candidate_seconds, t.flops, t.bytes, loaded_.limits, written);
     if (point.share > timing_slack) {
       result.verdict.stage = verdict_stage::audit;
       result.verdict.reason = "it takes less time than the machine's measured " + point.limit + " allows: this measurement is not believed";

@@ -92,6 +92,8 @@ int run(const settings& s, bool profile_too) {
   input.source = c.source;
   input.flops = loaded->task.flops;
   input.bytes = loaded->task.bytes;
+  input.written_bytes = 0;
+  for (const auto& output : loaded->task.outputs) input.written_bytes += static_cast<double>(output.bytes());
   input.threads = s.threads;
   const auto findings = measured->verdict.passed() ? diagnose(input) : std::vector<finding>{};
   document["verdict"] = measured->verdict;

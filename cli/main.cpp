@@ -2,6 +2,10 @@
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 
+#include "base/text.hpp"
+
+#include <algorithm>
+
 int main(int argc, char** argv) {
   pragma::cli::catch_interrupts();
   CLI::App app{"PRAGMA optimises kernels by reasoning from profiles: it writes, verifies, measures and diagnoses until the kernel is fast.", "pragma"};
@@ -14,6 +18,17 @@ int main(int argc, char** argv) {
   pragma::cli::add_bench(app, chosen);
   pragma::cli::add_runs(app, chosen);
   pragma::cli::add_machine(app, chosen);
+  // A misspelt command deserves more than "a subcommand is required".
+  if (argc > 1 && argv[1][0] != '-') {
+    std::vector<std::string> names;
+    for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+    if (std::find(names.begin(), names.end(), argv[1]) == names.end()) {
+      const auto near = pragma::nearest_names(argv[1], names, 1);
+      pragma::cli::terminal out(false);
+      return pragma::cli::report(out, {pragma::ec::invalid_argument, std::string("there is no command '") + argv[1] + "'",
+                                       near.empty() ? "the commands are: " + pragma::join(names, ", ") : "did you mean " + near.front() + "?"});
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

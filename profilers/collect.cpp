@@ -61,7 +61,9 @@ void timer_metrics(const collect_context& context, const machine_limits* limits,
     out.missing.push_back("roofline: this machine's limits have not been measured (`pragma hardware`)");
     return;
   }
-  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits);
+  double written = 0;
+  for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
+  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written);
   if (point.share > 0) add("roofline_share", 100 * point.share, "%", "limit: " + point.limit);
 }
 

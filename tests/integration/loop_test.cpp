@@ -200,12 +200,12 @@ TEST_CASE("unusable tasks and words are refused with exit codes that scripts can
     CHECK((result.out + result.err).find(words) != std::string::npos);
   };
   expect({"optimize", "/nowhere/task.py"}, 3, "no such task file");
-  expect({"optimize", file("syntax.py", "class Model(:\n"), "--out", (h.dir.path() / "o").string()}, 4, "line 1");
+  expect({"optimize", file("syntax.py", "class Model(:\n"), "--out", (h.dir.path() / "o").string()}, 4, "syntax.py:1");
   expect({"optimize", file("empty.py", "x = 1\n"), "--out", (h.dir.path() / "o").string()}, 4, "Model");
-  expect({"optimise"}, 2, "optimise");
+  expect({"optimise"}, 2, "did you mean optimize?");
   expect({"verify", h.task(), "/nowhere/kernel.cpp"}, 3, "kernel.cpp");
   expect({"verify", h.task(), file("bad.cpp", "int x = ;"), "--json"}, 5, "\"stage\": \"build\"");
-  expect({"profile", h.task(), file("k.cpp", kernel(fast_body)), "--metrics", "instrctions"}, 2, "instructions");
+  expect({"profile", h.task(), file("k.cpp", kernel(fast_body)), "--metrics", "rooflin_share"}, 2, "roofline_share");
   expect({"verify", h.task(), file("k.cpp", kernel(fast_body)), "--flags=-O3,-fplugin=/tmp/x.so"}, 5, "-fplugin");
   expect({"verify", h.task(), file("zeros.cpp", kernel("  for (long i = 0; i < n; ++i) y[i] = 0;\n  (void)x;\n"))}, 5, "out0");
   expect({"verify", h.task(), file("good.cpp", kernel(fast_body))}, 0, "passed");
