@@ -1,5 +1,6 @@
 // Attack: uses up the compiler's time and memory
 // Stopped at: build
+// Build seconds: 5
 #include "pragma_kernel.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Every candidate of tests/hostile goes the whole way: build, verify, time with its audits. None may come out as passed,
 // each must be stopped at a stage that its file names, and afterwards a good candidate must still pass. Each file's first
-// lines say what it attacks, where it must be stopped and with which flags it is built.
+// lines say what it attacks, at which stages it may be stopped, with which flags it is built and how long.
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
@@ -21,6 +21,7 @@ namespace {
 struct hostile {
   std::string name, attack;
   std::vector<std::string> stages; ///< where it may be stopped
+  double build_seconds = defaults::build_wall_seconds;
   candidate c;
 };
 
@@ -45,6 +46,8 @@ std::vector<hostile> corpus() {
       if (const auto at = flag.find("\\n"); at != std::string::npos) flag.replace(at, 2, "\n");
       if (!flag.empty()) h.c.flags.push_back(flag);
     }
+    // For those that keep the compiler busy as long as it may run.
+    if (const auto limit = after(h.c.source, "// Build seconds:"); !limit.empty()) h.build_seconds = std::stod(limit);
     all.push_back(std::move(h));
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -70,18 +73,16 @@ void pragma_kernel(const pragma_args* a) {
   return c;
 }
 
-build_options build_limits() {
-  build_options options;
-  options.wall_seconds = 10; // for those that keep the compiler busy
-  return options;
-}
-
 /// Builds two at a time, in order.
 std::vector<expected<build_output>> build_all(const std::vector<hostile>& all) {
   std::vector<expected<build_output>> built(all.size(), tl::unexpected<error>(error{}));
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t i = next++; i < all.size(); i = next++) built[i] = build_candidate(all[i].c, build_limits());
+    for (size_t i = next++; i < all.size(); i = next++) {
+      build_options options;
+      options.wall_seconds = all[i].build_seconds;
+      built[i] = build_candidate(all[i].c, options);
+    }
   };
   auto other = std::async(std::launch::async, work);
   work();
@@ -162,7 +163,7 @@ TEST_CASE("No hostile candidate passes, and the checker lives on", "[hostile]") 
   CHECK_FALSE(std::filesystem::exists(trace));
   std::filesystem::remove(victim);
   for (int turn = 0; turn < 2; ++turn) {
-    const auto last = judge(build_candidate(good_candidate(), build_limits()), *t, *audit, *ref);
+    const auto last = judge(build_candidate(good_candidate()), *t, *audit, *ref);
     INFO(last.reason);
     CHECK(last.stage == verdict_stage::passed);
     std::cout << "(a good candidate)        " << word(last.stage) << "      " << last.reason << std::endl;
