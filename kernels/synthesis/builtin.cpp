@@ -1,26 +1,58 @@
 #include "kernels/synthesis/builtin.hpp"
 
-#include "kernels/synthesis/emit.hpp"
 #include "kernels/synthesis/lower.hpp"
-
-#include <set>
+#include "kernels/synthesis/search.hpp"
 
 namespace pragma {
 
 using namespace synthesis;
 
 struct builtin_coder::impl {
-  std::string title;
-  builtin_options options;
   loop_program program;
-  std::set<std::string> given;
-  std::vector<schedule> queue;
+  std::vector<finding> facts;
+  std::unique_ptr<schedule_search> search;
 };
 
 builtin_coder::builtin_coder(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
 builtin_coder::builtin_coder(builtin_coder&&) noexcept = default;
 builtin_coder& builtin_coder::operator=(builtin_coder&&) noexcept = default;
 builtin_coder::~builtin_coder() = default;
+
+namespace {
+
+finding redundant(const std::string& why) {
+  finding f;
+  f.what = bottleneck::redundant_work;
+  f.confidence = 1;
+  f.why = why;
+  evidence e;
+  e.metric = "graph";
+  e.text = "from the traced graph: holds for all inputs";
+  f.proof.push_back(e);
+  f.remedies.push_back("leave it out: the results are the same");
+  return f;
+}
+
+/// Results of operators that the reference computes and nobody reads.
+std::vector<finding> unused_results(const graph& g) {
+  static const std::map<std::string, std::string> second{{"aten.max.dim", "positions of the maxima"},
+                                                         {"aten.min.dim", "positions of the minima"},
+                                                         {"aten.max_pool2d_with_indices.default", "positions of the maxima"},
+                                                         {"aten.max_pool3d_with_indices.default", "positions of the maxima"},
+                                                         {"aten.var_mean.correction", "mean"}};
+  std::vector<finding> found;
+  for (const auto& node : g.nodes) {
+    const auto it = second.find(node.op);
+    if (it == second.end()) continue;
+    bool taken = false;
+    for (const auto& user : g.nodes)
+      taken = taken || (user.op == "getitem" && user.args.at("self").at("ref") == node.id && user.args.at("index") == 1);
+    if (!taken) found.push_back(redundant(node.op + " also computes the " + it->second + ", which the reference throws away"));
+  }
+  return found;
+}
+
+} // namespace
 
 expected<builtin_coder> builtin_coder::create(const task& t, const builtin_options& options) {
   if (t.graph.empty())
@@ -33,29 +65,15 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
   auto loops = build_program(*lowered);
   if (!loops) return fail(loops.error());
   auto p = std::make_unique<impl>();
-  p->title = t.name;
-  p->options = options;
   p->program = std::move(*loops);
-  p->queue.push_back(starting_schedule(p->program, options.machine, options.threads));
+  p->facts = unused_results(*g);
+  for (const auto& text : p->program.redundant) p->facts.push_back(redundant(text));
+  p->search = std::make_unique<schedule_search>(p->program, options, t.name);
   return builtin_coder(std::move(p));
 }
 
-std::optional<candidate> builtin_coder::next(const std::optional<attempt_feedback>&) {
-  while (!impl_->queue.empty()) {
-    const auto s = impl_->queue.back();
-    impl_->queue.pop_back();
-    candidate c;
-    c.source = emit_source(impl_->program, s, impl_->title);
-    c.compiler = s.compiler;
-    c.flags = s.flags;
-    c.origin = "builtin";
-    c.schedule = json(s).dump();
-    c.rationale = "The starting point: one fused pass structure per region, sized to the caches.";
-    if (impl_->given.insert(c.id()).second) return c;
-  }
-  return std::nullopt;
-}
+std::optional<candidate> builtin_coder::next(const std::optional<attempt_feedback>& last) { return impl_->search->next(last); }
 
-std::vector<finding> builtin_coder::graph_findings() const { return {}; }
+std::vector<finding> builtin_coder::graph_findings() const { return impl_->facts; }
 
 } // namespace pragma

@@ -85,6 +85,7 @@ std::string emit_source(const loop_program& program, const schedule& s, const st
     body += "  }\n";
   }
   const bool streams = body.find("stream(") != std::string::npos;
+  if (streams) body += "  stream_fence();\n";
   const auto used = buffers_used(program);
   std::string pointers, statics;
   for (int b : used) {
@@ -121,7 +122,6 @@ std::string emit_source(const loop_program& program, const schedule& s, const st
   out += "extern \"C\" void pragma_kernel(const pragma_args* args) {\n";
   if (s.threads > 1) out += "  [[maybe_unused]] const int threads = args->threads;\n";
   out += pointers + body;
-  if (streams) out += "  stream_fence();\n";
   return out + "}\n";
 }
 

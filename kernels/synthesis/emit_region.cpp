@@ -235,6 +235,16 @@ std::string region_emitter::row_arguments(int pass, bool second, const std::stri
   return s;
 }
 
+/// One request per vector and contiguous load; addresses past the end are harmless.
+void region_emitter::prefetches(int pass) {
+  if (pass > 1 && row_elements(r_) * 4 < (256 << 10)) return; // the first pass brought the row
+  for (size_t i = 0; i < r_.exprs.size(); ++i) {
+    const auto& x = r_.exprs[i];
+    if (x.kind == expr_kind::load && live_[i] && x.args.empty() && std::abs(x.at.coefficient(vec_)) == 1)
+      line("__builtin_prefetch(" + address(x.buffer, x.at, true) + " + " + number(s_.prefetch) + ");");
+  }
+}
+
 void region_emitter::vector_loop(int pass, bool second) {
   const int64_t n = extent(vec_), w = all_.lanes;
   const std::string name = second ? "distance" + number(pass) : "pass" + number(pass);
@@ -252,6 +262,7 @@ void region_emitter::vector_loop(int pass, bool second) {
     line("const vf distance = " + ref(m.source) + " - block_mean" + number(current_moments_) + ";");
     line("squares = keep(lanes, squares + distance * distance, squares);");
   } else {
+    if (s_.prefetch > 0) prefetches(pass);
     element_values(pass_roots(pass), false);
     for (int e : reduces(pass)) {
       const auto value = ref(at(e).args[0]);

@@ -25,6 +25,7 @@ private:
   void row_block(size_t depth, int pass);
   void vector_loop(int pass, bool second);
   std::string row_arguments(int pass, bool second, const std::string& part) const;
+  void prefetches(int pass);
   void column_mode();
   void column_pass(int pass);
   void column_block(size_t depth, int pass);

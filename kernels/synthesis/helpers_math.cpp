@@ -170,7 +170,7 @@ inline vf v_log1p_unit(vf x) {
   p = p * x + 0.1910598847f;
   p = p * x - 0.2484297754f;
   p = p * x + 0.3331909622f;
-  p = p * x - 0.4999493112f;
+  p = p * x - 0.499994931f;
   p = p * x + 0.99999997f;
   return p * x;
 }

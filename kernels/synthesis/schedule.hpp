@@ -15,9 +15,8 @@ struct region_schedule {
   bool merge_passes = true;    ///< variance beside its mean, sum of exponentials beside the maximum, block by block
   bool stream = false;         ///< non-temporal stores
   int64_t prefetch = 0;        ///< elements ahead; 0: leave it to the hardware
-  bool reverse_last = false;   ///< the last pass walks rows backwards, over what the caches still hold
 };
-PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, reverse_last)
+PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch)
 
 struct schedule {
   int threads = 1;

@@ -1,0 +1,48 @@
+// The search over schedules. Each finding class maps to moves (the table is in docs/synthesis.md and in moves()); a move
+// changes the best schedule so far, one that does not help is left behind. Without findings the same moves come in a
+// random order. Used by builtin_coder.
+#pragma once
+
+#include "kernels/synthesis/builtin.hpp"
+#include "kernels/synthesis/schedule.hpp"
+
+#include <functional>
+#include <set>
+
+namespace pragma::synthesis {
+
+/// One way to change a schedule. apply() returns false when it does not fit this program or changes nothing.
+struct move {
+  std::string name;                  ///< "streaming stores"
+  std::string why;                   ///< what it is good for, one clause
+  std::vector<bottleneck> answers;   ///< finding classes that it answers
+  std::function<bool(schedule&, const loop_program&)> apply;
+};
+
+/// Every move, the most promising in general first.
+const std::vector<move>& moves();
+
+class schedule_search {
+public:
+  schedule_search(const loop_program& program, const builtin_options& options, std::string title);
+
+  std::optional<candidate> next(const std::optional<attempt_feedback>& last);
+
+private:
+  std::optional<candidate> offer(const schedule& s, const std::string& rationale);
+  std::optional<candidate> neighbour(const std::vector<finding>& findings);
+
+  const loop_program& program_;
+  builtin_options options_;
+  std::string title_;
+  schedule start_, last_;
+  std::optional<schedule> best_;
+  std::vector<finding> best_findings_;
+  std::set<std::string> given_;
+  std::string last_id_;
+  bool begun_ = false;
+  int safer_ = 0;                    ///< safer variants of the start that were tried after failures
+  uint64_t random_;
+};
+
+} // namespace pragma::synthesis
