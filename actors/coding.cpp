@@ -64,7 +64,7 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
     for (const auto& request : setup.history) (void)builtin_->next(feedback_of(request));
   if (!uses_model) return std::string("builtin");
 
-  auto model = make_chat_model(setup.llm, setup.transcript, cancel_);
+  auto model = make_chat_model(setup.llm, setup.transcript, cancel_, !setup.history.empty());
   if (!model) return fail(model.error());
   model_ = std::move(*model);
   prompt_ = {};

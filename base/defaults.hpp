@@ -45,6 +45,7 @@ inline constexpr int llm_retries = 4;
 inline constexpr size_t llm_max_answer_bytes = 2 << 20; ///< a longer answer is cut off and refused
 inline constexpr double llm_retry_seconds = 1;          ///< first wait before a retry; doubles each time, with jitter
 inline constexpr double llm_max_wait_seconds = 120;     ///< a server that asks for more (Retry-After) is not waited for
+inline constexpr size_t llm_max_quoted_answer_bytes = 64 << 10; ///< of a malformed answer that is sent back with the question why
 inline constexpr double llm_chars_per_token = 4;        ///< estimate where an endpoint reports no usage
 inline constexpr size_t prompt_log_bytes = 12 << 10;    ///< of a build or run log in a prompt; code is never cut
 

@@ -49,7 +49,7 @@ private:
   std::filesystem::path path_;
 };
 
-/// The entries of a transcript in order. A line torn by kill -9 is left out; any other bad line is a parse_error.
+/// The entries of the last run in a transcript, in order. A line torn by kill -9 is left out; any other bad line is a parse_error.
 expected<std::vector<json>> read_transcript(const std::filesystem::path& path);
 
 } // namespace pragma::llm

@@ -40,6 +40,20 @@ size_t length_of(const std::vector<chat_message>& messages) {
   return all;
 }
 
+/// An earlier answer that is sent back is context: a runaway one must not become a prompt of megabytes, and an empty one
+/// is refused by some endpoints.
+std::vector<chat_message> with_bounded_answers(std::vector<chat_message> messages) {
+  for (auto& m : messages) {
+    if (m.role != "assistant") continue;
+    if (trim(m.content).empty()) m.content = "(no text)";
+    if (m.content.size() > defaults::llm_max_quoted_answer_bytes) {
+      m.content.resize(defaults::llm_max_quoted_answer_bytes);
+      m.content = printable(m.content) + "\n(the rest is left out)";
+    }
+  }
+  return messages;
+}
+
 /// A chat_model made of a backend: budgets, retries and the transcript, alike for every kind.
 class metered_model : public chat_model {
 public:
@@ -48,9 +62,9 @@ public:
       : config_(std::move(config)), backend_(std::move(backend)), transcript_(std::move(transcript)), before_(before),
         cancel_(cancel), random_(std::random_device{}()) {}
 
-  expected<chat_answer> ask(const std::vector<chat_message>& messages,
-                            const std::function<void(size_t)>& on_progress) override {
+  expected<chat_answer> ask(const std::vector<chat_message>& asked, const std::function<void(size_t)>& on_progress) override {
     const auto start = clock_type::now();
+    const auto messages = with_bounded_answers(asked);
     chat_answer answer;
     json tries = json::array();
     error last;
@@ -287,7 +301,7 @@ expected<llm_config> parse_llm_config(std::string_view text, std::string_view wh
 }
 
 expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, const std::filesystem::path& transcript,
-                                                      const std::atomic<bool>* cancel) {
+                                                      const std::atomic<bool>* cancel, bool resumed) {
   if (auto good = check_llm_config(config); !good) return fail(good.error());
   chat_usage before;
   size_t given = 0;
@@ -296,7 +310,7 @@ expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, 
     if (config.kind == "replay" && std::filesystem::equivalent(transcript, config.replay_file, ignored))
       return fail(ec::invalid_argument, "the transcript " + transcript.string() + " cannot be replayed and written at once",
                   "copy it first");
-    auto entries = llm::read_transcript(transcript);
+    auto entries = resumed ? llm::read_transcript(transcript) : expected<std::vector<json>>{};
     if (!entries) return fail(entries.error());
     for (const auto& entry : *entries) {
       if (entry.contains("answer")) ++given;
@@ -313,6 +327,8 @@ expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, 
   if (!backend) return fail(backend.error());
   auto writer = llm::transcript_writer::open(transcript);
   if (!writer) return fail(writer.error());
+  if (!resumed)
+    if (auto begun = writer->append({{"begin", (*backend)->name()}, {"time", utc_now()}}); !begun) return fail(begun.error());
   return std::make_unique<metered_model>(config, std::move(*backend), std::move(*writer), before, cancel);
 }
 

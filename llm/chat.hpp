@@ -74,11 +74,11 @@ public:
   virtual chat_usage total() const = 0;  ///< of this object's life
 };
 
-/// `transcript`: JSON lines file that each exchange is appended to (may be empty). `cancel` stops a call in flight.
-/// What an existing transcript says was used counts against the budgets, and a replay goes on after the answers that it
-/// already gave: so a resumed run continues. invalid_argument when the configuration is not complete.
+/// `transcript`: JSON lines file that each exchange is appended to (may be empty); a new run in it begins with a line of its
+/// own. `cancel` stops a call in flight. `resumed`: what the last run in the transcript used counts against the budgets, and
+/// a replay goes on after the answers that it gave there. invalid_argument when the configuration is not complete.
 expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, const std::filesystem::path& transcript,
-                                                      const std::atomic<bool>* cancel = nullptr);
+                                                      const std::atomic<bool>* cancel = nullptr, bool resumed = false);
 
 /// Checks what parse_llm_config() checks, for a configuration made of flags.
 expected<void> check_llm_config(const llm_config& config);

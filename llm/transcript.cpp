@@ -111,7 +111,8 @@ expected<std::vector<json>> read_transcript(const std::filesystem::path& path) {
     if (!entry->is_object())
       return fail(ec::parse_error, path.string() + " line " + std::to_string(i + 1) + " is not a JSON object",
                   "a transcript has one JSON object a line (docs/llm.md)");
-    entries.push_back(std::move(*entry));
+    if (entry->contains("begin")) entries.clear(); // another run in the same file
+    else entries.push_back(std::move(*entry));
   }
   return entries;
 }

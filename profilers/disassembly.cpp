@@ -128,8 +128,8 @@ void count(hot_loop& loop, const instruction& i) {
 
 std::vector<code_function> parse_objdump(std::string_view text) {
   std::vector<code_function> functions;
-  std::string file;
-  int line_number = 0;
+  std::string file, own_file;
+  int line_number = 0, own_line = 0;
   for (size_t begin = 0; begin < text.size();) {
     auto end = text.find('\n', begin);
     if (end == std::string_view::npos) end = text.size();
@@ -141,7 +141,8 @@ std::vector<code_function> parse_objdump(std::string_view text) {
       if (open == std::string::npos) continue;
       functions.push_back({line.substr(open + 1, line.size() - open - 3), {}});
       file.clear();
-      line_number = 0;
+      own_file.clear();
+      line_number = own_line = 0;
       continue;
     }
     const auto tab = line.find(":\t");
@@ -161,11 +162,14 @@ std::vector<code_function> parse_objdump(std::string_view text) {
       i.operands = rest;
       i.file = file;
       i.line = line_number;
+      i.own_line = own_line;
       if (is_jump(i.mnemonic) || is_call(i.mnemonic)) read_target(i);
       functions.back().body.push_back(std::move(i));
       continue;
     }
-    read_place(line, file, line_number);
+    if (!read_place(line, file, line_number)) continue;
+    if (own_file.empty()) own_file = file; // a function begins with the line of its definition
+    if (file == own_file) own_line = line_number;
   }
   return functions;
 }
@@ -193,7 +197,7 @@ std::vector<hot_loop> innermost_loops(const std::vector<code_function>& function
         count(loop, one);
         const double weight = executed ? executed(one) : 0;
         loop.weight += weight;
-        if (one.line > 0) lines[one.line] += weight + 1e-6;
+        if (one.own_line > 0) lines[one.own_line] += weight + 1e-6;
         loop.body.push_back(one);
       }
       for (const auto& [line, weight] : lines)

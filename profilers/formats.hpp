@@ -45,9 +45,11 @@ struct callgrind_output {
   std::vector<std::string> events;                     ///< "Ir", "Dr", ...
   std::map<std::string, double> totals;                ///< by event
   std::map<std::pair<std::string, int>, double> lines; ///< {file, line} -> Ir of that line itself, without callees
+  /// The same with inlined code of other files (intrinsics, <cmath>) counted at the line before it in the function's own file.
+  std::map<std::pair<std::string, int>, double> own_lines;
   std::map<uint64_t, double> addresses;                ///< instruction address -> Ir, with --dump-instr=yes
   struct call {
-    std::string file, callee; ///< where it stands, what it calls
+    std::string file, callee; ///< where it stands (the function's own file, as in own_lines), what it calls
     int line = 0;
     uint64_t address = 0;
     double ir = 0;            ///< of the callee with all that it called
@@ -78,8 +80,9 @@ expected<mca_output> parse_mca_text(std::string_view text);
 struct instruction {
   uint64_t address = 0;
   std::string mnemonic, operands;  ///< AT&T syntax
-  int line = 0;                    ///< source line of the candidate, 0 = unknown
+  int line = 0;                    ///< source line, 0 = unknown
   std::string file;                ///< base name of the source file
+  int own_line = 0;                ///< line in the function's own file: of inlined code, the line before it there
   uint64_t target = 0;             ///< of a direct jump or call, else 0
   std::string target_symbol;       ///< "expf" in "call 401040 <expf>"
 };

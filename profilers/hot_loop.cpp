@@ -51,7 +51,7 @@ expected<std::vector<formats::code_function>> disassemble(const build_output& bu
 std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_function>& functions, const std::optional<callgrind_run>& run) {
   if (!run) return formats::innermost_loops(functions);
   std::map<uint64_t, double> at_address;
-  std::map<std::pair<std::string, int>, double> at_line = run->counts.lines;
+  std::map<std::pair<std::string, int>, double> at_line = run->counts.own_lines;
   if (run->same_code) at_address = run->counts.addresses;
   for (const auto& call : run->counts.calls) {
     if (starts_threads(call.callee)) continue;
@@ -66,7 +66,7 @@ std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_functi
     });
   else // another -march moved the addresses: lines still agree
     loops = formats::innermost_loops(functions, [&](const formats::instruction& i) {
-      const auto found = at_line.find({i.file, i.line});
+      const auto found = at_line.find({candidate_file_name, i.own_line});
       return found == at_line.end() ? 0.0 : found->second;
     });
   // The disassembly of a static executable has no names for the C library's dispatched functions; callgrind has.

@@ -59,7 +59,7 @@ expected<callgrind_output> parse_callgrind(std::string_view text) {
   name_table files, functions;
   std::string file, function_file, callee, callee_file;
   bool has_instr = false, has_line = true, after_calls = false;
-  uint64_t address = 0, line = 0;
+  uint64_t address = 0, line = 0, own_line = 0;
   int number = 0;
   std::vector<double> totals, summary;
   for (const auto& raw : split(text, '\n')) {
@@ -81,16 +81,18 @@ expected<callgrind_output> parse_callgrind(std::string_view text) {
       size_t at = 0;
       if (has_instr && (at >= words.size() || !next_position(words[at++], address))) return bad("not an address");
       if (has_line && (at >= words.size() || !next_position(words[at++], line))) return bad("not a line number");
+      if (file == function_file) own_line = line;
       if (after_calls) { // the cost of the callee, with all that it called: not this line's own
         after_calls = false;
-        if (!callee_file.empty() && callee_file != file && at < words.size())
-          out.calls.push_back({base_name(file), callee, static_cast<int>(line), address, std::strtod(words[at].c_str(), nullptr)});
+        if (!callee_file.empty() && callee_file != function_file && at < words.size())
+          out.calls.push_back({base_name(function_file), callee, static_cast<int>(own_line), address, std::strtod(words[at].c_str(), nullptr)});
         callee_file.clear();
         continue;
       }
       if (at >= words.size() || out.events.empty()) continue;
       const double ir = std::strtod(words[at].c_str(), nullptr); // the first event is Ir
       out.lines[{base_name(file), static_cast<int>(line)}] += ir;
+      out.own_lines[{base_name(function_file), static_cast<int>(own_line)}] += ir;
       if (has_instr) out.addresses[address] += ir;
     } else if (text_line.rfind("fl=", 0) == 0) {
       function_file = file = files.resolve(after(3));
@@ -103,6 +105,7 @@ expected<callgrind_output> parse_callgrind(std::string_view text) {
     } else if (text_line.rfind("fn=", 0) == 0) {
       functions.resolve(after(3));
       file = function_file;
+      own_line = 0;
     } else if (text_line.rfind("calls=", 0) == 0) {
       after_calls = true;
     } else if (text_line.rfind("positions:", 0) == 0) {
@@ -239,7 +242,7 @@ void add_counts(const collect_context& context, const formats::callgrind_output&
     add("ll_traffic_ratio", ll * static_cast<double>(line) / bytes, "ratio");
 
   std::map<int, double> lines;
-  for (const auto& [place, ir] : counts.lines)
+  for (const auto& [place, ir] : counts.own_lines)
     if (place.first == candidate_file_name) lines[place.second] += ir;
   for (const auto& call : counts.calls)
     if (call.file == candidate_file_name && !starts_threads(call.callee)) lines[call.line] += call.ir;

@@ -40,7 +40,8 @@ expected<chat_answer> ask(const llm_config& c, const std::filesystem::path& tran
 std::vector<json> lines_of(const std::filesystem::path& file) {
   std::vector<json> all;
   std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
+  for (std::string line; std::getline(in, line);)
+    if (auto entry = json::parse(line); !entry.contains("begin")) all.push_back(entry);
   return all;
 }
 
@@ -354,7 +355,7 @@ TEST_CASE("thinking is stripped in the forms that models use") {
 }
 
 TEST_CASE("the token budget stops before the next call, and counts earlier parts of the run") {
-  stub_server server({completion_stream(std::string(400, 'x')), completion_stream("never")});
+  stub_server server({completion_stream(std::string(400, 'x')), completion_stream(std::string(400, 'y'))});
   auto dir = temp_dir::create("llm");
   REQUIRE(dir);
   const auto file = dir->path() / "t.jsonl";
@@ -371,10 +372,17 @@ TEST_CASE("the token budget stops before the next call, and counts earlier parts
     CHECK(second.error().code == ec::limit_exceeded);
     CHECK_THAT(second.error().message, Catch::Contains("token budget of 200 used up"));
   }
-  auto resumed = ask(c, file);
-  REQUIRE_FALSE(resumed);
-  CHECK(resumed.error().code == ec::limit_exceeded);
+  auto resumed = make_chat_model(c, file, nullptr, true);
+  REQUIRE(resumed);
+  auto third = (*resumed)->ask(question);
+  REQUIRE_FALSE(third);
+  CHECK(third.error().code == ec::limit_exceeded);
   CHECK(server.requests().size() == 1);
+  CHECK(ask(c, file)); // another run, with a budget of its own, in the same folder
+  auto again = make_chat_model(c, file, nullptr, true);
+  REQUIRE(again);
+  CHECK_FALSE((*again)->ask(question));
+  CHECK(server.requests().size() == 2);
 }
 
 TEST_CASE("retries count against the token budget") {
@@ -403,6 +411,21 @@ TEST_CASE("the money budget stops a run") {
   REQUIRE_FALSE(second);
   CHECK(second.error().code == ec::limit_exceeded);
   CHECK_THAT(second.error().message, Catch::Contains("money budget"));
+}
+
+TEST_CASE("a malformed answer that is sent back is neither empty nor endless") {
+  stub_server server({completion("ok"), completion("ok")});
+  auto model = make_chat_model(openai(server), {});
+  REQUIRE(model);
+  for (const auto& earlier : {std::string(), std::string(1 << 20, 'x')}) {
+    auto messages = question;
+    messages.push_back({"assistant", earlier});
+    messages.push_back({"user", "again"});
+    REQUIRE((*model)->ask(messages));
+    const auto sent = json::parse(server.requests().back().body)["messages"][2]["content"].get<std::string>();
+    CHECK_FALSE(sent.empty());
+    CHECK(sent.size() < 100000);
+  }
 }
 
 TEST_CASE("a call in flight, and a wait between tries, can be cancelled") {
@@ -491,7 +514,7 @@ TEST_CASE("a recorded run is replayed in order, ends with a clear error, and goe
     CHECK((*model)->ask(question)->text == "two");
     CHECK((*model)->total().cost == 0);
   }
-  auto resumed = make_chat_model(c, again);
+  auto resumed = make_chat_model(c, again, nullptr, true);
   REQUIRE(resumed);
   CHECK((*resumed)->ask(question)->text == "three");
   auto end = (*resumed)->ask(question);

@@ -145,6 +145,7 @@ TEST_CASE("a scalar kernel: what each source says of it") {
   if (p->value("callgrind.Ir")) {
     CHECK(*p->value("callgrind.Ir") > 64 * 1024 * 5);
     CHECK(*p->value("callgrind.Ir") < 64 * 1024 * 200); // one call, not several
+    CHECK(p->value("callgrind.hottest_line") == 8.0);
     CHECK(p->find("callgrind.Ir")->how == provenance::simulated);
     CHECK(p->find("callgrind.Ir")->note.find("twin") != std::string::npos);
     CHECK(*p->value("callgrind.l1_traffic_ratio") == Approx(1).epsilon(0.1)); // each byte once
@@ -183,6 +184,7 @@ TEST_CASE("a threaded kernel is profiled with its threads") {
   INFO(json(p->missing).dump());
   if (p->value("callgrind.Ir")) {
     CHECK(*p->value("callgrind.Ir") > 64 * 1024 * 5); // the work inside the parallel region is counted
+    CHECK(p->value("callgrind.hottest_line") == 9.0);
   }
 }
 
