@@ -39,6 +39,8 @@ region_emitter::region_emitter(const loop_program& program, const region& r, con
 }
 
 std::string region_emitter::text() {
+  for (const auto& a : r_.axes)
+    if (a.extent == 0 && !a.reduced) return "  // no elements\n";
   if (r_.has_window()) line("// window over " + number(row_elements(r_)) + " positions");
   outer_loops([&] {
     if (columns_) column_mode();
@@ -160,7 +162,7 @@ void region_emitter::row_pass(int pass) {
   for (int e : reduces(pass)) {
     if (plan_.moments.count(e)) {
       const auto& m = plan_.moments.at(e);
-      line("const vf " + reduce_name(e) + " = splat(float(moments" + number(e) + ".sum()));");
+      if (uses_[static_cast<size_t>(e)] > 0) line("const vf " + reduce_name(e) + " = splat(float(moments" + number(e) + ".sum()));");
       line("const vf " + reduce_name(m.squares) + " = splat(float(moments" + number(e) + ".squares));");
       names_[static_cast<size_t>(m.squares)] = reduce_name(m.squares);
     } else if (flushes(e)) {

@@ -67,11 +67,18 @@ void region_emitter::find_live() {
     ++uses_[static_cast<size_t>(s.value)];
   }
   for (size_t i = n; i-- > 0;)
-    if (live_[i])
-      for (int a : r_.exprs[i].args) {
+    if (live_[i]) {
+      auto args = r_.exprs[i].args;
+      for (const auto& [sum, m] : plan_.moments)
+        if (m.squares == static_cast<int>(i)) {
+          args = {m.source};
+          live_[static_cast<size_t>(sum)] = true; // found in the same pass, used by name only if somebody else does
+        }
+      for (int a : args) {
         live_[static_cast<size_t>(a)] = true;
         ++uses_[static_cast<size_t>(a)];
       }
+    }
   for (size_t i = 0; i < n; ++i) {
     after_reduce_[i] = r_.exprs[i].kind == expr_kind::reduce;
     for (int a : r_.exprs[i].args) after_reduce_[i] = after_reduce_[i] || after_reduce_[static_cast<size_t>(a)];

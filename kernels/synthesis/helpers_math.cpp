@@ -40,7 +40,7 @@ template <class V> inline V v_min_or_second(V a, V b) { return a < b ? a : b; }
   else return x < 0 ? -x : x;
 }
 )"},
-      {{"v_sign"}, "template <class V> inline V v_sign(V x) { return x > 0 ? V{} + 1 : (x < 0 ? V{} - 1 : x); }\n"},
+      {{"v_sign"}, "template <class V> inline V v_sign(V x) { return x > 0 ? V{} + 1 : (x < 0 ? V{} - 1 : V{}); }\n"},
       by_lane("sqrt", "std::sqrt"),
       {{"v_rsqrt"}, "template <class V> inline V v_rsqrt(V x) { return 1 / v_sqrt(x); }\n"},
       by_lane("floor", "std::floor"),
@@ -129,7 +129,8 @@ inline vf v_exp_nonpositive_short(vf x) {
       {{"v_sigmoid"}, R"(// 1 / (1 + exp(-x)), at most 3 ULP.
 inline vf v_sigmoid(vf x) {
   const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), -x)));
-  return 1.0f / (1.0f + vf(vi(exp_polynomial(b.r)) + b.power));
+  const vf y = 1.0f / (1.0f + vf(vi(exp_polynomial(b.r)) + b.power));
+  return vf(vi(y) & ~(x < -88.0f)); // exactly 0 for large negative x
 }
 )" + in_double("sigmoid", "1 / (1 + std::exp(-x[k]))")},
       {{"v_expm1"}, R"(// 2^n (exp(r) - 1) + (2^n - 1), at most 3 ULP.

@@ -229,7 +229,7 @@ void add_pointwise_rules(rule_table& t) {
   t["aten.prelu"] = [](const op_call& c) -> results {
     const int x = self(c);
     int w = c.tensor("weight");
-    const auto& shape = c.b.at(x).shape;
+    const auto shape = c.b.at(x).shape;
     std::vector<int64_t> to(shape.size(), 1);
     if (c.b.at(w).elements() > 1) to.at(1) = c.b.at(w).elements();
     w = c.b.reshape(w, to);
@@ -279,7 +279,7 @@ void add_pointwise_rules(rule_table& t) {
   t["aten.softshrink"] = [](const op_call& c) -> results {
     const int x = self(c);
     const int l = c.b.number(c.number("lambd", 0.5), x), zero = c.b.number(0, x);
-    const int low = c.b.select(c.b.compare("lt", x, c.b.unary("neg", l)), c.b.add2(x, l), c.b.mul(x, zero));
+    const int low = c.b.select(c.b.compare("lt", x, c.b.unary("neg", l)), c.b.add2(x, l), zero);
     return {c.b.select(c.b.compare("gt", x, l), c.b.sub(x, l), low)};
   };
   t["aten.logit"] = [](const op_call& c) -> results {

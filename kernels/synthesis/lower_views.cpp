@@ -91,7 +91,7 @@ results split_rule(const op_call& c) {
 rule triangle(bool upper) {
   return [upper](const op_call& c) -> results {
     const int x = c.tensor("self");
-    const auto& shape = c.b.at(x).shape;
+    const auto shape = c.b.at(x).shape;
     const auto rank = static_cast<int64_t>(shape.size());
     const int row = c.b.index(shape, rank - 2), column = c.b.index(shape, rank - 1);
     const int moved = c.b.add2(row, c.b.constant(static_cast<double>(c.integer("diagonal")), dtype::int64));

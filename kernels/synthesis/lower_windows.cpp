@@ -35,8 +35,8 @@ rule max_pool(size_t n) {
 /// How many elements each output of an average counts, as a node that varies along the output's spatial dimensions;
 /// -1 and `constant` when it is the same everywhere.
 int divisor(const op_call& c, int x, const window_spec& w, size_t n, double& constant) {
-  const auto& in = c.b.at(x).shape;
-  const auto& out = c.result().shape;
+  const auto in = c.b.at(x).shape;
+  const auto out = c.result().shape;
   const bool count_padding = c.flag("count_include_pad", true);
   int product = -1;
   constant = 1;

@@ -117,8 +117,7 @@ public:
   }
   /// As pull(), into a slice of a larger tensor.
   void pull_into(int root, int buffer, const domain& space, const index_form& where) {
-    root_ = root;
-    store s{buffer, where, -1};
+    store s{buffer, where, -1}; // the part itself may lie in a buffer already: it is no root
     s.value = eval(root, space.dims);
     r.stores.push_back(s);
   }
