@@ -9,11 +9,14 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "kernels/reference.hpp"
+#include "kernels/synthesis/builtin.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <regex>
 #include <thread>
 
@@ -174,6 +177,10 @@ private:
     const auto started = std::chrono::steady_clock::now();
     expected<run_result> result = fail(ec::internal, "");
     loaded_task loaded;
+    if (auto refused = refused_by_builtin(path, loaded.task)) {
+      result = fail(*refused);
+      return note(i, path, result, loaded, started, folder);
+    }
     auto request = s_.run.request(path.string(), fs::absolute(folder).string());
     if (request)
       result = machine_.run(*request, [&](const run_event& e) {
@@ -183,6 +190,34 @@ private:
           out_.status("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + "] " + path.stem().string() + "  attempt " + std::to_string(e.attempt) + " " + e.what);
       });
     else result = fail(request.error());
+    note(i, path, result, loaded, started, folder);
+  }
+
+  /// What the built-in coder cannot lower is known from the shapes alone: nothing is allocated or run for it.
+  std::optional<error> refused_by_builtin(const fs::path& path, task& described) {
+    if (!(s_.run.coder.empty() || s_.run.coder == "builtin") || !s_.run.model.empty() || !s_.run.llm_config.empty() || !s_.run.command.empty())
+      return std::nullopt;
+    const std::lock_guard lock(describer_mutex_);
+    if (!describer_) {
+      reference_options options;
+      options.cancel = &cancelled();
+      auto started = reference::start(options);
+      if (!started) return started.error();
+      describer_.emplace(std::move(*started));
+    }
+    auto found = describer_->describe(path);
+    if (!found) {
+      describer_.reset(); // it may have died of this task
+      return found.error();
+    }
+    described = std::move(*found);
+    auto coder = builtin_coder::create(described, {});
+    if (!coder) return coder.error();
+    return std::nullopt;
+  }
+
+  void note(size_t i, const fs::path& path, const expected<run_result>& result, const loaded_task& loaded,
+            std::chrono::steady_clock::time_point started, const fs::path& folder) {
     auto t = outcome_of(path, result);
     if (t.category.empty()) t.category = loaded.task.category.empty() ? "others" : loaded.task.category;
     t.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -224,7 +259,8 @@ private:
   std::vector<task_outcome> outcomes_;
   std::atomic<size_t> next_ = 0;
   size_t done_ = 0;
-  std::mutex mutex_;
+  std::mutex mutex_, describer_mutex_;
+  std::optional<reference> describer_;
   std::chrono::steady_clock::time_point start_;
 };
 
