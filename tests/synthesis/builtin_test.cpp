@@ -1,1 +1,193 @@
+// The built-in coder against real Torch: small tasks of every family, odd shapes and dtypes, traced, written, built in the
+// sandbox and verified like any other candidate. And the search: steered by findings, deterministic, finite.
+#include "base/files.hpp"
+#include "kernels/build.hpp"
+#include "kernels/synthesis/builtin.hpp"
+#include "kernels/verify.hpp"
 
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <set>
+
+using namespace pragma;
+
+namespace {
+
+struct small_task {
+  const char* name;
+  const char* forward;     ///< body of forward(self, x)
+  const char* inputs;      ///< get_inputs() returns this
+  const char* init = "";   ///< body of __init__ after super().__init__()
+  const char* arguments = "x";
+};
+
+const small_task tasks[] = {
+    {"chain", "return torch.sigmoid(x) * x + 0.5", "[torch.randn(7, 33)]"},
+    {"scalar_shape", "return x * 2 + 1", "[torch.randn(1)]"},
+    {"broadcast", "return x * y + y", "[torch.randn(5, 1, 9), torch.randn(4, 1)]", "", "x, y"},
+    {"gelu_tanh", "return 0.5 * x * (1 + torch.tanh(0.7978845608 * (x + 0.044715 * torch.pow(x, 3.0))))", "[torch.randn(13, 17)]"},
+    {"gelu", "return F.gelu(x)", "[torch.randn(3, 65)]"},
+    {"softplus", "return F.softplus(x)", "[torch.randn(3, 65)]"},
+    {"elu_selu", "return F.selu(F.elu(x, 1.3))", "[torch.randn(31)]"},
+    {"hard", "return F.hardsigmoid(x) + F.hardtanh(x, -0.5, 0.5) + F.leaky_relu(x, 0.1)", "[torch.randn(2, 3, 5)]"},
+    {"double", "return torch.exp(-x * x)", "[torch.randn(6, 11, dtype=torch.float64)]"},
+    {"mask", "return torch.cumsum(x * m, dim=1)", "[torch.randn(3, 37), torch.randint(0, 2, (3, 37)).bool()]", "", "x, m"},
+    {"softmax_last", "return torch.softmax(x, dim=-1)", "[torch.randn(5, 77)]"},
+    {"softmax_first", "return torch.softmax(x, dim=0)", "[torch.randn(9, 6, 5)]"},
+    {"log_softmax", "return F.log_softmax(x, dim=1)", "[torch.randn(4, 130)]"},
+    {"sum_middle", "return torch.sum(x, dim=1, keepdim=True)", "[torch.randn(3, 19, 21)]"},
+    {"mean_all", "return torch.mean(x)", "[torch.randn(3, 19, 21)]"},
+    {"max_middle", "return torch.max(x, dim=1)[0]", "[torch.randn(3, 19, 21)]"},
+    {"min_last", "return torch.min(x, dim=2)[0]", "[torch.randn(3, 4, 21)]"},
+    {"argmax_middle", "return torch.argmax(x, dim=1)", "[torch.randn(3, 19, 21)]"},
+    {"argmin_last", "return torch.argmin(x, dim=-1)", "[torch.randn(3, 19, 67)]"},
+    {"prod", "return torch.prod(x, dim=1)", "[torch.rand(4, 12, 9) + 0.5]"},
+    {"size_one_dim", "return torch.softmax(x, dim=2).sum(dim=1)", "[torch.randn(3, 5, 1)]"},
+    {"rms", "return x / torch.sqrt(torch.mean(x ** 2, dim=1, keepdim=True) + 1e-5)", "[torch.randn(2, 6, 5, 7)]"},
+    {"l2_norm", "return x / torch.norm(x, p=2, dim=1, keepdim=True)", "[torch.randn(4, 50)]"},
+    {"layer_norm", "return self.n(x)", "[torch.randn(4, 6, 10)]", "self.n = nn.LayerNorm((6, 10))"},
+    {"group_norm", "return self.n(x)", "[torch.randn(2, 8, 5, 3)]", "self.n = nn.GroupNorm(4, 8)"},
+    {"batch_norm", "return self.n(x)", "[torch.randn(4, 3, 5, 6)]", "self.n = nn.BatchNorm2d(3)"},
+    {"instance_norm", "return self.n(x)", "[torch.randn(2, 3, 7, 6)]", "self.n = nn.InstanceNorm2d(3)"},
+    {"cumsum_first", "return torch.cumsum(x, dim=0)", "[torch.randn(23, 9)]"},
+    {"cumsum_reverse", "return torch.cumsum(x.flip(1), dim=1).flip(1)", "[torch.randn(4, 41)]"},
+    {"cumprod", "return torch.cumprod(x, dim=1)", "[torch.rand(4, 20) + 0.5]"},
+    {"max_pool_1d", "return F.max_pool1d(x, 4, 2, 2, 3)", "[torch.randn(2, 3, 40)]"},
+    {"max_pool_2d", "return F.max_pool2d(x, 3, 2, 1)", "[torch.randn(2, 3, 17, 20)]"},
+    {"avg_pool_2d", "return F.avg_pool2d(x, 3, 1, 1)", "[torch.randn(2, 3, 11, 13)]"},
+    {"avg_pool_3d", "return F.avg_pool3d(x, 3, 2, 1)", "[torch.randn(1, 2, 9, 8, 10)]"},
+    {"mse", "return torch.mean((x - y) ** 2)", "[torch.randn(9, 50), torch.randn(9, 50)]", "", "x, y"},
+    {"cross_entropy", "return F.cross_entropy(x, y)", "[torch.randn(30, 7), torch.randint(0, 7, (30,))]", "", "x, y"},
+    {"huber", "return F.smooth_l1_loss(x, y)", "[torch.randn(9, 50), torch.randn(9, 50)]", "", "x, y"},
+    {"cosine", "return torch.mean(1 - F.cosine_similarity(x, y, dim=1))", "[torch.randn(9, 50), torch.randn(9, 50)]", "", "x, y"},
+    {"hinge", "return torch.mean(torch.clamp(1 - x * y, min=0))", "[torch.randn(40, 1), torch.randint(0, 2, (40, 1)).float() * 2 - 1]", "", "x, y"},
+};
+
+std::string text_of(const small_task& t) {
+  return std::string("import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\nclass Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        ") +
+         (*t.init ? t.init : "pass") + "\n    def forward(self, " + t.arguments + "):\n        " + t.forward + "\n\ndef get_inputs():\n    return " + t.inputs +
+         "\n\ndef get_init_inputs():\n    return []\n";
+}
+
+struct torch_fixture {
+  temp_dir dir = std::move(*temp_dir::create("pragma-synthesis-"));
+  expected<reference> ref = reference::start({});
+
+  task describe(const small_task& t) {
+    const auto path = write(t);
+    REQUIRE(ref);
+    auto described = ref->describe(path);
+    if (!described) FAIL(render(described.error()));
+    return *described;
+  }
+  std::filesystem::path write(const small_task& t) {
+    const auto path = dir.path() / (std::string(t.name) + ".py");
+    std::ofstream(path) << text_of(t);
+    return path;
+  }
+};
+
+builtin_coder coder_for(const task& t) {
+  auto coder = builtin_coder::create(t, {});
+  if (!coder) FAIL(render(coder.error()));
+  return std::move(*coder);
+}
+
+finding seen(bottleneck what) {
+  finding f;
+  f.what = what;
+  f.confidence = 0.8;
+  return f;
+}
+
+} // namespace
+
+TEST_CASE_METHOD(torch_fixture, "the first kernel of every family is right, on shapes that nobody chose kindly") {
+  REQUIRE(ref);
+  for (const auto& small : tasks) {
+    INFO(small.name);
+    auto loaded = ref->load(write(small), 2);
+    if (!loaded) FAIL(render(loaded.error()));
+    auto coder = coder_for(*loaded);
+    const auto first = coder.next(std::nullopt);
+    REQUIRE(first);
+    INFO(first->source);
+    build_options options;
+    const auto built = build_candidate(*first, options);
+    if (!built) FAIL(render(built.error()));
+    verify_options checks;
+    checks.seeds = 2;
+    const auto audit = audit_task(*loaded, *ref, checks);
+    if (!audit) FAIL(render(audit.error()));
+    const auto v = verify(*loaded, *audit, *ref, *built, checks);
+    if (!v) FAIL(render(v.error()));
+    INFO(v->reason);
+    CHECK(v->passed());
+  }
+}
+
+TEST_CASE_METHOD(torch_fixture, "an operation that cannot be lowered is named") {
+  auto described = describe({"conv", "return self.c(x)", "[torch.randn(1, 3, 8, 8)]", "self.c = nn.Conv2d(3, 4, 3)"});
+  const auto coder = builtin_coder::create(described, {});
+  REQUIRE(!coder);
+  CHECK(coder.error().code == ec::unsupported);
+  CHECK(coder.error().message.find("aten.convolution") != std::string::npos);
+}
+
+TEST_CASE_METHOD(torch_fixture, "the search never repeats itself, is deterministic, and ends") {
+  const auto t = describe(tasks[10]);
+  auto one = coder_for(t), two = coder_for(t);
+  std::set<std::string> ids;
+  std::optional<attempt_feedback> feedback;
+  for (int i = 0; i < 500; ++i) {
+    const auto a = one.next(feedback), b = two.next(feedback);
+    REQUIRE(a.has_value() == b.has_value());
+    if (!a) break;
+    CHECK(a->id() == b->id());
+    CHECK(ids.insert(a->id()).second);
+    feedback = attempt_feedback{a->id(), true, i == 0, 2.0, {seen(bottleneck::port_pressure)}, ""};
+  }
+  CHECK(ids.size() > 3);
+  CHECK(ids.size() < 500);
+}
+
+TEST_CASE_METHOD(torch_fixture, "different findings lead to different moves") {
+  const auto t = describe(tasks[0]);
+  std::set<std::string> second;
+  for (auto what : {bottleneck::store_bandwidth_bound, bottleneck::dependency_chain, bottleneck::front_end_bound}) {
+    auto coder = coder_for(t);
+    const auto first = coder.next(std::nullopt);
+    REQUIRE(first);
+    const auto next = coder.next(attempt_feedback{first->id(), true, true, 1.5, {seen(what)}, ""});
+    REQUIRE(next);
+    second.insert(next->id());
+  }
+  CHECK(second.size() > 1);
+}
+
+TEST_CASE_METHOD(torch_fixture, "every schedule that the search offers is right, not only the first") {
+  REQUIRE(ref);
+  for (size_t which : {10u, 15u, 21u, 30u}) {
+    INFO(tasks[which].name);
+    auto loaded = ref->load(write(tasks[which]), 2);
+    REQUIRE(loaded);
+    verify_options checks;
+    checks.seeds = 1;
+    const auto audit = audit_task(*loaded, *ref, checks);
+    REQUIRE(audit);
+    auto coder = coder_for(*loaded);
+    std::optional<attempt_feedback> feedback;
+    for (int i = 0; i < 7; ++i) {
+      const auto c = coder.next(feedback);
+      if (!c) break;
+      INFO(c->rationale);
+      const auto built = build_candidate(*c);
+      if (!built) FAIL(render(built.error()));
+      const auto v = verify(*loaded, *audit, *ref, *built, checks);
+      REQUIRE(v);
+      INFO(v->reason);
+      CHECK(v->passed());
+      feedback = attempt_feedback{c->id(), v->passed(), i == 0, 2.0, {seen(bottleneck::memory_bandwidth_bound), seen(bottleneck::port_pressure)}, ""};
+    }
+  }
+}
