@@ -38,6 +38,7 @@ inline constexpr double max_timing_seconds = 12;        ///< stop adding pairs a
 inline constexpr int min_accepted_blocks = 5;           ///< fewer is "no measurement"
 inline constexpr double max_run_delay_share = 0.02;     ///< of wall; a pair above it is dropped (cpu-facts in docs/measuring.md)
 inline constexpr int bootstrap_resamples = 2000;
+inline constexpr double dispatch_bound_seconds = 50e-6; ///< a Torch call below this is mostly Python and dispatch, which our side does not pay in C
 
 // -- LLM -----------------------------------------------------------------------------------------------------------
 inline constexpr double llm_timeout_seconds = 300;      ///< reasoning models think long

@@ -280,6 +280,9 @@ int bench(const settings& s) {
   out.line("\n" + table_text(suite_table(outcomes)));
   out.line("n counts every task of the suite that was tried; means are over the successes; fast_p is the share of all n that is right and faster than p x Torch.");
   for (const auto& t : outcomes)
+    if (t.status == "ok" && t.baseline_seconds < defaults::dispatch_bound_seconds)
+      out.line("  not in the means: " + t.name + ": Torch needs " + format_seconds(t.baseline_seconds) + ", mostly dispatch from Python, which a call from C does not pay");
+  for (const auto& t : outcomes)
     if (t.status != "ok") out.line("  " + t.status + ": " + t.name + ": " + t.reason);
   out.line("report: " + (fs::path(s.out) / "bench.html").string());
   if (cancelled()) {

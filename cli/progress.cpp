@@ -81,6 +81,8 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
     out.line("  " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " per call, " + t.baseline + ", " + t.cache +
              " caches, " + std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " paired samples used" +
              (t.contended ? out.red(", UNDER CONTENTION") : ""));
+    if (t.baseline_seconds < defaults::dispatch_bound_seconds)
+      out.line(out.red("  careful: ") + "a call of Torch this short is mostly dispatch from Python, which a call from C does not pay; through model_new.py a call costs about 12 us more");
     for (const auto& r : result.iterations)
       if (r.number == h.best_attempt) {
         if (const auto* share = r.code.measured.find("roofline_share")) out.line("  " + format_number(share->value, 0) + " " + share->unit + " of the measured roofline");

@@ -15,15 +15,19 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
     ++f.n;
     if (t.status != "ok" || t.speedup.value <= 0) continue;
     ++f.success;
-    sum += t.speedup.value;
-    logs += std::log(t.speedup.value);
+    // The ratio says what the kernel gains, not what Python costs: a mean must not be made by the latter.
+    if (t.baseline_seconds < defaults::dispatch_bound_seconds) ++f.dispatch_bound;
+    else {
+      sum += t.speedup.value;
+      logs += std::log(t.speedup.value);
+    }
     faster += t.speedup.value > 1;
     faster_1_5 += t.speedup.value > 1.5;
     faster_2 += t.speedup.value > 2;
   }
-  if (f.success > 0) {
-    f.arithmetic_mean = sum / f.success;
-    f.geometric_mean = std::exp(logs / f.success);
+  if (const int counted = f.success - f.dispatch_bound; counted > 0) {
+    f.arithmetic_mean = sum / counted;
+    f.geometric_mean = std::exp(logs / counted);
   }
   if (f.n > 0) {
     f.fast_1 = static_cast<double>(faster) / f.n;

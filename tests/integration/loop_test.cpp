@@ -41,8 +41,9 @@ const std::string slow_body = "  volatile float two = 2.0f;\n  for (long i = 0; 
 const std::string plain_body = "  volatile float two = 2.0f;\n  for (long i = 0; i < n; ++i) y[i] = (x[i] > 0 ? x[i] : 0) * two + 1.0f;\n";
 const std::string fast_body = "  for (long i = 0; i < n; ++i) y[i] = (x[i] > 0 ? x[i] : 0) * 2.0f + 1.0f;\n";
 
+/// Without -ffast-math GCC 12 folds the constants of fast_body into a branch that it may not vectorise: 6 times slower.
 std::string answer(const std::string& source, const std::string& why) {
-  return why + "\n\nflags: -O3 -march=native\n\n```cpp\n" + source + "```\n";
+  return why + "\n\nflags: -O3 -march=native -ffast-math\n\n```cpp\n" + source + "```\n";
 }
 
 struct home {

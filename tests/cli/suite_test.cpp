@@ -1,0 +1,44 @@
+#include "cli/suite.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace pragma;
+using namespace pragma::cli;
+
+namespace {
+task_outcome outcome(const std::string& category, const std::string& status, double speedup, double baseline = 1e-3) {
+  task_outcome t;
+  t.category = category;
+  t.status = status;
+  t.speedup = {speedup, speedup, speedup};
+  t.baseline_seconds = baseline;
+  return t;
+}
+} // namespace
+
+TEST_CASE("failures count in n and in fast_p, not in the means") {
+  const auto f = figures_of("all", {outcome("conv", "ok", 4), outcome("conv", "ok", 1), outcome("conv", "failed", 0), outcome("conv", "unsupported", 0)});
+  CHECK(f.n == 4);
+  CHECK(f.success == 2);
+  CHECK(f.arithmetic_mean == Approx(2.5));
+  CHECK(f.geometric_mean == Approx(2.0));
+  CHECK(f.fast_1 == Approx(0.25)); // exactly as fast is not faster
+  CHECK(f.fast_2 == Approx(0.25));
+}
+
+TEST_CASE("a task that only measures Python's dispatch does not make the mean") {
+  const auto f = figures_of("all", {outcome("others", "ok", 2), outcome("others", "ok", 1500, 20e-6)});
+  CHECK(f.success == 2);
+  CHECK(f.dispatch_bound == 1);
+  CHECK(f.geometric_mean == Approx(2.0));
+  CHECK(f.fast_1 == Approx(1.0));
+}
+
+TEST_CASE("one row per category in the paper's order, then all; no category is invented") {
+  const auto table = suite_table({outcome("conv", "ok", 2), outcome("activation", "ok", 3)});
+  REQUIRE(table.size() == 3);
+  CHECK(table[0].category == "activation");
+  CHECK(table[1].category == "conv");
+  CHECK(table[2].category == "all");
+  CHECK(suite_table({}).back().geometric_mean == 0);
+}
