@@ -42,7 +42,7 @@ const small_task tasks[] = {
     {"argmax_middle", "return torch.argmax(x, dim=1)", "[torch.randn(3, 19, 21)]"},
     {"argmin_last", "return torch.argmin(x, dim=-1)", "[torch.randn(3, 19, 67)]"},
     {"prod", "return torch.prod(x, dim=1)", "[torch.rand(4, 12, 9) + 0.5]"},
-    {"size_one_dim", "return torch.softmax(x, dim=2).sum(dim=1)", "[torch.randn(3, 5, 1)]"},
+    {"size_one_dim", "return (torch.softmax(x, dim=2) + 1) * torch.exp(x)", "[torch.randn(3, 5, 1)]"},
     {"rms", "return x / torch.sqrt(torch.mean(x ** 2, dim=1, keepdim=True) + 1e-5)", "[torch.randn(2, 6, 5, 7)]"},
     {"l2_norm", "return x / torch.norm(x, p=2, dim=1, keepdim=True)", "[torch.randn(4, 50)]"},
     {"layer_norm", "return self.n(x)", "[torch.randn(4, 6, 10)]", "self.n = nn.LayerNorm((6, 10))"},
