@@ -1,6 +1,7 @@
 #include "kernels/compare.hpp"
 
 #include "base/text.hpp"
+#include "kernels/pieces.hpp"
 
 #include <bit>
 #include <cfloat>
@@ -118,14 +119,13 @@ inline double difference(double reference, double oracle, double got, double& ta
   return std::numeric_limits<double>::infinity();
 }
 
-/// Calls f(index, difference, target) for every element of a floating output.
+/// Calls f(index, difference, target) for the elements [first, last) of a floating output.
 template <class F>
-void each_difference(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
-                     const std::byte* got, F&& f) {
-  const int64_t n = spec.elements();
-  with_type(spec.dtype, [&](auto kind) {
+void each_difference(dtype type, std::span<const std::byte> reference_output, std::span<const double> oracle,
+                     const std::byte* got, int64_t first, int64_t last, F&& f) {
+  with_type(type, [&](auto kind) {
     using T = decltype(kind);
-    for (int64_t i = 0; i < n; ++i) {
+    for (int64_t i = first; i < last; ++i) {
       const double r = static_cast<double>(load<T>(reference_output.data(), i));
       const double o = oracle.empty() ? r : oracle[static_cast<size_t>(i)];
       double target = 0;
@@ -216,6 +216,10 @@ std::vector<int64_t> position_of(const tensor_spec& spec, int64_t index) {
 }
 
 output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle) {
+  struct partial {
+    int64_t finite = 0, count = 0;
+    double sum = 0, error = 0;
+  };
   output_scale scale;
   const int64_t n = spec.elements();
   with_type(spec.dtype, [&](auto kind) {
@@ -223,25 +227,40 @@ output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> refere
     const auto truth = [&](int64_t i) {
       return oracle.empty() ? static_cast<double>(load<T>(reference_output.data(), i)) : oracle[static_cast<size_t>(i)];
     };
-    int64_t count = 0;
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const double r = static_cast<double>(load<T>(reference_output.data(), i)), o = truth(i);
-      const bool finite = std::isfinite(r);
-      scale.finite += finite;
-      if (!std::isfinite(o)) continue;
-      sum += o;
-      ++count;
-      if (finite) scale.reference_error = std::max(scale.reference_error, std::fabs(r - o));
+    partial all;
+    for (const auto& part : in_pieces(n, [&](int64_t first, int64_t last) {
+           partial p;
+           for (int64_t i = first; i < last; ++i) {
+             const double r = static_cast<double>(load<T>(reference_output.data(), i)), o = truth(i);
+             const bool finite = std::isfinite(r);
+             p.finite += finite;
+             if (!std::isfinite(o)) continue;
+             p.sum += o;
+             ++p.count;
+             if (finite) p.error = std::max(p.error, std::fabs(r - o));
+           }
+           return p;
+         })) {
+      all.finite += part.finite;
+      all.count += part.count;
+      all.sum += part.sum;
+      all.error = std::max(all.error, part.error);
     }
-    if (count == 0) return;
-    scale.mean = sum / static_cast<double>(count);
+    scale.finite = all.finite;
+    scale.reference_error = all.error;
+    if (all.count == 0) return;
+    scale.mean = all.sum / static_cast<double>(all.count);
     double deviation = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const double o = truth(i);
-      if (std::isfinite(o)) deviation += std::fabs(o - scale.mean);
-    }
-    scale.mad = deviation / static_cast<double>(count);
+    for (const double part : in_pieces(n, [&](int64_t first, int64_t last) {
+           double sum = 0;
+           for (int64_t i = first; i < last; ++i) {
+             const double o = truth(i);
+             if (std::isfinite(o)) sum += std::fabs(o - scale.mean);
+           }
+           return sum;
+         }))
+      deviation += part;
+    scale.mad = deviation / static_cast<double>(all.count);
   });
   return scale;
 }
@@ -251,16 +270,26 @@ comparison compare_output(const tensor_spec& spec, std::span<const std::byte> re
   if (!is_floating(spec.dtype)) return compare_exact(spec, reference_output, got);
   const allowance allowed{scale.mad, floor_of(spec, scale), tolerance};
   comparison result;
-  each_difference(spec, reference_output, oracle, got, [&](int64_t i, double d, double target) {
-    if (d == 0) return;
-    double error = std::isfinite(d) ? d / allowed.at(target) : infinite_error;
-    if (!(error < infinite_error)) error = infinite_error;
-    result.wrong += error > 1;
-    if (error > result.worst) {
-      result.worst = error;
-      result.worst_index = i;
+  for (const auto& part : in_pieces(spec.elements(), [&](int64_t first, int64_t last) {
+         comparison p;
+         each_difference(spec.dtype, reference_output, oracle, got, first, last, [&](int64_t i, double d, double target) {
+           if (d == 0) return;
+           double error = std::isfinite(d) ? d / allowed.at(target) : infinite_error;
+           if (!(error < infinite_error)) error = infinite_error;
+           p.wrong += error > 1;
+           if (error > p.worst) {
+             p.worst = error;
+             p.worst_index = i;
+           }
+         });
+         return p;
+       })) {
+    result.wrong += part.wrong;
+    if (part.worst > result.worst) {
+      result.worst = part.worst;
+      result.worst_index = part.worst_index;
     }
-  });
+  }
   return result;
 }
 
@@ -280,7 +309,7 @@ double needed_tolerance(const tensor_spec& spec, std::span<const std::byte> refe
   if (!is_floating(spec.dtype)) return compare_exact(part, expected_part, got).wrong == 0 ? 0 : never;
   const double floor = floor_of(spec, scale);
   double needed = 0;
-  each_difference(part, expected_part, oracle.empty() ? oracle : oracle.subspan(from, size), got, [&](int64_t, double d, double target) {
+  each_difference(spec.dtype, expected_part, oracle.empty() ? oracle : oracle.subspan(from, size), got, 0, count, [&](int64_t, double d, double target) {
     if (d <= floor) return;
     const double magnitude = std::fabs(target) + scale.mad;
     needed = std::max(needed, std::isfinite(d) && magnitude > 0 ? d / magnitude : never);

@@ -82,7 +82,8 @@ expected<std::string> check_drop_in(const fs::path& folder, const task& t, doubl
     if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) return fail(ec::io_error, "no random numbers to be had");
     spec.argv.push_back(std::to_string(seed));
   }
-  spec.env = {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"}};
+  spec.env = {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"},
+              {"GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"}};
   spec.limits.wall_seconds = timeout_seconds;
   auto ran = run_process(spec);
   if (!ran) return fail(ran.error());

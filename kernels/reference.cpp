@@ -29,6 +29,7 @@ constexpr double oracle_factor = 100;              // float64 convolutions have 
 constexpr uint64_t virtual_overhead = 8ull << 30;  // address space of Torch's libraries, stacks and arenas
 constexpr double memory_share = 0.8;               // of what is available now, for one task
 constexpr int min_slots = 2;                       // verification needs two contents at once
+constexpr uint64_t large_set = 256ull << 20;       // bytes of inputs and outputs: no cache holds even one, so few slots do
 
 constexpr const char* kind_names[] = {"own", "large", "tiny", "negative", "near_one", "constant_rows", "ties"};
 
@@ -307,8 +308,9 @@ expected<task> reference::load(const fs::path& file, int slots) {
   auto t = p.ask(file);
   if (!t) return t;
   slots = std::max(slots, 1);
-  const int asked = slots;
   p.lay_out(*t, slots);
+  if (p.inputs_layout.slot_bytes + p.outputs_layout.slot_bytes > large_set) p.lay_out(*t, slots = std::min(slots, min_slots));
+  const int asked = slots;
   const auto available = static_cast<double>(available_memory()) * memory_share;
   while (slots > min_slots && static_cast<double>(p.needed()) > available) p.lay_out(*t, --slots);
   if (static_cast<double>(p.needed()) > available)

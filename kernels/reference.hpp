@@ -52,7 +52,7 @@ struct tensor_layout {
   uint64_t slot_bytes = 0;            ///< page multiple
   int slots = 1;
   uint64_t total_bytes() const { return slot_bytes * static_cast<uint64_t>(slots); }
-  /// Lays the tensors out; the same rule in the runner (kernels/runner/runner.cpp) and in reference.py (which is told the offsets).
+  /// Lays the tensors out; the same rule in the runner (runner/runner.cpp) and in reference.py (which is told the offsets).
   static tensor_layout of(const std::vector<tensor_spec>& specs, int slots);
 };
 
@@ -66,7 +66,8 @@ public:
   /// Loads and checks a task file. task_invalid with line and reason for: syntax error, missing Model/get_inputs/
   /// get_init_inputs, import of an absent module, shapes above max_task_bytes (found on fake tensors, before anything
   /// is allocated), outputs that are not tensors, NaN or Inf in the reference's output on its own inputs, reference
-  /// slower than call_timeout_seconds. Creates the shared memory below. `slots` input sets can be held at once.
+  /// slower than call_timeout_seconds. Creates the shared memory below. `slots` input sets can be held at once; fewer
+  /// (slots() says how many) where one is larger than any cache or memory is short.
   expected<task> load(const std::filesystem::path& file, int slots = 4);
   /// Only describes (fake tensors, graph, shapes, flops, bytes); allocates nothing and creates no shared memory.
   expected<task> describe(const std::filesystem::path& file);
