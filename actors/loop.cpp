@@ -133,6 +133,8 @@ measure_request loop::measure_request_now() const {
   request.profile = header_.request.profile;
   request.profile_seconds = header_.request.profile_seconds;
   request.extra_metrics = header_.request.extra_metrics;
+  for (auto r = history_.rbegin(); r != history_.rend() && request.asked_metrics.empty(); ++r)
+    if (r->passed()) request.asked_metrics = metrics_to_ask(r->findings);
   if (const auto* champion = best()) {
     request.has_best = true;
     request.best = candidate_of(*champion);

@@ -38,9 +38,10 @@ struct measure_request {
   interval best_speedup;                  ///< of the best, against the reference
   bool profile = true;
   double profile_seconds = 4;             ///< budget of all tools together
-  std::vector<std::string> extra_metrics; ///< the Conductor's wishes, merged with the default set
+  std::vector<std::string> extra_metrics; ///< the user's, beside the default set; an unknown name is an error
+  std::vector<std::string> asked_metrics; ///< the Conductor's, after its findings; those that the machine lacks are left out
 };
-PRAGMA_JSON(measure_request, candidate, verdict, has_best, best, best_speedup, profile, profile_seconds, extra_metrics)
+PRAGMA_JSON(measure_request, candidate, verdict, has_best, best, best_speedup, profile, profile_seconds, extra_metrics, asked_metrics)
 
 struct measurement {
   pragma::verdict verdict;                ///< after the audits that timing makes possible

@@ -176,6 +176,8 @@ expected<measurement> workbench::measure(const measure_request& request) {
     collect_options options;
     options.threads = request_.threads;
     options.extra_metrics = request.extra_metrics;
+    for (const auto& name : request.asked_metrics)
+      if (check_metric_names({name})) options.extra_metrics.push_back(name);
     options.max_seconds = request.profile_seconds;
     options.cancel = cancel_;
     auto profiled = collect(t, request.candidate, **binary, *reference_, timed->time, &loaded_.limits, options);

@@ -11,13 +11,36 @@ namespace pragma {
 namespace {
 
 constexpr double notable_change = 0.10; ///< of a metric between two versions
-constexpr size_t max_changes = 4, max_findings = 3, max_actions = 4, max_meanings = 18;
+constexpr size_t max_changes = 4, max_findings = 3, max_actions = 4, max_meanings = 18, max_asked = 4;
 
 /// The metrics that the trace shows, in the paper's words where it has one; those that a profile lacks are left out.
 struct shown_metric {
   const char* name;
   const char* label;
 };
+/// What would tell more about a finding than the default set does: generic event names of perf-list(1), then Intel's.
+struct follow_up {
+  bottleneck what;
+  std::vector<const char*> metrics;
+};
+const std::vector<follow_up>& follow_ups() {
+  static const std::vector<follow_up> table = {
+      {bottleneck::front_end_bound, {"L1-icache-load-misses", "iTLB-load-misses", "stalled-cycles-frontend"}},
+      {bottleneck::bad_speculation, {"branch-loads", "branch-load-misses"}},
+      {bottleneck::memory_bandwidth_bound, {"LLC-load-misses", "LLC-store-misses", "L1-dcache-prefetches"}},
+      {bottleneck::memory_latency_bound, {"LLC-load-misses", "dTLB-loads", "node-load-misses", "minor-faults"}},
+      {bottleneck::store_bandwidth_bound, {"LLC-stores", "LLC-store-misses", "L1-dcache-stores"}},
+      {bottleneck::too_many_passes, {"LLC-loads", "LLC-load-misses"}},
+      {bottleneck::strided_access, {"dTLB-loads", "L1-dcache-prefetches", "LLC-loads"}},
+      {bottleneck::dependency_chain, {"stalled-cycles-backend", "stalled-cycles-frontend"}},
+      {bottleneck::port_pressure, {"stalled-cycles-backend", "assists.fp"}},
+      {bottleneck::denormals, {"assists.fp", "fp_assist.any"}},
+      {bottleneck::thread_overhead, {"cpu-migrations", "minor-faults"}},
+      {bottleneck::load_imbalance, {"cpu-migrations", "node-loads"}},
+  };
+  return table;
+}
+
 constexpr shown_metric shown[] = {
     {"ipc", "IPC"}, {"instructions", "Instructions"}, {"cycles", "Cycles"},
     {"topdown.frontend_bound", "Frontend_bound"}, {"topdown.bad_speculation", "Bad_speculation"},
@@ -253,6 +276,15 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
   if (last) note_metrics(last->code.measured, seen, b.meanings);
   if (best) note_metrics(best->code.measured, seen, b.meanings);
   return b;
+}
+
+std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings) {
+  std::vector<std::string> names;
+  for (const auto& f : findings)
+    for (const auto& row : follow_ups())
+      for (const auto* name : row.metrics)
+        if (row.what == f.what && names.size() < max_asked && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return names;
 }
 
 std::string stop_reason(const stop_rules& rules, const std::vector<iteration_record>& history, double seconds_so_far) {

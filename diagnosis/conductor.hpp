@@ -38,6 +38,10 @@ std::vector<std::string> explain(const iteration_record& current, const iteratio
 /// Causes and remedies for a failed candidate, from the verifier's stage and log.
 std::vector<repair_hint> repairs_for(const std::string& stage, const std::string& reason, const std::string& log);
 
+/// Further metrics that would confirm or refute the findings, most telling first, at most four: events by their names in
+/// perf-list(1). Which of them exist is for the Profiler's machine to say.
+std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings);
+
 /// Assembles the five parts. `last` and `best` may be null (first attempt).
 brief make_brief(int attempt, const iteration_record* last, const iteration_record* best);
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double shortest_timeout = 2;      ///< seconds, of one call
 constexpr double timeout_factor = 100;      ///< times the reference's call
+constexpr int fresh_processes = 3;          ///< of a comparison of two candidates
 constexpr double baseline_disturbance = 0.1; ///< CPU time of the candidate over the reference's samples: above it, it cheats
 
 using clock = std::chrono::steady_clock;
@@ -74,6 +75,24 @@ timed_side undisturbed(timed_side baseline, pid_t other, std::shared_ptr<disturb
     return ran;
   };
   return baseline;
+}
+
+/// The one with the median ratio, its interval widened to hold all others.
+timing median_of(std::vector<timing> times) {
+  std::sort(times.begin(), times.end(), [](const timing& a, const timing& b) { return a.speedup.value < b.speedup.value; });
+  auto result = times[times.size() / 2];
+  result.blocks_accepted = result.blocks_tried = 0;
+  result.calls = 0;
+  result.contended = false;
+  for (const auto& t : times) {
+    result.speedup.low = std::min(result.speedup.low, t.speedup.low);
+    result.speedup.high = std::max(result.speedup.high, t.speedup.high);
+    result.blocks_accepted += t.blocks_accepted;
+    result.blocks_tried += t.blocks_tried;
+    result.calls += t.calls;
+    result.contended = result.contended || t.contended;
+  }
+  return result;
 }
 
 } // namespace
@@ -176,11 +195,21 @@ expected<timing> compare_candidates(reference& ref, const build_output& challeng
   const auto run = runner_for(options);
   auto timeout = call_timeout(ref);
   if (!timeout) return fail(timeout.error());
-  auto left = runner_process::start(challenger, ref, run);
-  if (!left) return fail(left.error());
-  auto right = runner_process::start(champion, ref, run);
-  if (!right) return fail(right.error());
-  return compare_times(side_of(*left, ref.slots(), "challenger", *timeout * 16), side_of(*right, ref.slots(), "best", *timeout * 16), options);
+  auto share = options;
+  share.max_seconds /= fresh_processes;
+  share.blocks = std::max(defaults::min_accepted_blocks, options.blocks / fresh_processes);
+  share.repetitions /= fresh_processes;
+  std::vector<timing> times;
+  for (int i = 0; i < fresh_processes; ++i) {
+    auto left = runner_process::start(challenger, ref, run);
+    if (!left) return fail(left.error());
+    auto right = runner_process::start(champion, ref, run);
+    if (!right) return fail(right.error());
+    auto time = compare_times(side_of(*left, ref.slots(), "challenger", *timeout * 16), side_of(*right, ref.slots(), "best", *timeout * 16), share);
+    if (!time) return time;
+    times.push_back(std::move(*time));
+  }
+  return median_of(std::move(times));
 }
 
 } // namespace pragma

@@ -50,7 +50,9 @@ struct timed_verdict {
 expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& options);
 
-/// Is `challenger` faster than `champion`? Both run in processes of their own, side by side, on the reference's inputs.
+/// Is `challenger` faster than `champion`? Both run in processes of their own, side by side, on the reference's inputs;
+/// several times afresh, since where a process's memory happens to lie can decide over more than the interval of one
+/// comparison says. The answer is the median process's, with an interval that holds all of them.
 expected<timing> compare_candidates(reference& ref, const build_output& challenger, const build_output& champion,
                                     const timing_options& options);
 

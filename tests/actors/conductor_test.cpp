@@ -18,6 +18,8 @@ struct script {
   bool store_full = false, coder_budget_gone = false;
   std::vector<std::string> unverifiable;
   std::vector<std::string> log;
+  std::vector<metric> metrics;                     ///< of every profile
+  std::vector<std::string> asked;                  ///< metrics, in the last measure request
   std::vector<code_request> requests;
   std::vector<coder_setup> setups;
   std::map<std::string, run_result> stored;
@@ -62,6 +64,8 @@ profiler_actor::behavior_type mock_profiler(profiler_actor::pointer, script* s) 
             m.profile.time.speedup = around(s->speedups[r.candidate.source]);
             m.profile.time.candidate_seconds = 1e-3 / s->speedups[r.candidate.source];
             m.profile.time.baseline_seconds = 1e-3;
+            m.profile.metrics = s->metrics;
+            s->asked = r.asked_metrics;
             if (r.has_best) {
               m.compared = true;
               m.against_best.speedup = around(s->speedups[r.candidate.source] / s->speedups[r.best.source]);
@@ -192,6 +196,18 @@ TEST_CASE_METHOD(fixture, "every attempt is saved before the next one is asked f
   REQUIRE(optimize());
   const std::vector<std::string> expected_log = {"load", "code", "verify a", "measure a", "save 1", "code", "verify b", "measure b", "save 2", "code", "confirm b"};
   CHECK(s.log == expected_log);
+}
+
+TEST_CASE_METHOD(fixture, "after a finding the conductor asks the profiler for the metrics that would tell more") {
+  s.sources = {"first", "broken", "third"};
+  s.speedups = {{"first", 1.0}, {"third", 2.0}};
+  s.metrics = {{"topdown.frontend_bound", 45, "%", "perf 6.1", provenance::measured, ""},
+               {"topdown.retiring", 30, "%", "perf 6.1", provenance::measured, ""}};
+  const auto result = optimize();
+  REQUIRE(result);
+  REQUIRE_FALSE(result->iterations[0].findings.empty());
+  CHECK(s.asked == metrics_to_ask(result->iterations[0].findings)); // by the third attempt, past the broken one
+  CHECK_FALSE(s.asked.empty());
 }
 
 TEST_CASE_METHOD(fixture, "the brief carries the error with its cause, then the best version") {

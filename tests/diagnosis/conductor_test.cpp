@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <set>
+
 using namespace pragma;
 
 namespace {
@@ -282,4 +284,18 @@ TEST_CASE("an unknown failure still gets advice, a passed candidate none, a host
   CHECK(hints.front().symptom.size() < 1000);
   CHECK_NOTHROW(json(hints).dump());
   CHECK_NOTHROW(repairs_for("compare", "out0[" + std::string(100000, '1') + "] is nan, expected", ""));
+}
+
+TEST_CASE("findings ask for the metrics that would tell more, the first finding's first, never many") {
+  finding latency, stores, unknown;
+  latency.what = bottleneck::memory_latency_bound;
+  stores.what = bottleneck::store_bandwidth_bound;
+  unknown.what = bottleneck::redundant_work;
+  CHECK(metrics_to_ask({}).empty());
+  CHECK(metrics_to_ask({unknown}).empty());
+  const auto names = metrics_to_ask({stores, latency});
+  REQUIRE(names.size() == 4);
+  CHECK(names[0] == "LLC-stores");
+  CHECK(names[3] == "LLC-load-misses");
+  CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());
 }
