@@ -54,6 +54,9 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   options.use_findings = setup.use_findings;
   options.seed = setup.seed;
   options.machine = setup.limits;
+  options.algebra = setup.algebra;
+  options.known_schedule = setup.known_schedule;
+  options.known_from = setup.known_from;
   if (!uses_model || setup.seed_builtin) {
     auto made = builtin_coder::create(setup.task, options);
     if (made) builtin_.emplace(std::move(*made));

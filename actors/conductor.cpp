@@ -133,9 +133,22 @@ struct conductor_state {
             return end_with({ec::task_invalid, "this task cannot be verified: a kernel that gives " + which + " would pass",
                              "change the task so that its output depends on its inputs, or set a smaller tolerance in its sidecar"});
           }
-          setup();
+          recall();
         },
         or_fail());
+  }
+
+  /// A store that cannot answer costs the head start, nothing else.
+  void recall() {
+    const auto family = run.wanted_schedules();
+    if (family.empty()) return setup();
+    self->request(agents.store, agents.request_timeout, recall_atom::value, family)
+        .then(
+            [this](const won_schedules& known) {
+              run.recalled(known);
+              setup();
+            },
+            [this](const caf::error&) { setup(); });
   }
 
   void setup() {
@@ -235,8 +248,14 @@ struct conductor_state {
   void end(const std::string& state, const std::string& reason) {
     run.finish(state, reason, now_iso());
     save([this] {
-      running = false;
-      promise.deliver(run.result());
+      const auto [family, won] = run.lesson();
+      const auto deliver = [this] {
+        running = false;
+        promise.deliver(run.result());
+      };
+      if (family.empty()) return deliver();
+      self->request(agents.store, agents.request_timeout, remember_atom::value, family, won)
+          .then([deliver](bool) { deliver(); }, [deliver](const caf::error&) { deliver(); });
     });
   }
 

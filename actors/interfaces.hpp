@@ -14,6 +14,8 @@ using setup_atom = caf::atom_constant<caf::atom("setup")>;
 using code_atom = caf::atom_constant<caf::atom("code")>;
 using save_atom = caf::atom_constant<caf::atom("save")>;
 using read_atom = caf::atom_constant<caf::atom("read")>;
+using recall_atom = caf::atom_constant<caf::atom("recall")>;
+using remember_atom = caf::atom_constant<caf::atom("remember")>;
 using begin_atom = caf::atom_constant<caf::atom("begin")>;
 using halt_atom = caf::atom_constant<caf::atom("halt")>;
 using event_atom = caf::atom_constant<caf::atom("event")>;
@@ -46,7 +48,10 @@ using store_actor = caf::typed_actor<
     // One iteration with the header, in one synced batch. The next attempt starts only after the reply.
     caf::replies_to<save_atom, run_header, iteration_record>::with<bool>,
     // A run as it was left.
-    caf::replies_to<read_atom, std::string>::with<run_result>>;
+    caf::replies_to<read_atom, std::string>::with<run_result>,
+    // Schedules that won on a family of tasks; adding one.
+    caf::replies_to<recall_atom, std::string>::with<won_schedules>,
+    caf::replies_to<remember_atom, std::string, won_schedule>::with<bool>>;
 
 /// Gets the live events of a run.
 using observer_actor = caf::typed_actor<caf::reacts_to<event_atom, run_event>>;

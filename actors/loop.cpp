@@ -53,6 +53,27 @@ void loop::loaded(const loaded_task& task) {
   header_.load_seconds += task.seconds;
 }
 
+std::string loop::wanted_schedules() const {
+  const auto& coder = header_.request.coder;
+  if (coder.kind != "builtin" || coder.cold || !history_.empty() || !coder.known_schedule.empty()) return {};
+  return schedule_family(header_.environment.task, header_.request.load.threads);
+}
+
+void loop::recalled(const won_schedules& known) {
+  const auto* won = nearest_schedule(known, header_.environment.task);
+  if (!won) return;
+  header_.request.coder.known_schedule = won->schedule;
+  header_.request.coder.known_from = won->task + " (run " + won->run + ", " + format_number(won->speedup, 2) + "x)";
+}
+
+std::pair<std::string, won_schedule> loop::lesson() const {
+  const auto* winner = best();
+  const auto& gain = header_.final.time.speedup;
+  if (!winner || !header_.confirmed || winner->schedule.empty() || gain.low <= 1) return {};
+  const auto& task = header_.environment.task;
+  return {schedule_family(task, header_.request.load.threads), {task.name, header_.id, winner->schedule, sizes_of(task), gain.value}};
+}
+
 coder_setup loop::coder_request() const {
   auto setup = header_.request.coder;
   setup.task = header_.environment.task;

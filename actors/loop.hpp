@@ -19,6 +19,9 @@ public:
   void resume(run_result stored, const run_request& request);
 
   void loaded(const loaded_task& task);
+  /// Which schedules could help: the family to ask the store for; empty where none is wanted, or one is known already.
+  std::string wanted_schedules() const;
+  void recalled(const won_schedules& known);
   coder_setup coder_request() const;
   /// The attempt that is being made (from 1).
   int attempt() const { return static_cast<int>(history_.size()) + 1; }
@@ -39,6 +42,8 @@ public:
   candidate best_candidate() const;
   /// The winner's confirmation. False: it failed, the next best is to be confirmed (best() has changed).
   bool confirmed(const confirmation& c, double seconds);
+  /// What the winner teaches: its family and schedule; an empty family where there is nothing to keep.
+  std::pair<std::string, won_schedule> lesson() const;
   void finish(std::string state, std::string reason, std::string now);
 
   const run_header& header() const { return header_; }

@@ -4,6 +4,7 @@
 
 #include "diagnosis/conductor.hpp"
 #include "kernels/candidate.hpp"
+#include "kernels/synthesis/won_schedule.hpp"
 #include "kernels/task.hpp"
 #include "kernels/verdict.hpp"
 #include "llm/chat.hpp"
@@ -78,12 +79,15 @@ struct coder_setup {
   bool use_findings = true;
   bool seed_builtin = true;               ///< give an LLM the built-in's kernel to start from
   uint64_t seed = 1;
+  bool algebra = true;                    ///< built-in coder: use simplifications that hold for all inputs
+  bool cold = false;                      ///< built-in coder: ignore schedules that won on tasks like this one
+  std::string known_schedule, known_from; ///< such a schedule, found by the Conductor in the run store
   llm_config llm;
   std::string transcript;                 ///< file
   std::vector<code_request> history;      ///< resume: the requests of the earlier attempts, to be lived through again
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, use_findings, seed_builtin, seed, llm, transcript, history, tried)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, use_findings, seed_builtin, seed, algebra, cold, known_schedule, known_from, llm, transcript, history, tried)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try

@@ -19,6 +19,13 @@ expected<run_result> read_run(const run_store& runs, const std::string& id) {
   return result;
 }
 
+static expected<won_schedules> read_schedules(const run_store& runs, const std::string& family) {
+  auto value = runs.get_schedule(family);
+  if (!value) return fail(value.error());
+  if (!*value) return won_schedules{};
+  return from_json_value<won_schedules>(**value, "the schedules of " + family);
+}
+
 store_actor::behavior_type store(store_actor::stateful_pointer<store_state>, std::shared_ptr<run_store> runs) {
   const auto saved = [](expected<void> done) -> caf::result<bool> {
     if (!done) return to_caf(done.error());
@@ -30,6 +37,13 @@ store_actor::behavior_type store(store_actor::stateful_pointer<store_state>, std
         return saved(runs->put_iteration(header.id, record.number, json(record), json(header)));
       },
       [runs](read_atom, const std::string& id) { return to_result(read_run(*runs, id)); },
+      [runs](recall_atom, const std::string& family) { return to_result(read_schedules(*runs, family)); },
+      [runs, saved](remember_atom, const std::string& family, const won_schedule& won) -> caf::result<bool> {
+        auto known = read_schedules(*runs, family);
+        if (!known) known = won_schedules{}; // an unreadable list is replaced, not kept for ever
+        remember(*known, won);
+        return saved(runs->put_schedule(family, json(*known)));
+      },
   };
 }
 

@@ -24,6 +24,8 @@ template <> inline constexpr bool is_wire_type<run_header> = true;
 template <> inline constexpr bool is_wire_type<run_event> = true;
 template <> inline constexpr bool is_wire_type<run_result> = true;
 template <> inline constexpr bool is_wire_type<iteration_record> = true;
+template <> inline constexpr bool is_wire_type<won_schedule> = true;
+template <> inline constexpr bool is_wire_type<won_schedules> = true;
 template <> inline constexpr bool is_wire_type<std::vector<iteration_record>> = true;
 
 /// Bytes of a payload, and back; the error says which type could not be read.

@@ -311,6 +311,21 @@ expected<void> child_process::write_all(const void* data, size_t size) {
   return {};
 }
 
+expected<size_t> child_process::read_some(char* data, size_t size, std::chrono::steady_clock::time_point start, double timeout_seconds) {
+  while (true) {
+    const auto n = ::read(out_, data, size);
+    if (n > 0) return static_cast<size_t>(n);
+    if (n == 0) return fail(ec::candidate_failed, "the child process closed its end");
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return fail(ec::io_error, std::string("cannot read from the child process: ") + std::strerror(errno));
+    const double left = timeout_seconds - seconds_since(start);
+    if (left <= 0) return fail(ec::timeout, "no answer within " + std::to_string(timeout_seconds) + " s");
+    pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+    ::poll(fds, err_ >= 0 ? 2 : 1, static_cast<int>(std::min(left * 1000 + 1, 1000.0)));
+    if (err_ >= 0 && fds[1].revents) drain_stderr();
+  }
+}
+
 expected<void> child_process::read_exact(void* data, size_t size, double timeout_seconds) {
   const auto start = clock::now();
   char* at = static_cast<char*>(data);
@@ -322,20 +337,10 @@ expected<void> child_process::read_exact(void* data, size_t size, double timeout
     size -= n;
   }
   while (size > 0) {
-    const auto n = ::read(out_, at, size);
-    if (n > 0) {
-      at += n;
-      size -= static_cast<size_t>(n);
-      continue;
-    }
-    if (n == 0) return fail(ec::candidate_failed, "the child process closed its end");
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN) return fail(ec::io_error, std::string("cannot read from the child process: ") + std::strerror(errno));
-    const double left = timeout_seconds - seconds_since(start);
-    if (left <= 0) return fail(ec::timeout, "no answer within " + std::to_string(timeout_seconds) + " s");
-    pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
-    ::poll(fds, err_ >= 0 ? 2 : 1, static_cast<int>(std::min(left * 1000 + 1, 1000.0)));
-    if (err_ >= 0 && fds[1].revents) drain_stderr();
+    const auto n = read_some(at, size, start, timeout_seconds);
+    if (!n) return fail(n.error());
+    at += *n;
+    size -= *n;
   }
   return {};
 }
@@ -353,19 +358,9 @@ expected<std::string> child_process::read_line(double timeout_seconds, size_t ma
     }
     searched = line_buffer_.size();
     if (searched > max_bytes) return fail(ec::limit_exceeded, "a line of more than " + std::to_string(max_bytes) + " bytes");
-    const auto n = ::read(out_, buffer, sizeof buffer);
-    if (n > 0) {
-      line_buffer_.append(buffer, static_cast<size_t>(n));
-      continue;
-    }
-    if (n == 0) return fail(ec::candidate_failed, "the child process closed its end");
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN) return fail(ec::io_error, std::string("cannot read from the child process: ") + std::strerror(errno));
-    const double left = timeout_seconds - seconds_since(start);
-    if (left <= 0) return fail(ec::timeout, "no answer within " + std::to_string(timeout_seconds) + " s");
-    pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
-    ::poll(fds, err_ >= 0 ? 2 : 1, static_cast<int>(std::min(left * 1000 + 1, 1000.0)));
-    if (err_ >= 0 && fds[1].revents) drain_stderr();
+    const auto n = read_some(buffer, sizeof buffer, start, timeout_seconds);
+    if (!n) return fail(n.error());
+    line_buffer_.append(buffer, *n);
   }
 }
 

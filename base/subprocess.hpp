@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -90,6 +91,8 @@ public:
 private:
   child_process() = default;
   void drain_stderr();
+  /// Waits for at least one byte; candidate_failed when the other end is closed.
+  expected<size_t> read_some(char* data, size_t size, std::chrono::steady_clock::time_point start, double timeout_seconds);
   void reap(bool block);
   pid_t pid_ = -1;
   int in_ = -1, out_ = -1, err_ = -1;

@@ -64,7 +64,8 @@ expected<std::vector<fs::path>> find_tasks(const settings& s) {
 
 /// What may differ between two suites of results that must not be mixed.
 json options_key(const settings& s) {
-  return {{"coder", s.run.coder}, {"model", s.run.model}, {"attempts", s.run.attempts}, {"threads", s.run.threads}, {"profile", !s.run.no_profile}};
+  return {{"coder", s.run.coder}, {"model", s.run.model}, {"attempts", s.run.attempts}, {"threads", s.run.threads}, {"profile", !s.run.no_profile},
+          {"algebra", !s.run.no_algebra}, {"cold", s.run.cold}, {"search_seed", s.run.no_profile ? s.run.search_seed : 0}};
 }
 
 task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
@@ -211,7 +212,9 @@ private:
       return found.error();
     }
     described = std::move(*found);
-    auto coder = builtin_coder::create(described, {});
+    builtin_options options;
+    options.algebra = !s_.run.no_algebra;
+    auto coder = builtin_coder::create(described, options);
     if (!coder) return coder.error();
     return std::nullopt;
   }

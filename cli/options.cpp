@@ -25,6 +25,8 @@ void run_options::add_to(CLI::App& app) {
   app.add_option("--budget-tokens", budget_tokens, "most tokens of the model per run");
   app.add_option("--budget-cost", budget_cost, "most money per run, by the prices in the model's settings");
   app.add_option("--seed", seed, "what a model starts from: builtin (our best first kernel) or none")->check(CLI::IsMember({"builtin", "none"}))->capture_default_str();
+  app.add_flag("--no-algebra", no_algebra, "built-in coder: compute what the reference computes, even where algebra shows a shorter way");
+  app.add_flag("--cold", cold, "built-in coder: ignore schedules that won on tasks like this one");
   app.add_option("--search-seed", search_seed, "seed of the blind search")->capture_default_str();
 }
 
@@ -63,6 +65,8 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   r.coder.threads = threads;
   r.coder.seed_builtin = seed == "builtin";
   r.coder.seed = search_seed;
+  r.coder.algebra = !no_algebra;
+  r.coder.cold = cold;
   r.coder.use_findings = !no_profile;
   if (!out_dir.empty() && r.coder.kind == "llm") r.coder.transcript = (std::filesystem::path(out_dir) / "transcript.jsonl").string();
   r.stop.attempts = attempts;

@@ -23,6 +23,7 @@ struct run_options {
   double budget_cost = 0;
   std::string seed = "builtin";
   uint64_t search_seed = 1;
+  bool no_algebra = false, cold = false;
   std::vector<std::string> metrics;
 
   void add_to(CLI::App& command);

@@ -16,6 +16,9 @@ struct builtin_options {
   bool use_findings = true;         ///< false: blind search over the same space (for comparison; `--no-profile`)
   uint64_t seed = 1;                ///< of blind search
   machine_limits machine;           ///< cache sizes and SIMD width for the analytical starting point; may be empty
+  bool algebra = true;              ///< simplifications that hold for all inputs; false: compute what the reference computes
+  std::string known_schedule;       ///< JSON text: tried first where it fits (synthesis/won_schedule.hpp); may be empty
+  std::string known_from;           ///< where it won, for the rationale
 };
 
 /// What the loop tells the coder about the attempt before.

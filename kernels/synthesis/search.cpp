@@ -171,6 +171,19 @@ schedule_search::schedule_search(const loop_program& program, const builtin_opti
     : program_(program), options_(options), title_(std::move(title)),
       start_(starting_schedule(program, options.machine, options.threads)), random_(options.seed * 0x9e3779b97f4a7c15ull + 1) {}
 
+std::optional<schedule> schedule_search::known_that_fits() const {
+  if (options_.known_schedule.empty()) return std::nullopt;
+  const auto parsed = parse_json(options_.known_schedule, "a known schedule");
+  if (!parsed) return std::nullopt;
+  auto known = from_json_value<schedule>(*parsed, "a known schedule");
+  if (!known || known->regions.size() != program_.regions.size() || known->threads != start_.threads || known->lanes != start_.lanes) return std::nullopt;
+  for (size_t i = 0; i < known->regions.size(); ++i) {
+    const auto axes = vector_axes(program_.regions[i], known->lanes);
+    if (std::find(axes.begin(), axes.end(), known->regions[i].vector_axis) == axes.end()) return std::nullopt;
+  }
+  return *known;
+}
+
 std::optional<candidate> schedule_search::offer(const schedule& s, const std::string& rationale) {
   candidate c;
   c.source = emit_source(program_, s, title_);
@@ -193,6 +206,7 @@ std::optional<candidate> schedule_search::offer(const schedule& s, const std::st
 std::optional<candidate> schedule_search::next(const std::optional<attempt_feedback>& last) {
   if (!begun_) {
     begun_ = true;
+    if (const auto known = known_that_fits()) return offer(*known, "Starting point: the schedule that won on " + options_.known_from + ".");
     return offer(start_, "Starting point from cache sizes and vector width: " + std::to_string(program_.regions.size()) +
                              (program_.regions.size() == 1 ? " fused loop nest" : " loop nests") + ", passes vectorised along the contiguous axis.");
   }
@@ -204,6 +218,7 @@ std::optional<candidate> schedule_search::next(const std::optional<attempt_feedb
   }
   if (!best_) {
     // Nothing has passed yet: give up what could have been too clever, then the compiler.
+    if (auto c = offer(start_, "The known schedule failed: starting point from cache sizes and vector width.")) return c;
     while (safer_ < 3) {
       schedule s = start_;
       s.reciprocals = s.cheap_math = false;

@@ -29,6 +29,7 @@ public:
   std::optional<candidate> next(const std::optional<attempt_feedback>& last);
 
 private:
+  std::optional<schedule> known_that_fits() const;
   std::optional<candidate> offer(const schedule& s, const std::string& rationale);
   std::optional<candidate> neighbour(const std::vector<finding>& findings);
 

@@ -18,6 +18,9 @@ struct script {
   bool store_full = false, coder_budget_gone = false;
   std::vector<std::string> unverifiable;
   std::vector<std::string> log;
+  std::map<std::string, won_schedules> schedules;  ///< by family
+  std::string schedule;                            ///< of every candidate
+  pragma::task task;                               ///< what the verifier loads
   std::vector<metric> metrics;                     ///< of every profile
   std::vector<std::string> asked;                  ///< metrics, in the last measure request
   std::vector<code_request> requests;
@@ -32,6 +35,8 @@ verifier_actor::behavior_type mock_verifier(verifier_actor::pointer self, script
             loaded_task t;
             t.task.id = "task-hash";
             t.task.path = request.path;
+            t.task.graph = s->task.graph;
+            t.task.inputs = s->task.inputs;
             t.unverifiable = s->unverifiable;
             return t;
           },
@@ -97,6 +102,7 @@ coder_actor::behavior_type mock_coder(coder_actor::pointer, script* s) {
               return answer;
             }
             answer.candidate.source = s->sources.front();
+            answer.candidate.schedule = s->schedule;
             s->sources.pop_front();
             return answer;
           }};
@@ -117,6 +123,14 @@ store_actor::behavior_type mock_store(store_actor::pointer, script* s) {
           [s](read_atom, const std::string& id) -> caf::result<run_result> {
             if (!s->stored.count(id)) return to_caf({ec::not_found, "no run " + id, ""});
             return s->stored[id];
+          },
+          [s](recall_atom, const std::string& family) -> caf::result<won_schedules> {
+            s->log.push_back("recall");
+            return s->schedules[family];
+          },
+          [s](remember_atom, const std::string& family, const won_schedule& won) -> caf::result<bool> {
+            remember(s->schedules[family], won);
+            return true;
           }};
 }
 
@@ -208,6 +222,30 @@ TEST_CASE_METHOD(fixture, "after a finding the conductor asks the profiler for t
   REQUIRE_FALSE(result->iterations[0].findings.empty());
   CHECK(s.asked == metrics_to_ask(result->iterations[0].findings)); // by the third attempt, past the broken one
   CHECK_FALSE(s.asked.empty());
+}
+
+TEST_CASE_METHOD(fixture, "a schedule that won is handed to the next run on such a task, unless it starts cold") {
+  s.task.graph = R"({"inputs": [], "params": [], "constants": [], "nodes": [], "outputs": [], "random": false, "mutated": []})";
+  s.task.inputs = {{"x", dtype::float32, {64, 128}}};
+  s.schedule = "{\"lanes\": 8}";
+  s.sources = {"a"};
+  s.speedups = {{"a", 2.0}};
+  const auto first = optimize();
+  REQUIRE(first);
+  CHECK(s.setups.back().known_schedule.empty());
+  REQUIRE(s.schedules.size() == 1);
+
+  s.task.inputs = {{"x", dtype::float32, {32, 128}}};
+  s.sources = {"a"};
+  REQUIRE(optimize());
+  CHECK(s.setups.back().known_schedule == s.schedule);
+  CHECK(s.setups.back().known_from.find(first->header.id) != std::string::npos);
+
+  run_request cold;
+  cold.coder.cold = true;
+  s.sources = {"a"};
+  REQUIRE(optimize(cold));
+  CHECK(s.setups.back().known_schedule.empty());
 }
 
 TEST_CASE_METHOD(fixture, "the brief carries the error with its cause, then the best version") {
