@@ -1,0 +1,246 @@
+// Random tasks in KernelBench form: a matrix product, a convolution or nothing, then a tail of element-wise operators, reductions,
+// normalisations, pooling and views, on sizes that nobody chose kindly. And the check of the built-in coder on one: traced,
+// written, built and verified against the float64 oracle like any other candidate. For tests and bench/random_graphs.
+#pragma once
+
+#include "base/files.hpp"
+#include "kernels/build.hpp"
+#include "kernels/reference.hpp"
+#include "kernels/synthesis/builtin.hpp"
+#include "kernels/verify.hpp"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace pragma {
+
+/// Writes one task. The same seed gives the same text everywhere.
+class random_task {
+public:
+  explicit random_task(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x1234567) { make(); }
+  const std::string& text() const { return text_; }
+
+private:
+  using sizes = std::vector<int64_t>;
+
+  uint64_t next() { // splitmix64
+    uint64_t z = state_ += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
+  int64_t below(int64_t n) { return static_cast<int64_t>(next() % static_cast<uint64_t>(n)); }
+  int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
+  bool chance(int64_t percent) { return below(100) < percent; }
+  template <class T> const T& pick(const std::vector<T>& from) { return from[static_cast<size_t>(below(static_cast<int64_t>(from.size())))]; }
+  static std::string str(int64_t n) { return std::to_string(n); }
+  static std::string tuple(const sizes& s) {
+    std::string out = "(";
+    for (auto n : s) out += str(n) + ", ";
+    return out + ")";
+  }
+  static std::string listed(const sizes& s) {
+    auto out = tuple(s);
+    return out.substr(1, out.size() - 4);
+  }
+
+  std::string fresh(const char* stem) { return stem + str(names_++); }
+  std::string input(const sizes& shape) {
+    const auto name = fresh("x");
+    arguments_ += (arguments_.empty() ? "" : ", ") + name;
+    std::string make = "torch.randn" + tuple(shape);
+    if (shape.size() >= 2 && chance(25)) { // not contiguous as the user hands it over
+      auto turned = shape;
+      std::swap(turned[shape.size() - 1], turned[shape.size() - 2]);
+      make = "torch.randn" + tuple(turned) + ".transpose(-1, -2)";
+    }
+    inputs_ += (inputs_.empty() ? "" : ", ") + make;
+    return name;
+  }
+  std::string member(const std::string& value) {
+    const auto name = fresh("m");
+    init_ += "        self." + name + " = " + value + "\n";
+    return "self." + name;
+  }
+  std::string parameter(const sizes& shape) { return member("nn.Parameter(torch.randn" + tuple(shape) + ")"); }
+  void line(const std::string& value) { forward_ += "        v = " + value + "\n"; }
+
+  /// One of the dimensions may be 1: it broadcasts.
+  sizes broadcast(sizes shape) {
+    for (auto& n : shape)
+      if (chance(50)) n = 1;
+    return sizes(shape.begin() + below(static_cast<int64_t>(shape.size())), shape.end());
+  }
+
+  void start() {
+    switch (below(6)) {
+      case 0: return plain();
+      case 1: return linear();
+      case 2: return product();
+      case 3: return convolution(false);
+      case 4: return convolution(true);
+      default: return chance(25) ? attention() : convolution(chance(50));
+    }
+  }
+  void plain() {
+    const auto rank = between(1, 4);
+    for (int64_t d = 0; d < rank; ++d) shape_.push_back(chance(10) ? 1 : between(2, 23));
+    line(input(shape_));
+  }
+  void linear() {
+    for (int64_t d = between(0, 2); d >= 0; --d) shape_.push_back(between(1, 9));
+    const auto in = between(1, 40), out = between(1, 40);
+    shape_.push_back(in);
+    line(member("nn.Linear(" + str(in) + ", " + str(out) + (chance(70) ? "" : ", bias=False") + ")") + "(" + input(shape_) + ")");
+    shape_.back() = out;
+  }
+  void product() {
+    const auto m = between(1, 40), k = between(1, 70), n = chance(15) ? 1 : between(1, 40), batch = between(1, 4);
+    switch (below(8)) {
+      case 0: line("torch.matmul(" + input({m, k}) + ", " + input({k, n}) + ")"), shape_ = {m, n}; return;
+      case 1: line("torch.matmul(" + input({k, m}) + ".t(), " + input({n, k}) + ".t())"), shape_ = {m, n}; return;
+      case 2: line("torch.bmm(" + input({batch, m, k}) + ", " + input({batch, k, n}) + ")"), shape_ = {batch, m, n}; return;
+      case 3: line("torch.matmul(" + input({batch, 2, m, k}) + ", " + parameter({k, n}) + ")"), shape_ = {batch, 2, m, n}; return;
+      case 4: line("torch.einsum('bik,kj->bij', " + input({batch, m, k}) + ", " + input({k, n}) + ")"), shape_ = {batch, m, n}; return;
+      case 5: line("torch.matmul(" + input({m, k}) + ", " + input({k}) + ")"), shape_ = {m}; return;
+      case 6: line("torch.matmul(torch.tril(" + input({m, m}) + "), torch.triu(" + input({m, m}) + "))"), shape_ = {m, m}; return;
+      default: line("torch.diag(" + input({m}) + ") @ " + input({m, n})), shape_ = {m, n}; return;
+    }
+  }
+  void convolution(bool transposed) {
+    const auto dims = between(1, 3);
+    const int64_t groups = chance(30) ? pick(sizes{2, 3}) : 1;
+    const bool depthwise = chance(15);
+    const int64_t in = depthwise ? between(2, 6) : groups * between(1, 4), out = depthwise ? in : groups * between(1, 9);
+    shape_ = {between(1, 3), in};
+    sizes kernel, stride, padding, dilation, extra, result = {shape_[0], out};
+    for (int64_t d = 0; d < dims; ++d) {
+      kernel.push_back(between(1, dims == 3 ? 3 : 5));
+      stride.push_back(chance(60) ? 1 : between(1, 3));
+      dilation.push_back(chance(75) ? 1 : 2);
+      const auto reach = dilation.back() * (kernel.back() - 1);
+      padding.push_back(between(0, transposed ? std::min<int64_t>(reach, 2) : 2));
+      extra.push_back(transposed ? below(std::max(stride.back(), dilation.back())) : 0);
+      const auto extent = std::max<int64_t>(reach + 1 - 2 * padding.back(), 1) + between(0, dims == 3 ? 6 : 13);
+      shape_.push_back(extent);
+      result.push_back(transposed ? (extent - 1) * stride.back() - 2 * padding.back() + reach + extra.back() + 1
+                                  : (extent + 2 * padding.back() - reach - 1) / stride.back() + 1);
+    }
+    for (auto n : result)
+      if (n < 1) return shape_.clear(), plain();
+    std::string layer = std::string("nn.Conv") + (transposed ? "Transpose" : "") + str(dims) + "d(" + str(in) + ", " + str(out) + ", " + tuple(kernel) +
+                        ", stride=" + tuple(stride) + ", padding=" + tuple(padding) + ", dilation=" + tuple(dilation) +
+                        ", groups=" + str(depthwise ? in : groups) + (chance(70) ? "" : ", bias=False");
+    if (transposed) layer += ", output_padding=" + tuple(extra);
+    line(member(layer + ")") + "(" + input(shape_) + ")");
+    shape_ = result;
+  }
+  void attention() {
+    const auto batch = between(1, 3), heads = between(1, 3), rows = between(2, 20), keys = between(2, 20), depth = between(2, 17), out = between(1, 17);
+    forward_ += "        s = torch.matmul(" + input({batch, heads, rows, depth}) + ", " + input({batch, heads, keys, depth}) +
+                ".transpose(-2, -1)) / " + str(depth) + " ** 0.5\n";
+    line("torch.matmul(torch.softmax(s, dim=-1), " + input({batch, heads, keys, out}) + ")");
+    shape_ = {batch, heads, rows, out};
+  }
+
+  void tail() {
+    static const std::vector<std::string> functions = {
+        "torch.relu(v)", "torch.sigmoid(v)", "torch.tanh(v)", "F.gelu(v)", "F.silu(v)", "F.softplus(v)", "F.hardswish(v)", "F.leaky_relu(v, 0.2)",
+        "F.mish(v)", "F.elu(v)", "torch.abs(v)", "v * 2.5", "v + 0.3", "v / 1.7", "torch.clamp(v, -0.8, 1.2)", "0.5 - v", "v * torch.sigmoid(v)",
+        "torch.exp(-v * v)", "F.hardtanh(v)", "v - v.mean()"};
+    const auto rank = static_cast<int64_t>(shape_.size());
+    if (rank == 0) return line(pick(functions));
+    const auto dim = below(rank);
+    auto& extent = shape_[static_cast<size_t>(dim)];
+    const bool spatial = rank >= 3;
+    switch (below(12)) {
+      case 0: return line("v " + std::string(pick(std::vector<std::string>{"+", "*", "-"})) + " " + parameter(broadcast(shape_)));
+      case 1: return line("v + " + input(broadcast(shape_)));
+      case 2: return line("torch." + pick(std::vector<std::string>{"softmax", "log_softmax", "cumsum"}) + "(v, dim=" + str(dim) + ")");
+      case 3: {
+        const auto op = pick(std::vector<std::string>{"v.sum", "v.mean", "v.amax", "v.amin", "torch.logsumexp"});
+        const bool keep = chance(60);
+        line(op + (op[0] == 't' ? "(v, " : "(") + "dim=" + str(dim) + (keep ? ", keepdim=True)" : ")"));
+        if (keep) extent = 1;
+        else shape_.erase(shape_.begin() + dim);
+        return;
+      }
+      case 4:
+        if (spatial && elements() / shape_[1] > 1) return line(member("nn.BatchNorm" + str(rank - 2) + "d(" + str(shape_[1]) + ")" + (chance(30) ? ".eval()" : "")) + "(v)");
+        break;
+      case 5:
+        if (spatial && elements() / shape_[0] / shape_[1] > 1) return line(member("nn.GroupNorm(1, " + str(shape_[1]) + ")") + "(v)");
+        break;
+      case 6:
+        if (shape_.back() > 1) return line(member("nn.LayerNorm(" + str(shape_.back()) + ")") + "(v)");
+        break;
+      case 7:
+        if (spatial && rank <= 5) {
+          for (size_t d = 2; d < shape_.size(); ++d)
+            if (shape_[d] < 2) return line(pick(functions));
+          line("F." + pick(std::vector<std::string>{"max", "avg"}) + "_pool" + str(rank - 2) + "d(v, 2)");
+          for (size_t d = 2; d < shape_.size(); ++d) shape_[d] /= 2;
+          return;
+        }
+        break;
+      case 8:
+        if (rank >= 2) {
+          line("v.transpose(" + str(dim) + ", -1)");
+          std::swap(shape_[static_cast<size_t>(dim)], shape_.back());
+          return;
+        }
+        break;
+      default: break;
+    }
+    line(pick(functions));
+  }
+  int64_t elements() const {
+    int64_t n = 1;
+    for (auto d : shape_) n *= d;
+    return n;
+  }
+
+  void make() {
+    start();
+    for (auto steps = between(0, 5); steps > 0; --steps) tail();
+    text_ = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\nclass Model(nn.Module):\n    def __init__(self):\n"
+            "        super().__init__()\n" + init_ + "\n    def forward(self, " + arguments_ + "):\n" + forward_ + "        return v\n\n\n"
+            "def get_inputs():\n    return [" + inputs_ + "]\n\n\ndef get_init_inputs():\n    return []\n";
+  }
+
+  uint64_t state_;
+  int names_ = 0;
+  sizes shape_;
+  std::string text_, init_, forward_, arguments_, inputs_;
+};
+
+/// What became of one random task.
+struct random_outcome {
+  enum class kind { right, wrong, unsupported, unverifiable, failed } what = kind::failed;
+  std::string reason, source; ///< the kernel's, where there is one
+};
+
+inline random_outcome check_random_task(reference& ref, const std::filesystem::path& folder, uint64_t seed) {
+  using kind = random_outcome::kind;
+  const auto path = folder / ("random_" + std::to_string(seed) + ".py");
+  std::ofstream(path) << random_task(seed).text();
+  auto loaded = ref.load(path, 2);
+  if (!loaded) return {kind::failed, loaded.error().message, ""};
+  auto coder = builtin_coder::create(*loaded, {});
+  if (!coder) return {coder.error().code == ec::unsupported ? kind::unsupported : kind::failed, coder.error().message, ""};
+  const auto first = coder->next(std::nullopt);
+  if (!first) return {kind::failed, "the coder has nothing to offer", ""};
+  verify_options checks;
+  checks.seeds = 2;
+  const auto audit = audit_task(*loaded, ref, checks);
+  if (!audit) return {kind::failed, audit.error().message, first->source};
+  if (const auto why = why_unverifiable(*audit); !why.empty()) return {kind::unverifiable, why, first->source};
+  const auto built = build_candidate(*first, {});
+  if (!built) return {kind::wrong, built.error().message + "\n" + built.error().hint, first->source};
+  const auto checked = verify(*loaded, *audit, ref, *built, checks);
+  if (!checked) return {kind::failed, checked.error().message, first->source};
+  return {checked->passed() ? kind::right : kind::wrong, checked->reason, first->source};
+}
+
+} // namespace pragma
