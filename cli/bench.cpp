@@ -104,11 +104,11 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
 std::string table_text(const std::vector<suite_figures>& table) {
   char line[160];
   std::string text;
-  std::snprintf(line, sizeof line, "%-18s %4s %8s %9s %9s %7s %8s %7s\n", "category", "n", "success", "arith.", "geom.", "fast_1", "fast_1.5", "fast_2");
+  std::snprintf(line, sizeof line, "%-18s %4s %8s %9s %9s %7s %8s %7s  %s\n", "category", "n", "success", "arith.", "geom.", "fast_1", "fast_1.5", "fast_2", "of roofline");
   text += line;
   for (const auto& f : table) {
-    std::snprintf(line, sizeof line, "%-18s %4d %7.1f%% %8.2fx %8.2fx %6.1f%% %7.1f%% %6.1f%%\n", f.category.c_str(), f.n, f.n ? 100.0 * f.success / f.n : 0,
-                  f.arithmetic_mean, f.geometric_mean, 100 * f.fast_1, 100 * f.fast_1_5, 100 * f.fast_2);
+    std::snprintf(line, sizeof line, "%-18s %4d %7.1f%% %8.2fx %8.2fx %6.1f%% %7.1f%% %6.1f%%  %.0f%% -> %.0f%%\n", f.category.c_str(), f.n, f.n ? 100.0 * f.success / f.n : 0,
+                  f.arithmetic_mean, f.geometric_mean, 100 * f.fast_1, 100 * f.fast_1_5, 100 * f.fast_2, f.limit_before, f.limit_after);
     text += line;
   }
   return text;

@@ -17,7 +17,8 @@ std::vector<std::string> row_of(const json& f, const std::string& name) {
   const double n = number_at(f, "n"), success = number_at(f, "success");
   auto mean = [&](const char* key) { return success > 0 ? times(number_at(f, key)) : std::string("-"); };
   return {escape(name), quantity(n, ""), quantity(success, "") + (n > 0 ? " (" + percent(success / n) + ")" : ""), mean("geometric_mean"), mean("arithmetic_mean"),
-          percent(number_at(f, "fast_1")), percent(number_at(f, "fast_1_5")), percent(number_at(f, "fast_2"))};
+          percent(number_at(f, "fast_1")), percent(number_at(f, "fast_1_5")), percent(number_at(f, "fast_2")),
+          number_at(f, "limit_after") > 0 ? format_number(number_at(f, "limit_before"), 0) + "% to " + format_number(number_at(f, "limit_after"), 0) + "%" : "-"};
 }
 
 interval interval_of(const json& task) {
@@ -50,10 +51,11 @@ std::string render_suite_html(const json& suite) {
     for (auto& cell : all) cell = "<b>" + cell + "</b>";
     rows.push_back(std::move(all));
   }
-  std::string figures = speedup_bars(bars) + table({"category", "n", "success", "geometric mean", "arithmetic mean", "fast_1", "fast_1.5", "fast_2"}, rows, 1, 8);
+  std::string figures = speedup_bars(bars) + table({"category", "n", "success", "geometric mean", "arithmetic mean", "fast_1", "fast_1.5", "fast_2", "of roofline"}, rows, 1, 9);
   if (!figures.empty())
     figures += "<p class=\"soft\">n counts every task that was tried, also those that failed or are unsupported. Means are over the successes; the arithmetic one is there for "
-               "comparison with the paper. fast_p is the share of all n that are right and faster than p times Torch.</p>\n";
+               "comparison with the paper. fast_p is the share of all n that are right and faster than p times Torch. Of roofline: "
+               "geometric means of what Torch and what the kernel reaches of the measured limit.</p>\n";
   body += section("categories", "By category", figures);
 
   std::vector<std::vector<std::string>> solved, failed;

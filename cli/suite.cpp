@@ -9,6 +9,8 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
   suite_figures f;
   f.category = category;
   double sum = 0, logs = 0;
+  double logs_before = 0, logs_after = 0;
+  int placed = 0;
   int faster = 0, faster_1_5 = 0, faster_2 = 0;
   for (const auto& t : tasks) {
     if (category != "all" && t.category != category) continue;
@@ -21,6 +23,11 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
       sum += t.speedup.value;
       logs += std::log(t.speedup.value);
     }
+    if (t.roofline_share > 0 && t.baseline_seconds > 0 && t.candidate_seconds > 0) {
+      ++placed;
+      logs_after += std::log(t.roofline_share);
+      logs_before += std::log(t.roofline_share * t.candidate_seconds / t.baseline_seconds);
+    }
     faster += t.speedup.value > 1;
     faster_1_5 += t.speedup.value > 1.5;
     faster_2 += t.speedup.value > 2;
@@ -28,6 +35,10 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
   if (const int counted = f.success - f.dispatch_bound; counted > 0) {
     f.arithmetic_mean = sum / counted;
     f.geometric_mean = std::exp(logs / counted);
+  }
+  if (placed > 0) {
+    f.limit_before = std::exp(logs_before / placed);
+    f.limit_after = std::exp(logs_after / placed);
   }
   if (f.n > 0) {
     f.fast_1 = static_cast<double>(faster) / f.n;

@@ -26,8 +26,9 @@ struct suite_figures {
   double arithmetic_mean = 0, geometric_mean = 0;       ///< of the other successes; 0 when there are none
   double fast_1 = 0;                                    ///< share of all n that are right and faster than Torch
   double fast_1_5 = 0, fast_2 = 0;
+  double limit_before = 0, limit_after = 0;             ///< percent of the measured roofline that Torch and the kernel reach, geometric means; 0 = not known
 };
-PRAGMA_JSON(suite_figures, category, n, success, dispatch_bound, arithmetic_mean, geometric_mean, fast_1, fast_1_5, fast_2)
+PRAGMA_JSON(suite_figures, category, n, success, dispatch_bound, arithmetic_mean, geometric_mean, fast_1, fast_1_5, fast_2, limit_before, limit_after)
 
 suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks);
 /// One row per category that occurs, in the paper's order, then "all".

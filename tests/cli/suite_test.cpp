@@ -42,3 +42,13 @@ TEST_CASE("one row per category in the paper's order, then all; no category is i
   CHECK(table[2].category == "all");
   CHECK(suite_table({}).back().geometric_mean == 0);
 }
+
+TEST_CASE("the distance to the limit: Torch before, the kernel after, where the share is known") {
+  auto a = outcome("conv", "ok", 4), b = outcome("conv", "ok", 2), unknown = outcome("conv", "ok", 9);
+  a.candidate_seconds = 0.25e-3, b.candidate_seconds = 0.5e-3, unknown.candidate_seconds = 1e-4;
+  a.roofline_share = 80, b.roofline_share = 20;
+  const auto f = figures_of("all", {a, b, unknown});
+  CHECK(f.limit_after == Approx(40));              // sqrt(80 * 20)
+  CHECK(f.limit_before == Approx(14.1421).epsilon(1e-4)); // sqrt(20 * 10)
+  CHECK(figures_of("all", {unknown}).limit_after == 0);
+}
