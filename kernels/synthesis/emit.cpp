@@ -50,6 +50,7 @@ std::set<int> buffers_used(const loop_program& p) {
   std::set<int> used;
   for (const auto& r : p.regions) {
     for (const auto& s : r.stores) used.insert(s.buffer);
+    if (r.anchor) used.insert({r.anchor->a, r.anchor->b});
     std::vector<bool> live(r.exprs.size(), false);
     for (const auto& s : r.stores) live[static_cast<size_t>(s.value)] = true;
     for (size_t i = r.exprs.size(); i-- > 0;)
@@ -63,6 +64,11 @@ std::set<int> buffers_used(const loop_program& p) {
 
 std::string axes_text(const region& r, const region_schedule& s) {
   std::string text;
+  if (r.anchor) {
+    const auto size = size_of_contraction(r);
+    text = r.anchor->op == "matmul" ? "matrix product" : r.anchor->transposed ? "transposed convolution" : "convolution";
+    return text + ", m x n x k = " + std::to_string(size.m) + " x " + std::to_string(size.n) + " x " + std::to_string(size.k);
+  }
   for (size_t a = 0; a < r.axes.size(); ++a) {
     text += (a ? " x " : "") + std::to_string(r.axes[a].extent);
     if (r.axes[a].window) text += " (window)";

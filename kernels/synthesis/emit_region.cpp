@@ -41,6 +41,10 @@ region_emitter::region_emitter(const loop_program& program, const region& r, con
 std::string region_emitter::text() {
   for (const auto& a : r_.axes)
     if (a.extent == 0 && !a.reduced) return "  // no elements\n";
+  if (r_.anchor) {
+    anchor();
+    return out_.str();
+  }
   if (r_.has_window()) line("// window over " + number(row_elements(r_)) + " positions");
   outer_loops([&] {
     if (columns_) column_mode();

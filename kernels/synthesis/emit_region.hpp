@@ -38,6 +38,17 @@ private:
   const std::vector<int>& reduces(int pass) const;
   bool flushes(int e) const;                    ///< long sums are taken block by block, so that float32 stays exact enough
 
+  // -- anchors (emit_anchor.cpp, emit_convolution.cpp)
+  void anchor();
+  void matmul_loops();
+  void convolution_loops();
+  void finish_tile();                           ///< lambda: what follows the contraction, on one tile
+  void tile_loop(const std::string& panels);    ///< over the rows of a block, for one panel of columns
+  void scratch(const std::string& name, int64_t elements);
+  void open_batch(const std::vector<int>& axes, bool parallel);
+  int64_t partial_columns() const;              ///< of the sums over some steps that wait for the others
+  int64_t batch_count(const std::vector<int>& axes) const;
+
   // -- values (emit_values.cpp)
   const expr& at(int e) const { return r_.exprs[static_cast<size_t>(e)]; }
   int level(int e) const;

@@ -184,6 +184,7 @@ std::string region_emitter::build(int e) {
       return "scan_" + x.op + "(" + ref(x.args[0]) + ", " + carry + ")";
     }
     case expr_kind::reduce: return reduce_name(e);
+    case expr_kind::anchor: return "sum";
     case expr_kind::op: break;
   }
   if (x.op == "convert") {

@@ -15,6 +15,7 @@ struct helper {
 /// In an order in which each needs only earlier ones.
 const std::vector<helper>& memory_helpers();    // helpers_memory.cpp: vector types, loads, stores, conversions
 const std::vector<helper>& reduction_helpers(); // helpers_reduce.cpp: lanes to one value, scans, moments
+const std::vector<helper>& anchor_helpers();    // helpers_anchor.cpp: register tile and packing of contractions
 const std::vector<helper>& math_helpers();      // helpers_math.cpp: exp, log, tanh, erf, ...
 
 } // namespace pragma::synthesis

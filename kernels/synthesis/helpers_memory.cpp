@@ -206,6 +206,7 @@ std::string helpers_for(const std::string& body, int lanes) {
       break;
     }
   for (const auto& h : reduction_helpers()) all.push_back(h);
+  for (const auto& h : anchor_helpers()) all.push_back(h);
   for (const auto& h : math_helpers()) all.push_back(h);
   std::vector<bool> wanted(all.size(), false);
   wanted[0] = true;

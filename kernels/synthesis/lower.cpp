@@ -16,7 +16,7 @@ int node_builder::add(tensor_node node) {
   std::snprintf(bits, sizeof bits, "%a", node.value);
   const std::string key =
       json({static_cast<int>(node.kind), static_cast<int>(node.dtype), node.shape, node.args, node.op, bits, node.dims, map,
-            node.window.kernel, node.window.stride, node.window.padding, node.window.dilation, node.buffer})
+            node.window.kernel, node.window.stride, node.window.padding, node.window.dilation, node.groups, node.transposed, node.buffer})
           .dump();
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   program_.nodes.push_back(std::move(node));
@@ -213,6 +213,41 @@ int node_builder::window(const std::string& op, int source, window_spec spec, co
   return add(std::move(node));
 }
 
+int node_builder::weighted_window(int source, int weights, window_spec spec, const std::vector<int64_t>& out) {
+  tensor_node node;
+  node.kind = node_kind::window;
+  node.op = "sum";
+  node.dtype = at(source).dtype;
+  node.shape = out;
+  node.args = {source, weights};
+  node.window = std::move(spec);
+  return add(std::move(node));
+}
+
+int node_builder::matmul(int a, int b) {
+  tensor_node node;
+  node.kind = node_kind::anchor;
+  node.op = "matmul";
+  node.dtype = at(a).dtype;
+  node.shape = at(a).shape;
+  node.shape.back() = at(b).shape.back();
+  node.args = {a, b};
+  return add(std::move(node));
+}
+
+int node_builder::convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out) {
+  tensor_node node;
+  node.kind = node_kind::anchor;
+  node.op = "convolution";
+  node.dtype = at(image).dtype;
+  node.shape = out;
+  node.args = {image, weights};
+  node.window = std::move(spec);
+  node.groups = groups;
+  node.transposed = transposed;
+  return add(std::move(node));
+}
+
 int node_builder::concat(std::vector<int> nodes, int64_t dim) {
   if (nodes.size() == 1) return nodes[0];
   tensor_node node;
@@ -327,6 +362,7 @@ const rule_table& rules() {
     add_norm_rules(t);
     add_loss_rules(t);
     add_window_rules(t);
+    add_anchor_rules(t);
     return t;
   }();
   return table;

@@ -43,6 +43,11 @@ public:
   int reduce(const std::string& op, int node, std::vector<int64_t> dims);
   int scan(const std::string& op, int node, int64_t dim);
   int window(const std::string& op, int node, window_spec spec, const std::vector<int64_t>& out);
+  /// Sums over a window, each position times the channel's weight [channel, 1, taps..]: a depthwise convolution.
+  int weighted_window(int node, int weights, window_spec spec, const std::vector<int64_t>& out);
+  /// [.., m, k] x [.., k, n], batch dimensions equal
+  int matmul(int a, int b);
+  int convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out);
   int concat(std::vector<int> nodes, int64_t dim);
   int pick(int node, int64_t dim, int position);
 
@@ -58,6 +63,8 @@ public:
   /// Sum over dims divided by their extent; NaN for an empty one, as in Torch.
   int mean(int node, const std::vector<int64_t>& dims);
   int64_t extent(int node, const std::vector<int64_t>& dims) const;
+  /// Work of the reference that has no effect, in words.
+  void note(const std::string& redundant) { program_.redundant.push_back(redundant); }
 
 private:
   tensor_program& program_;
@@ -101,6 +108,7 @@ void add_reduction_rules(rule_table& table);
 void add_norm_rules(rule_table& table);
 void add_loss_rules(rule_table& table);
 void add_window_rules(rule_table& table);
+void add_anchor_rules(rule_table& table);
 
 /// The dtype in which two types meet, as Torch promotes tensors of equal rank.
 dtype promoted(dtype a, dtype b);

@@ -1,5 +1,7 @@
 #include "kernels/synthesis/region.hpp"
 
+#include "kernels/synthesis/anchors.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -95,7 +97,8 @@ uint32_t mask_of(const index_form& f) {
 
 class puller {
 public:
-  puller(const tensor_program& program, const std::map<int, int>& stored, const domain& space) : p_(program), stored_(stored) {
+  puller(const tensor_program& program, const std::map<int, int>& stored, const std::map<int, int>& tails, const domain& space)
+      : p_(program), stored_(stored), tails_(tails) {
     for (auto e : space.extents) add_axis(e, false);
     domain_axes_ = static_cast<int>(space.extents.size());
   }
@@ -104,6 +107,15 @@ public:
 
   void pull(int root, int buffer, const domain& space) {
     root_ = root;
+    for (const auto& [anchor, tail] : tails_)
+      if (tail == root) {
+        anchor_ = anchor;
+        in_tail_ = depends_on(p_, anchor);
+      }
+    if (at(root).kind == node_kind::anchor) {
+      anchor_ = root;
+      in_tail_ = depends_on(p_, root);
+    }
     store s;
     s.buffer = buffer;
     const auto& shape = at(root).shape;
@@ -189,7 +201,10 @@ private:
     const auto& node = at(n);
     if (n != root_) {
       if (const auto it = stored_.find(n); it != stored_.end()) return load(it->second, node.dtype, linear(node.shape, idx));
+      for (const auto& [anchor, tail] : tails_)
+        if (tail == n && anchor != anchor_) throw needs_buffer{n};
     }
+    if (anchor_ >= 0 && n != root_ && n != anchor_) keep_tail_simple(n, node);
     switch (node.kind) {
       case node_kind::leaf: return load(node.buffer, node.dtype, linear(node.shape, idx));
       case node_kind::constant: return constant(node.value, node.dtype);
@@ -236,9 +251,146 @@ private:
         source[dim].dynamic_step = 1;
         return eval(node.args[0], source);
       }
-      case node_kind::anchor: break;
+      case node_kind::anchor: return contract(n, node, idx);
     }
     throw impossible{node.op};
+  }
+
+  /// On an anchor's tiles only pointwise values are computed; what does not need the anchor and is small is made before.
+  void keep_tail_simple(int n, const tensor_node& node) {
+    switch (node.kind) {
+      case node_kind::leaf: case node_kind::constant: case node_kind::index: case node_kind::view: case node_kind::reshape: return;
+      case node_kind::pointwise:
+        if (in_tail_[static_cast<size_t>(n)] || node.elements() == 1 || node.elements() * 8 > at(anchor_).elements()) return;
+        throw needs_buffer{n};
+      default: throw needs_buffer{n};
+    }
+  }
+
+  /// The domain axes that an index walks like one dimension, outermost first; an axis of extent 1 when it stands still.
+  std::vector<int> dense_axes(int n, const index_form& f, int64_t extent) {
+    if (f.terms.empty() && f.offset == 0 && extent == 1) return {add_axis(1, false)};
+    auto terms = f.terms;
+    std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::vector<int> axes;
+    int64_t step = 1;
+    for (size_t i = terms.size(); i-- > 0;) {
+      if (terms[i].second != step || terms[i].first >= domain_axes_) throw needs_buffer{n};
+      step *= r.axes[static_cast<size_t>(terms[i].first)].extent;
+      axes.insert(axes.begin(), terms[i].first);
+    }
+    if (step != extent || f.offset != 0 || f.dynamic >= 0) throw needs_buffer{n};
+    return axes;
+  }
+
+  index_form along(const std::vector<int>& axes) const {
+    index_form f;
+    int64_t step = 1;
+    for (size_t i = axes.size(); i-- > 0;) {
+      f.terms.push_back({axes[i], step});
+      step *= r.axes[static_cast<size_t>(axes[i])].extent;
+    }
+    std::sort(f.terms.begin(), f.terms.end());
+    return f;
+  }
+
+  /// An operand of a contraction must lie in memory.
+  std::pair<int, index_form> operand(int n, const std::vector<index_form>& idx) {
+    try {
+      const auto& e = r.exprs[static_cast<size_t>(eval(n, idx))];
+      if (e.kind == expr_kind::load && e.args.empty()) return {e.buffer, e.at};
+    } catch (const needs_split&) {
+    } catch (const needs_flip&) {
+    }
+    throw needs_buffer{n};
+  }
+
+  int contracted_axis(int64_t extent) {
+    const int a = add_axis(extent, false);
+    r.axes.back().contracted = true;
+    return a;
+  }
+
+  int contract(int n, const tensor_node& node, const std::vector<index_form>& idx) {
+    if (n != anchor_ || r.reduced_mask() != 0) throw needs_buffer{n};
+    if (r.anchor) throw needs_buffer{n}; // seen from two places of its tail
+    contraction c;
+    c.op = node.op;
+    c.transposed = node.transposed;
+    const int a = node.args[node.op == "matmul" ? 0 : 1], b = node.args[node.op == "matmul" ? 1 : 0];
+    uint32_t outer = 0;
+    if (node.op == "matmul") {
+      const size_t rank = idx.size();
+      c.m = dense_axes(n, idx[rank - 2], node.shape[rank - 2]);
+      c.n = dense_axes(n, idx[rank - 1], node.shape[rank - 1]);
+      c.k = contracted_axis(at(a).shape[rank - 1]);
+      auto rows = idx, columns = idx;
+      rows[rank - 2] = along(c.m);
+      rows[rank - 1] = columns[rank - 2] = along({c.k});
+      columns[rank - 1] = along(c.n);
+      for (size_t i = 0; i + 2 < rank; ++i)
+        for (int x : dense_axes(n, idx[i], node.shape[i])) c.batch.push_back(x);
+      for (size_t i = 0; i + 2 < rank; ++i)
+        if (node.shape[i] == 1) rows[i] = columns[i] = index_form{};
+      std::tie(c.a, c.a_at) = operand(a, rows);
+      std::tie(c.b, c.b_at) = operand(b, columns);
+    } else {
+      const int64_t groups = node.groups, per_group = node.shape[1] / groups, channels = at(b).shape[1] / groups;
+      if (groups > 1 && per_group > 1 && idx[1].terms.size() == 1 && idx[1].terms[0].first < domain_axes_)
+        throw needs_split{idx[1].terms[0].first, per_group};
+      c.batch = dense_axes(n, idx[0], node.shape[0]);
+      const auto batch = node.shape[0] == 1 ? index_form{} : along(c.batch);
+      index_form group;
+      if (groups > 1) {
+        const auto both = dense_axes(n, idx[1], node.shape[1]);
+        if (both.size() != (per_group > 1 ? 2u : 1u) || r.axes[static_cast<size_t>(both[0])].extent != groups) throw needs_buffer{n};
+        c.group = both[0];
+        c.m = {per_group > 1 ? both[1] : add_axis(1, false)};
+        c.batch.insert(c.batch.begin(), c.group);
+        group = along({c.group});
+      } else {
+        c.m = dense_axes(n, idx[1], node.shape[1]);
+        if (c.m.size() != 1) throw needs_buffer{n};
+      }
+      c.k = contracted_axis(channels);
+      // weights [m of all groups, k, taps..], transposed [k of all groups, m, taps..]
+      std::vector<index_form> weights(idx.size()), image(idx.size());
+      const auto wide_m = sum(scaled(group, per_group), along(c.m)), wide_k = sum(scaled(group, channels), along({c.k}));
+      weights[0] = c.transposed ? wide_k : wide_m;
+      weights[1] = c.transposed ? along(c.m) : along({c.k});
+      image[0] = batch;
+      image[1] = wide_k;
+      for (size_t d = 2; d < idx.size(); ++d) {
+        image_dim x;
+        x.in = at(b).shape[d];
+        x.out = node.shape[d];
+        x.kernel = node.window.kernel[d - 2];
+        x.stride = node.window.stride[d - 2];
+        x.padding = node.window.padding[d - 2];
+        x.dilation = node.window.dilation[d - 2];
+        const auto out = dense_axes(n, idx[d], x.out);
+        if (out.size() != 1) throw needs_buffer{n};
+        x.out_axis = out[0];
+        x.in_axis = contracted_axis(x.in);
+        x.tap_axis = contracted_axis(x.kernel);
+        c.n.push_back(x.out_axis);
+        image[d] = along({x.in_axis});
+        weights[d] = along({x.tap_axis});
+        c.dims.push_back(x);
+      }
+      std::tie(c.a, c.a_at) = operand(a, weights);
+      std::tie(c.b, c.b_at) = operand(b, image);
+    }
+    for (int x : c.batch) outer |= 1u << x;
+    expr e;
+    e.kind = expr_kind::anchor;
+    e.dtype = node.dtype;
+    e.op = node.op;
+    e.axes = outer;
+    for (int x : c.m) e.axes |= 1u << x;
+    for (int x : c.n) e.axes |= 1u << x;
+    r.anchor = std::move(c);
+    return intern(e);
   }
 
   int pointwise(const tensor_node& node, const std::vector<index_form>& idx) {
@@ -432,6 +584,27 @@ private:
     return result;
   }
 
+  struct window_dim { size_t dim; int64_t first; bool varies; };
+
+  /// An element of a window, times its weight where the window has any.
+  int weighted(int value, const tensor_node& node, const std::vector<window_dim>& positions, const std::vector<int>& numbers,
+               const std::vector<index_form>& idx) {
+    if (node.args.size() < 2) return value;
+    std::vector<index_form> at_weight(idx.size());
+    at_weight[0] = idx[1]; // [channel, 1, taps..]
+    size_t next = 0;
+    for (const auto& [d, first, varies] : positions) {
+      at_weight[d].offset = first;
+      if (varies) at_weight[d] = sum(at_weight[d], index_form{0, {{numbers[next++], 1}}, -1, 0});
+    }
+    expr e;
+    e.kind = expr_kind::op;
+    e.dtype = node.dtype;
+    e.op = "mul";
+    e.args = {value, eval(node.args[1], at_weight)};
+    return intern(e);
+  }
+
   int window(int n, const tensor_node& node, const std::vector<index_form>& idx) {
     const auto& source = at(node.args[0]);
     const auto& w = node.window;
@@ -453,8 +626,7 @@ private:
       }
       return i == wanted.size();
     };
-    struct position { size_t dim; int64_t first; bool varies; };
-    std::vector<position> positions;
+    std::vector<window_dim> positions;
     for (size_t s = 0; s < spatial; ++s) {
       const size_t d = rank - spatial + s;
       const auto& f = idx[d];
@@ -509,7 +681,7 @@ private:
         e.at = plane;
         return plane.terms.empty() ? constant(static_cast<double>(plane.offset), dtype::int64) : intern(e);
       }
-      return eval(node.args[0], inner);
+      return weighted(eval(node.args[0], inner), node, positions, numbers, idx);
     }
     // Guarded loads exist for plain loads only.
     bool guarded = false;
@@ -523,13 +695,16 @@ private:
       while (at(below).kind == node_kind::view || at(below).kind == node_kind::reshape) below = at(below).args[0];
       if (at(below).kind != node_kind::leaf && !stored_.count(below)) throw needs_buffer{node.args[0]};
     }
-    e.args = {eval(node.args[0], inner)};
+    e.args = {weighted(eval(node.args[0], inner), node, positions, numbers, idx)};
     if (node.op == "argmax") e.at = plane;
     return intern(e);
   }
 
   const tensor_program& p_;
   const std::map<int, int>& stored_;
+  const std::map<int, int>& tails_;
+  int anchor_ = -1;             ///< the anchor whose tail is the root, or -1
+  std::vector<bool> in_tail_;   ///< nodes that depend on it
   std::map<std::string, int> memo_, known_;
   std::vector<int> inside_; ///< arguments of the reductions that we are in
   int root_ = -1, domain_axes_ = 0;
@@ -537,7 +712,7 @@ private:
 
 class program_builder {
 public:
-  explicit program_builder(const tensor_program& p) : p_(p) { out.buffers = p.buffers; }
+  explicit program_builder(const tensor_program& p) : p_(p), tails_(anchor_tails(p)) { out.buffers = p.buffers; }
 
   loop_program out;
 
@@ -570,8 +745,9 @@ private:
     for (const auto& [n, b] : group)
       if (node(n).kind == node_kind::concat || node(n).kind == node_kind::reshape || stored_.count(n)) return false;
     try {
-      puller pull(p_, stored_, space);
+      puller pull(p_, stored_, tails_, space);
       for (const auto& [n, b] : group) pull.pull(n, b, space);
+      if (pull.r.anchor) return false;
       order_axes(pull.r);
       out.regions.push_back(std::move(pull.r));
       return true;
@@ -601,7 +777,7 @@ private:
     if (++depth_ > 200) throw impossible{"nesting too deep"};
     for (int attempt = 0; attempt < 100; ++attempt) {
       try {
-        puller pull(p_, stored_, space);
+        puller pull(p_, stored_, tails_, space);
         if (whole.empty()) {
           pull.pull(n, buffer_index, space);
         } else {
@@ -615,7 +791,17 @@ private:
           }
           pull.pull_into(n, buffer_index, space, where);
         }
-        order_axes(pull.r);
+        if (!pull.r.anchor) {
+          order_axes(pull.r);
+        } else if (!arrange_contraction(pull.r)) {
+          // What follows does not walk memory as the tiles do: the anchor alone.
+          for (auto& [anchor, tail] : tails_)
+            if (tail == n && anchor != n) {
+              tail = anchor;
+              throw needs_buffer{anchor};
+            }
+          throw impossible{node(n).op + " with this layout"};
+        }
         out.regions.push_back(std::move(pull.r));
         --depth_;
         return;
@@ -650,7 +836,7 @@ private:
   }
 
   const tensor_program& p_;
-  std::map<int, int> stored_;
+  std::map<int, int> stored_, tails_;
   int scratch_ = 0, depth_ = 0;
 };
 

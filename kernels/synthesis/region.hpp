@@ -5,6 +5,8 @@
 
 #include "kernels/synthesis/tensor_ir.hpp"
 
+#include <optional>
+
 namespace pragma::synthesis {
 
 /// offset + sum of coefficient * axis (+ step * value of a computed index)
@@ -32,10 +34,11 @@ struct axis {
   int64_t extent = 1;
   bool reduced = false; ///< passes run over it
   bool window = false;  ///< a position within a sliding window
+  bool contracted = false; ///< summed over by the anchor, or merged into another axis of it: no loop of its own
   window_guard guard;
 };
 
-enum class expr_kind { load, constant, index, op, reduce, scan };
+enum class expr_kind { load, constant, index, op, reduce, scan, anchor };
 
 struct expr {
   expr_kind kind = expr_kind::constant;
@@ -54,11 +57,37 @@ struct store {
   int value = -1;
 };
 
+/// One spatial dimension of a convolution.
+struct image_dim {
+  int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0, dilation = 1;
+  int in_axis = -1, tap_axis = -1, out_axis = -1;
+};
+
+/// c[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]. Of a convolution a are the weights (m: output channels)
+/// and b the image (n: output pixels, k: input channels of the group, then taps).
+struct contraction {
+  std::string op;             ///< "matmul" or "convolution"
+  int a = -1, b = -1;         ///< buffers
+  index_form a_at, b_at;      ///< elements, over loop axes, k, taps and image positions
+  std::vector<int> batch;     ///< loop axes outside
+  int group = -1;             ///< the one of them that counts groups, or -1
+  std::vector<int> m, n;      ///< one axis each once arranged; n has several for a strided transposed convolution
+  int k = -1;
+  std::vector<image_dim> dims;
+  bool transposed = false;
+  bool strided_store() const {
+    bool strided = false;
+    for (const auto& d : dims) strided = strided || d.stride > 1;
+    return transposed && strided;
+  }
+};
+
 struct region {
   std::vector<axis> axes;  ///< in loop order, outermost first
   std::vector<expr> exprs; ///< arguments come before uses
   std::vector<store> stores;
   int scan_axis = -1;
+  std::optional<contraction> anchor;
   bool has_window() const {
     for (const auto& a : axes)
       if (a.window) return true;

@@ -96,6 +96,66 @@ bool can_stream(const region& r, const region_schedule& s, int lanes) {
   return false;
 }
 
+contraction_size size_of_contraction(const region& r) {
+  const auto& c = *r.anchor;
+  contraction_size s;
+  for (int a : c.m) s.m *= r.axes[static_cast<size_t>(a)].extent;
+  for (int a : c.n) s.n *= r.axes[static_cast<size_t>(a)].extent;
+  s.channels = r.axes[static_cast<size_t>(c.k)].extent;
+  for (const auto& d : c.dims) {
+    const int64_t phases = c.transposed ? std::min(d.stride, d.out) : 1;
+    s.taps *= (d.kernel + phases - 1) / phases;
+    s.n = c.strided_store() ? s.n / phases : s.n;
+  }
+  s.n = std::max<int64_t>(s.n, 1);
+  s.k = s.channels * s.taps;
+  return s;
+}
+
+namespace {
+
+int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+/// `total` in equal blocks of at most `limit`, each a multiple of `step`.
+int64_t even_blocks(int64_t total, int64_t limit, int64_t step) {
+  const int64_t blocks = std::max<int64_t>(1, (total + limit - 1) / limit);
+  return rounded_up((total + blocks - 1) / blocks, step);
+}
+
+/// Analytical blocks (after Goto and van de Geijn: Anatomy of high-performance matrix multiplication): a panel of b stays
+/// in the first-level cache, a block of a in the second, a block of b in the third.
+blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes) {
+  const auto size = size_of_contraction(r);
+  blocking b;
+  // The tile with the fewest idle lanes and rows; of equals the first, which loads the least per multiplication.
+  const std::vector<std::pair<int, int>> tiles = lanes == 16 ? std::vector<std::pair<int, int>>{{14, 2}, {8, 3}, {12, 2}, {10, 2}, {6, 4}, {4, 4}}
+                                                             : std::vector<std::pair<int, int>>{{6, 2}, {4, 3}, {3, 4}};
+  double best = 0;
+  for (const auto& [rows, vectors] : tiles) {
+    const double used = static_cast<double>(size.m * size.n) /
+                        static_cast<double>(rounded_up(size.m, rows) * rounded_up(size.n, int64_t{vectors} * lanes));
+    const double loads = static_cast<double>(rows * vectors) / static_cast<double>(rows + vectors);
+    const double score = used * std::min(1.0, 0.75 + loads / 6.0);
+    if (score > best * 1.02) {
+      best = score;
+      b.rows = rows;
+      b.vectors = vectors;
+    }
+  }
+  const int64_t columns = int64_t{b.vectors} * lanes, step = size.taps;
+  b.k = even_blocks(size.k, std::max(step, cache.l1 / 2 / 4 / columns * 5 / 4), step);
+  b.m = even_blocks(size.m, std::max<int64_t>(b.rows, cache.l2 * 5 / 8 / 4 / b.k), b.rows);
+  const bool one_block_of_rows = b.m >= size.m, several = b.k < size.k;
+  int64_t limit = size.n;
+  if (several) limit = std::min(limit, std::max(columns, (one_block_of_rows ? cache.l2 / 4 : int64_t{8} << 20) / 4 / size.m));
+  if (!one_block_of_rows) limit = std::min(limit, std::max(columns, (int64_t{4} << 20) / 4 / b.k));
+  b.n = even_blocks(size.n, std::max(columns, limit / columns * columns), columns);
+  b.whole = rounded_up(size.m, b.rows) * size.k * 4 <= (int64_t{32} << 20);
+  return b;
+}
+
+} // namespace
+
 schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads) {
   const cache_sizes cache(limits);
   schedule s;
@@ -107,6 +167,12 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
   if (s.threads > 1) s.flags.push_back("-fopenmp");
   for (const auto& r : program.regions) {
     region_schedule rs;
+    if (r.anchor) {
+      rs.vector_axis = r.anchor->n.back();
+      rs.block = starting_blocks(r, cache, s.lanes);
+      s.regions.push_back(rs);
+      continue;
+    }
     const auto axes = vector_axes(r, s.lanes);
     rs.vector_axis = axes.empty() ? -1 : axes[0];
     const int64_t row = row_elements(r);

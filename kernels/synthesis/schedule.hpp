@@ -7,6 +7,15 @@
 
 namespace pragma::synthesis {
 
+/// Tiles and blocks of a contraction.
+struct blocking {
+  int rows = 6;                ///< of the register tile
+  int vectors = 2;             ///< of columns in it
+  int64_t m = 0, n = 0, k = 0; ///< rows, columns and steps of a block
+  bool whole = true;           ///< all of a is packed before the first column; else block by block
+};
+PRAGMA_JSON(blocking, rows, vectors, m, n, k, whole)
+
 struct region_schedule {
   int vector_axis = -1;        ///< index into region::axes; reduced or last: row mode; another: column mode
   int unroll = 4;              ///< row mode: vectors per step, each with accumulators of its own
@@ -15,8 +24,9 @@ struct region_schedule {
   bool merge_passes = true;    ///< variance beside its mean, sum of exponentials beside the maximum, block by block
   bool stream = false;         ///< non-temporal stores
   int64_t prefetch = 0;        ///< elements ahead; 0: leave it to the hardware
+  blocking block;              ///< contractions only
 };
-PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch)
+PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, block)
 
 struct schedule {
   int threads = 1;
@@ -46,6 +56,12 @@ int64_t row_elements(const region& r);
 bool has_expensive_shared_value(const region& r);
 /// True when non-temporal stores can be used: some store walks the vector axis with step 1.
 bool can_stream(const region& r, const region_schedule& s, int lanes);
+
+/// Sizes of a contraction: rows, columns and steps of one batch element, phases of a strided transposed convolution apart.
+struct contraction_size {
+  int64_t m = 1, n = 1, k = 1, taps = 1, channels = 1;
+};
+contraction_size size_of_contraction(const region& r);
 
 schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads);
 

@@ -16,10 +16,11 @@ bool row_mode(const region& r, const region_schedule& s) {
   return s.vector_axis >= 0 && (r.reduced_mask() == 0 || r.axes[static_cast<size_t>(s.vector_axis)].reduced);
 }
 
-/// Applies `change` to every region that it fits; true when some region changed.
+/// Applies `change` to every loop region that it fits; true when some region changed.
 template <class Change> bool each_region(schedule& s, const loop_program& p, Change change) {
   bool changed = false;
-  for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i) changed = change(s.regions[i], p.regions[i]) || changed;
+  for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i)
+    if (!p.regions[i].anchor) changed = change(s.regions[i], p.regions[i]) || changed;
   return changed;
 }
 

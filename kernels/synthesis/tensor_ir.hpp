@@ -15,10 +15,10 @@ enum class node_kind {
   reshape,   ///< same elements in the same linear order
   reduce,    ///< op over dims, which stay as size 1
   scan,      ///< op along dims[0]
-  window,    ///< op over a sliding window of the last dimensions
+  window,    ///< op over a sliding window of the last dimensions; a second argument holds weights [channel, 1, taps..]
   concat,    ///< args one after the other along dims[0]
   pick,      ///< args[0] at position args[1] along dims[0]; args[1] broadcasts to the result
-  anchor     ///< matrix product or convolution: a place for a tuned template with an epilogue (not lowered yet)
+  anchor     ///< "matmul" of args [.., m, k] and [.., k, n], or "convolution" of image and weights (window, groups, transposed)
 };
 
 struct source_dim {
@@ -39,7 +39,9 @@ struct tensor_node {
   double value = 0;
   std::vector<int64_t> dims;
   std::vector<source_dim> map;
-  window_spec window;
+  window_spec window;       ///< also of convolutions
+  int64_t groups = 1;       ///< convolutions
+  bool transposed = false;
   int buffer = -1;
   int64_t elements() const {
     int64_t n = 1;

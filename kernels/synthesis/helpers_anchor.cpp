@@ -1,0 +1,159 @@
+// The register tile of contractions, and the packing of its operands.
+#include "kernels/synthesis/helpers.hpp"
+
+namespace pragma::synthesis {
+
+const std::vector<helper>& anchor_helpers() {
+  static const std::vector<helper> list{
+      {{"multiply_tile"}, R"(// M rows times N vectors of columns, in registers: a holds M values per step, b N vectors.
+template <int M, int N> __attribute__((always_inline)) inline void multiply_tile(int64_t depth, const float* a, const float* b, vf (&tile)[M][N]) {
+  vf c[M][N];
+#pragma GCC unroll 32
+  for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+    for (int t = 0; t < N; ++t) c[r][t] = vf{};
+#pragma GCC unroll 4
+  for (int64_t k = 0; k < depth; ++k) {
+    vf x[N];
+#pragma GCC unroll 32
+    for (int t = 0; t < N; ++t) x[t] = *reinterpret_cast<const vf*>(b + t * W);
+#pragma GCC unroll 32
+    for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+      for (int t = 0; t < N; ++t) c[r][t] += x[t] * a[r];
+    a += M;
+    b += N * W;
+  }
+#pragma GCC unroll 32
+  for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+    for (int t = 0; t < N; ++t) tile[r][t] = c[r][t];
+}
+)"},
+      {{"add_partial"}, R"(template <int M, int N> inline void add_partial(vf (&tile)[M][N], const float* partial) {
+  for (int r = 0; r < M; ++r)
+    for (int t = 0; t < N; ++t) tile[r][t] += *reinterpret_cast<const vf*>(partial + (r * N + t) * W);
+}
+)"},
+      {{"keep_partial"}, R"(template <int M, int N> inline void keep_partial(const vf (&tile)[M][N], float* partial) {
+  for (int r = 0; r < M; ++r)
+    for (int t = 0; t < N; ++t) *reinterpret_cast<vf*>(partial + (r * N + t) * W) = tile[r][t];
+}
+)"},
+      {{"transpose"}, R"(template <int Half, class V, int... K> inline V interleaved(V a, V b, std::integer_sequence<int, K...>) {
+  return __builtin_shufflevector(a, b, (Half * W / 2 + K / 2 + K % 2 * W)...);
+}
+// A square of W vectors; every stage interleaves the halves.
+inline void transpose(vf (&x)[W]) {
+  constexpr auto all = std::make_integer_sequence<int, W>{};
+  for (int stage = 1; stage < W; stage *= 2) {
+    vf y[W];
+    for (int i = 0; i < W / 2; ++i) {
+      y[2 * i] = interleaved<0>(x[i], x[i + W / 2], all);
+      y[2 * i + 1] = interleaved<1>(x[i], x[i + W / 2], all);
+    }
+    for (int i = 0; i < W; ++i) x[i] = y[i];
+  }
+}
+)"},
+      {{"pack_rows"}, R"(// M rows side by side, step after step; rows past the last are zeros.
+template <int M, int64_t Row, int64_t Step> inline void pack_rows(float* to, const float* from, int64_t rows, int64_t depth) {
+  if (rows >= M) {
+    for (int64_t k = 0; k < depth; ++k)
+      for (int r = 0; r < M; ++r) to[k * M + r] = from[r * Row + k * Step];
+    return;
+  }
+  for (int64_t k = 0; k < depth; ++k)
+    for (int r = 0; r < M; ++r) to[k * M + r] = r < rows ? from[r * Row + k * Step] : 0;
+}
+)"},
+      {{"pack_columns"}, R"(// N columns (whole vectors) side by side, step after step; columns past the last are zeros.
+template <int N, int64_t Column, int64_t Step> inline void pack_columns(float* to, const float* from, int64_t columns, int64_t depth) {
+  int64_t k = 0;
+  if (columns >= N) {
+    if constexpr (Column == 1) {
+      for (; k < depth; ++k)
+        for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(to + k * N + t) = load(from + k * Step + t, all_lanes{});
+    } else if constexpr (Step == 1) {
+      for (; k + W <= depth; k += W)
+        for (int t = 0; t < N; t += W) {
+          vf x[W];
+          for (int j = 0; j < W; ++j) x[j] = load(from + (t + j) * Column + k, all_lanes{});
+          transpose(x);
+          for (int j = 0; j < W; ++j) *reinterpret_cast<vf*>(to + (k + j) * N + t) = x[j];
+        }
+    }
+    for (; k < depth; ++k)
+      for (int j = 0; j < N; ++j) to[k * N + j] = from[j * Column + k * Step];
+    return;
+  }
+  for (; k < depth; ++k)
+    for (int j = 0; j < N; ++j) to[k * N + j] = j < columns ? from[j * Column + k * Step] : 0;
+}
+)"},
+      {{"pack_weights"}, R"(// M output channels side by side, for every input channel and tap; past the last one zeros.
+template <int M> inline void pack_weights(float* to, const float* from, int64_t rows, int64_t row, int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t k = 0; k < count; ++k, to += M)
+      for (int r = 0; r < M; ++r) to[r] = r < rows ? from[r * row + c * channel + taps[k]] : 0;
+}
+)"},
+      {{"copy_row"}, R"(template <int64_t Step> inline void copy_row(float* to, const float* from, int64_t n) {
+  if constexpr (Step == 1) std::memcpy(to, from, size_t(n) * sizeof(float));
+  else for (int64_t x = 0; x < n; ++x) to[x] = from[x * Step];
+}
+)"},
+      {{"grid", "places"}, R"(// Positions of a flattened grid of pixels: planes of rows of columns, and how far memory moves along each.
+struct grid { int64_t planes, rows, columns, plane, row, column; };
+// Where pixels first, first + 1, ... lie; past the last one the row goes on.
+template <int N> inline void places(int32_t (&at)[N], int64_t first, const grid& g) {
+  int64_t column = first % g.columns, row = first / g.columns % g.rows, plane = first / g.columns / g.rows;
+  for (int j = 0; j < N; ++j) {
+    at[j] = int32_t(plane * g.plane + row * g.row + column * g.column);
+    if (++column < g.columns || (row + 1 == g.rows && plane + 1 == g.planes)) continue;
+    column = 0;
+    if (++row < g.rows) continue;
+    row = 0;
+    ++plane;
+  }
+}
+)"},
+      {{"pack_patches"}, R"(// For every channel and tap, the N pixels that it meets. A vector of pixels lies in one row of the image or in two, or,
+// where rows are very short, anywhere.
+template <int N> inline void pack_patches(float* to, const float* image, const int32_t (&at)[N], int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
+  constexpr int V = N / W;
+  int64_t first[V], second[V];
+  vi beyond[V];
+  bool one_row = true, two_rows = true;
+  for (int t = 0; t < V; ++t) {
+    const int32_t* p = at + t * W;
+    int row_end = 1;
+    while (row_end < W && p[row_end] == p[0] + row_end) ++row_end;
+    first[t] = p[0];
+    second[t] = row_end < W ? p[row_end] - row_end : p[0];
+    for (int k = 0; k < W; ++k) {
+      beyond[t][k] = k >= row_end ? -1 : 0;
+      two_rows = two_rows && p[k] == (k >= row_end ? second[t] : first[t]) + k;
+    }
+    one_row = one_row && row_end == W;
+  }
+  for (int64_t c = 0; c < channels; ++c, image += channel)
+    for (int64_t k = 0; k < count; ++k, to += N) {
+      const float* p = image + taps[k];
+      if (one_row) {
+        for (int t = 0; t < V; ++t) *reinterpret_cast<vf*>(to + t * W) = load(p + first[t], all_lanes{});
+      } else if (two_rows) {
+        for (int t = 0; t < V; ++t)
+          *reinterpret_cast<vf*>(to + t * W) = select(beyond[t], load(p + second[t], all_lanes{}), load(p + first[t], all_lanes{}));
+      } else {
+        for (int j = 0; j < N; ++j) to[j] = p[at[j]];
+      }
+    }
+}
+)"},
+      {{"scatter"}, "template <int N> inline void scatter(float* p, const int32_t* at, vf x, some_lanes<N>) {\n  for (int k = 0; k < N; ++k) p[at[k]] = x[k];\n}\n"},
+  };
+  return list;
+}
+
+} // namespace pragma::synthesis
