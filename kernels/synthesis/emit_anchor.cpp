@@ -132,8 +132,8 @@ void region_emitter::matmul_loops() {
   const bool parallel_outside = batch_count(outside) >= 2 * all_.threads;
   const bool parallel_inside = !parallel_outside && batch_count(inside) >= 2 * all_.threads;
   const bool parallel_columns = all_.threads > 1 && !parallel_outside && !parallel_inside && several_n;
-  if (all_.threads > 1 && whole && !parallel_outside) line("alignas(64) static float a_panels[" + number(m_all * size.k) + "];");
-  else scratch("a_panels", whole ? m_all * size.k : rounded_up(b.m, b.rows) * b.k);
+  if (all_.threads > 1 && whole && !parallel_outside) line("alignas(64) static float a_panels[" + number(m_all * size.k + all_.lanes) + "];");
+  else scratch("a_panels", whole ? m_all * size.k + all_.lanes : rounded_up(b.m, b.rows) * b.k + all_.lanes);
   scratch("b_panels", b.k * (several_m ? rounded_up(b.n, columns) : columns));
   if (several_k) scratch("partial", m_all * rounded_up(b.n, columns));
 

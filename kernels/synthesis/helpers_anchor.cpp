@@ -44,51 +44,72 @@ template <int M, int N> __attribute__((always_inline)) inline void multiply_tile
   return __builtin_shufflevector(a, b, (Half * W / 2 + K / 2 + K % 2 * W)...);
 }
 // A square of W vectors; every stage interleaves the halves.
-inline void transpose(vf (&x)[W]) {
+__attribute__((always_inline)) inline void transpose(vf (&x)[W]) {
   constexpr auto all = std::make_integer_sequence<int, W>{};
+#pragma GCC unroll 5
   for (int stage = 1; stage < W; stage *= 2) {
     vf y[W];
+#pragma GCC unroll 32
     for (int i = 0; i < W / 2; ++i) {
       y[2 * i] = interleaved<0>(x[i], x[i + W / 2], all);
       y[2 * i + 1] = interleaved<1>(x[i], x[i + W / 2], all);
     }
+#pragma GCC unroll 32
     for (int i = 0; i < W; ++i) x[i] = y[i];
   }
 }
 )"},
-      {{"pack_rows"}, R"(// M rows side by side, step after step; rows past the last are zeros.
+      {{"pack_rows"}, R"(// M rows side by side, step after step; rows past the last are zeros. Whole vectors are written: the lanes past M are
+// overwritten by what comes next, and `to` has room for them.
 template <int M, int64_t Row, int64_t Step> inline void pack_rows(float* to, const float* from, int64_t rows, int64_t depth) {
+  int64_t k = 0;
   if (rows >= M) {
-    for (int64_t k = 0; k < depth; ++k)
+    if constexpr (Step == 1 && M <= W) {
+      for (; k + W <= depth; k += W) {
+        vf x[W];
+#pragma GCC unroll 32
+        for (int r = 0; r < W; ++r) x[r] = load(from + (r < M ? r : 0) * Row + k, all_lanes{});
+        transpose(x);
+#pragma GCC unroll 32
+        for (int j = 0; j < W; ++j) store(to + (k + j) * M, x[j], all_lanes{});
+      }
+    }
+    for (; k < depth; ++k)
       for (int r = 0; r < M; ++r) to[k * M + r] = from[r * Row + k * Step];
     return;
   }
-  for (int64_t k = 0; k < depth; ++k)
+  for (; k < depth; ++k)
     for (int r = 0; r < M; ++r) to[k * M + r] = r < rows ? from[r * Row + k * Step] : 0;
 }
 )"},
       {{"pack_columns"}, R"(// N columns (whole vectors) side by side, step after step; columns past the last are zeros.
 template <int N, int64_t Column, int64_t Step> inline void pack_columns(float* to, const float* from, int64_t columns, int64_t depth) {
-  int64_t k = 0;
-  if (columns >= N) {
-    if constexpr (Column == 1) {
-      for (; k < depth; ++k)
-        for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(to + k * N + t) = load(from + k * Step + t, all_lanes{});
-    } else if constexpr (Step == 1) {
-      for (; k + W <= depth; k += W)
-        for (int t = 0; t < N; t += W) {
-          vf x[W];
-          for (int j = 0; j < W; ++j) x[j] = load(from + (t + j) * Column + k, all_lanes{});
-          transpose(x);
-          for (int j = 0; j < W; ++j) *reinterpret_cast<vf*>(to + (k + j) * N + t) = x[j];
-        }
-    }
-    for (; k < depth; ++k)
-      for (int j = 0; j < N; ++j) to[k * N + j] = from[j * Column + k * Step];
+  if (columns < N) {
+    for (int64_t k = 0; k < depth; ++k)
+      for (int j = 0; j < N; ++j) to[k * N + j] = j < columns ? from[j * Column + k * Step] : 0;
     return;
   }
-  for (; k < depth; ++k)
-    for (int j = 0; j < N; ++j) to[k * N + j] = j < columns ? from[j * Column + k * Step] : 0;
+  if constexpr (Column == 1) {
+    for (int64_t k = 0; k < depth; ++k)
+      for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(to + k * N + t) = load(from + k * Step + t, all_lanes{});
+  } else {
+    // W columns at a time: more of them would compete for one set of the cache where their stride is a power of two.
+    for (int t = 0; t < N; t += W) {
+      int64_t k = 0;
+      if constexpr (Step == 1) {
+        for (; k + W <= depth; k += W) {
+          vf x[W];
+#pragma GCC unroll 32
+          for (int j = 0; j < W; ++j) x[j] = load(from + (t + j) * Column + k, all_lanes{});
+          transpose(x);
+#pragma GCC unroll 32
+          for (int j = 0; j < W; ++j) *reinterpret_cast<vf*>(to + (k + j) * N + t) = x[j];
+        }
+      }
+      for (; k < depth; ++k)
+        for (int j = t; j < t + W; ++j) to[k * N + j] = from[j * Column + k * Step];
+    }
+  }
 }
 )"},
       {{"pack_weights"}, R"(// M output channels side by side, for every input channel and tap; past the last one zeros.
