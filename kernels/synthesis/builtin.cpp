@@ -1,5 +1,6 @@
 #include "kernels/synthesis/builtin.hpp"
 
+#include "kernels/synthesis/algebra.hpp"
 #include "kernels/synthesis/lower.hpp"
 #include "kernels/synthesis/search.hpp"
 
@@ -62,6 +63,7 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
   if (!g) return fail(g.error());
   auto lowered = lower(*g);
   if (!lowered) return fail(lowered.error());
+  if (options.algebra) *lowered = simplify(*lowered);
   auto loops = build_program(*lowered);
   if (!loops) return fail(loops.error());
   auto p = std::make_unique<impl>();

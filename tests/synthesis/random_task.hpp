@@ -154,7 +154,7 @@ private:
     const auto dim = below(rank);
     auto& extent = shape_[static_cast<size_t>(dim)];
     const bool spatial = rank >= 3;
-    switch (below(12)) {
+    switch (below(13)) {
       case 0: return line("v " + std::string(pick(std::vector<std::string>{"+", "*", "-"})) + " " + parameter(broadcast(shape_)));
       case 1: return line("v + " + input(broadcast(shape_)));
       case 2: return line("torch." + pick(std::vector<std::string>{"softmax", "log_softmax", "cumsum"}) + "(v, dim=" + str(dim) + ")");
@@ -188,6 +188,15 @@ private:
         if (rank >= 2) {
           line("v.transpose(" + str(dim) + ", -1)");
           std::swap(shape_[static_cast<size_t>(dim)], shape_.back());
+          return;
+        }
+        break;
+      case 9:
+        if (spatial) { // over all positions
+          std::string over;
+          for (int64_t d = 2; d < rank; ++d) over += str(d) + ", ";
+          line("v." + pick(std::vector<std::string>{"sum", "mean"}) + "(dim=(" + over + "), keepdim=True)");
+          std::fill(shape_.begin() + 2, shape_.end(), 1);
           return;
         }
         break;
