@@ -1,6 +1,7 @@
 #include "actors/workbench.hpp"
 
 #include "diagnosis/rules.hpp"
+#include "kernels/seeds.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/hardware.hpp"
 
@@ -47,11 +48,13 @@ expected<loaded_task> workbench::load(const load_request& request) {
 
   loaded_task result;
   result.task = std::move(*loaded);
-  verify_options checks;
-  checks.seeds = request.seeds;
-  checks.threads = request.threads;
-  checks.cancel = cancel_;
-  auto audit = audit_task(result.task, *ref, checks);
+  search_checks_ = {};
+  search_checks_.seeds = request.seeds;
+  search_checks_.threads = request.threads;
+  search_checks_.seed = seed_source().next() | 1;
+  search_checks_.keep_sets = true;
+  search_checks_.cancel = cancel_;
+  auto audit = audit_task(result.task, *ref, search_checks_);
   if (!audit) return fail(audit.error());
   audit_ = std::move(*audit);
   result.notes = audit_.notes;
@@ -117,11 +120,7 @@ expected<verdict> workbench::verify(const candidate& c) {
     return refused;
   }
   const double build_seconds = since(start);
-  verify_options options;
-  options.seeds = request_.seeds;
-  options.threads = request_.threads;
-  options.cancel = cancel_;
-  auto result = pragma::verify(loaded_.task, audit_, *reference_, **binary, options);
+  auto result = pragma::verify(loaded_.task, audit_, *reference_, **binary, search_checks_);
   if (!result) {
     reference_.reset(); // the reference or the machine failed: the next request starts it afresh
     return fail(result.error());

@@ -35,6 +35,7 @@ private:
   load_request request_;
   loaded_task loaded_;
   task_audit audit_;
+  verify_options search_checks_;                 ///< of all attempts: one set of seeds, drawn at load
   std::list<std::pair<std::string, std::shared_ptr<build_output>>> builds_; ///< most recent first, a few
 };
 

@@ -41,7 +41,7 @@ bool is_reference_refusal(const error& e) {
 
 class auditor {
 public:
-  auditor(const task& t, reference& ref, const verify_options& options) : task_(t), ref_(ref), options_(options), seeds_(options.seed) {
+  auditor(const task& t, reference& ref, const verify_options& options) : task_(t), ref_(ref), options_(options), first_seed_(options.seed ? options.seed : seed_source().next()) {
     for (const auto& spec : t.outputs) {
       const double tolerance = options.tolerance > 0 ? options.tolerance : t.tolerance > 0 ? t.tolerance : default_tolerance(spec.dtype);
       tolerances_.push_back(tolerance);
@@ -50,17 +50,17 @@ public:
 
   expected<task_audit> run() {
     result_.usable.push_back(input_kind::own);
-    if (auto made = ref_.make_inputs(0, seeds_.next(), input_kind::own); !made) return fail(made.error());
+    if (auto made = make_set(input_kind::own, 1); !made) return fail(made.error());
     remember_first_answer();
     add_set(0);
     look_for_randomness();
-    if (auto made = ref_.make_inputs(0, seeds_.next(), input_kind::own); !made) return fail(made.error());
+    if (auto made = make_set(input_kind::own, 2); !made) return fail(made.error());
     have_second_ = true;
     add_set(0);
     for (auto kind : other_kinds) {
       if (options_.cancel && options_.cancel->load()) return fail(ec::interrupted, "checking the task was interrupted");
       if (!has_floating_input()) break; // every kind would be the task's own distribution again
-      if (auto made = ref_.make_inputs(0, seeds_.next(), kind); !made) {
+      if (auto made = make_set(kind, 0); !made) {
         if (!is_reference_refusal(made.error())) return fail(made.error());
         result_.notes.push_back(input_set_name(kind, 0) + ": left out, the reference refuses them (" + made.error().message + ")");
         continue;
@@ -74,6 +74,10 @@ public:
   }
 
 private:
+  expected<void> make_set(input_kind kind, int number) {
+    return ref_.make_inputs(0, seed_of_set(first_seed_, static_cast<int>(kind), number), kind, options_.keep_sets);
+  }
+
   bool has_floating_input() const {
     return std::any_of(task_.inputs.begin(), task_.inputs.end(), [](const auto& spec) { return is_floating(spec.dtype); });
   }
@@ -220,7 +224,7 @@ private:
   const task& task_;
   reference& ref_;
   const verify_options& options_;
-  seed_source seeds_;
+  uint64_t first_seed_;
   std::vector<double> tolerances_, first_mean_;
   std::vector<buffer> first_answer_;
   buffer scratch_;

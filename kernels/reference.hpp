@@ -86,8 +86,9 @@ public:
   /// Our own writable view of the inputs (to rewrite them in an audit); same layout as inputs_fd().
   std::byte* inputs_data();
 
-  /// Fills input slot `slot` from `seed` and computes the reference's output and the oracle for it.
-  expected<void> make_inputs(int slot, uint64_t seed, input_kind kind);
+  /// Fills input slot `slot` from `seed` and computes the reference's output and the oracle for it. `keep`: remembers all of
+  /// it (up to a limit of memory), so that asking again with `keep` only copies.
+  expected<void> make_inputs(int slot, uint64_t seed, input_kind kind, bool keep = false);
 
   /// The reference's own output for `slot`, in the output's dtype (private memory, never shared with a candidate).
   std::span<const std::byte> reference_output(int slot, size_t output) const;

@@ -26,4 +26,11 @@ private:
   uint64_t state_ = 0;
 };
 
+/// The seed of one input set among those that belong to `first`: the same for everybody who asks for that set.
+inline uint64_t seed_of_set(uint64_t first, int kind, int number) {
+  seed_source source(first + 0x51ed270b * static_cast<uint64_t>(kind * 1000 + number + 1));
+  source.mix();
+  return source.next();
+}
+
 } // namespace pragma

@@ -51,7 +51,8 @@ private:
 class verification {
 public:
   verification(const task& t, const task_audit& audit, reference& ref, const build_output& built, const verify_options& options)
-      : task_(t), audit_(audit), ref_(ref), built_(built), options_(options), seeds_(options.seed),
+      : task_(t), audit_(audit), ref_(ref), built_(built), options_(options),
+        first_seed_(options.seed ? options.seed : seed_source().next()),
         checker_(t, ref, options.tolerance, audit.tightening), parameters_(ref) {
     for (int i = 1; i <= options.seeds; ++i) sets_.push_back({input_kind::own, i});
     for (auto kind : audit.usable)
@@ -117,7 +118,8 @@ private:
     for (size_t i = 0; i < count; ++i) {
       if (options_.cancel && options_.cancel->load()) return fail(ec::interrupted, "the verification was interrupted");
       const auto& set = sets_[first + i];
-      if (auto made = ref_.make_inputs(static_cast<int>(i), seeds_.next(), set.kind); !made) return fail(made.error());
+      const auto seed = seed_of_set(first_seed_, static_cast<int>(set.kind), set.number);
+      if (auto made = ref_.make_inputs(static_cast<int>(i), seed, set.kind, options_.keep_sets); !made) return fail(made.error());
       checker_.refresh(static_cast<int>(i), input_set_name(set.kind, set.number));
     }
     if (timeout_ == 0)
@@ -212,7 +214,7 @@ private:
   reference& ref_;
   const build_output& built_;
   const verify_options& options_;
-  seed_source seeds_;
+  uint64_t first_seed_;
   slot_checker checker_;
   parameter_view parameters_;
   std::optional<runner_process> runner_;

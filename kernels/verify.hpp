@@ -13,7 +13,8 @@ struct verify_options {
   std::vector<int> cpus;
   double tolerance = 0;               ///< 0: the task's, else the dtype's default
   double call_timeout_seconds = 0;    ///< 0: max(2 s, 100x the reference's time), at most defaults::call_timeout_seconds
-  uint64_t seed = 0;                  ///< 0: from getrandom(); only tests give one
+  uint64_t seed = 0;                  ///< of all input sets; 0: from getrandom()
+  bool keep_sets = false;             ///< the reference keeps these sets: who asks again with this seed gets them without computing
   const std::atomic<bool>* cancel = nullptr;
 };
 

@@ -142,6 +142,33 @@ TEST_CASE("other seeds and kinds give other inputs and outputs; the same seed th
   for (float v : contents(1)) REQUIRE(v * 2 == std::round(v * 2));
 }
 
+TEST_CASE("a set that is kept comes back as it was, with its expected results, in any slot") {
+  auto& ref = shared_reference();
+  loaded(example("normalization_rms"));
+  struct contents {
+    std::vector<float> in, out;
+    std::vector<double> oracle;
+    bool operator==(const contents&) const = default;
+  };
+  const auto read = [&](int slot) {
+    const auto x = input(ref, slot, 0);
+    const auto y = floats(ref.reference_output(slot, 0));
+    const auto o = ref.oracle(slot, 0);
+    return contents{{x.begin(), x.end()}, {y.begin(), y.end()}, {o.begin(), o.end()}};
+  };
+  REQUIRE(ref.make_inputs(0, 77, input_kind::ties, true));
+  const auto kept = read(0);
+  REQUIRE(ref.make_inputs(0, 78, input_kind::own));
+  CHECK_FALSE(read(0) == kept);
+  std::fill_n(ref.inputs_data(), 64, std::byte{1}); // what a caller rewrites in a slot does not reach the kept set
+  REQUIRE(ref.make_inputs(1, 77, input_kind::ties, true));
+  CHECK(read(1) == kept);
+  REQUIRE(ref.make_inputs(0, 77, input_kind::ties, true));
+  CHECK(read(0) == kept);
+  REQUIRE(ref.make_inputs(0, 77, input_kind::large, true)); // another kind is another set
+  CHECK_FALSE(read(0) == kept);
+}
+
 TEST_CASE("what the task's inputs promise holds under every kind") {
   auto& ref = shared_reference();
   const auto t = loaded(bad_task("kinds"));
