@@ -110,7 +110,11 @@ bool arrange_contraction(region& r) {
   }
   bool ok = true;
   if (c.op == "convolution") {
-    if (c.strided_store()) return !varies;
+    if (c.strided_store()) {
+      const auto& s = r.stores[0];
+      const bool rows = c.dims.back().out == 1 || s.at.coefficient(c.dims.back().out_axis) == 1;
+      return !varies && r.stores.size() == 1 && rows && r.exprs[static_cast<size_t>(s.value)].dtype == dtype::float32;
+    }
     merge_axes(r, c.n, forms, ok);
     return ok;
   }

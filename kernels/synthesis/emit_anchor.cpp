@@ -41,50 +41,53 @@ void region_emitter::finish_tile() {
   const auto size = size_of_contraction(r_);
   const bool strided = c.strided_store();
   const std::string m = var(c.m[0]);
-  const std::string end = strided ? "columns" : number(size.n);
-  open("const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {");
+  open(std::string("const auto finish = [&](const vf (&tile)") + (strided ? "[SX]" : "") + "[MR][NR / W], int64_t m, " + (strided ? "int64_t" : "int64_t n") +
+       ") __attribute__((always_inline)) {");
   open("for (int r = 0; r < MR && m + r < " + number(size.m) + "; ++r) {");
   line("[[maybe_unused]] const int64_t " + m + " = m + r;");
   in_elements_ = false;
   named_values(0);
-  open(std::string("const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {"));
   std::vector<int> roots;
   for (const auto& s : r_.stores) roots.push_back(s.value);
-  element_values(roots, false);
-  for (const auto& s : r_.stores) {
-    if (!strided) {
-      store_value(s, true);
-      continue;
-    }
-    index_form fixed = s.at;
+  if (strided) { // nothing that follows depends on the column
+    line("vf line[SX][NR / W];");
+    open("for (int x = 0; x < SX; ++x)");
+    open("for (int t = 0; t < NR / W; ++t) {");
+    line("const vf sum = tile[x][r][t];");
+    line("[[maybe_unused]] constexpr all_lanes lanes{};");
+    element_values(roots, false);
+    line("line[x][t] = " + ref(r_.stores[0].value) + ";");
+    in_elements_ = false;
+    close();
+    indent_ -= 2;
+    index_form fixed = r_.stores[0].at;
     std::erase_if(fixed.terms, [&](const auto& t) { return std::find(c.n.begin(), c.n.end(), t.first) != c.n.end(); });
-    line("scatter(" + address(s.buffer, fixed, true) + " + p.out, out_at + (i - n), " + ref(s.value) + ", lanes);");
+    line("store_interleaved(" + address(r_.stores[0].buffer, fixed, true) + " + p.out, line, runs);");
+    close();
+    close("};");
+    return;
   }
+  open(std::string("const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {"));
+  element_values(roots, false);
+  for (const auto& s : r_.stores) store_value(s, true);
   in_elements_ = false;
   close("};");
-  if (strided) {
+  const int64_t tail = size.n % all_.lanes, columns = int64_t{s_.block.vectors} * all_.lanes;
+  const bool ragged = size.n % columns != 0;
+  const std::string end = number(size.n);
+  if (size.n >= columns) {
+    open(ragged ? "if (n + NR <= " + end + ") {" : "{");
+    line("for (int t = 0; t < NR / W; ++t) columns_at(n + t * W, tile[r][t], all_lanes{});");
+    if (ragged) line("continue;");
+    close();
+  }
+  if (ragged) {
     open("for (int t = 0; t < NR / W; ++t) {");
     line("const int64_t i = n + t * W;");
-    line("if (i + W <= columns) columns_at(i, tile[r][t], all_lanes{});");
-    line("else for (int k = 0; i + k < columns; ++k) columns_at(i + k, splat(tile[r][t][k]), some_lanes<1>{});");
+    if (size.n >= all_.lanes) line("if (i + W <= " + end + ") columns_at(i, tile[r][t], all_lanes{});");
+    if (tail && size.n >= all_.lanes) line("else if (i < " + end + ") columns_at(i, tile[r][t], some_lanes<" + number(tail) + ">{});");
+    else if (tail) line("if (i < " + end + ") columns_at(i, tile[r][t], some_lanes<" + number(tail) + ">{});");
     close();
-  } else {
-    const int64_t tail = size.n % all_.lanes, columns = int64_t{s_.block.vectors} * all_.lanes;
-    const bool ragged = size.n % columns != 0;
-    if (size.n >= columns) {
-      open(ragged ? "if (n + NR <= " + end + ") {" : "{");
-      line("for (int t = 0; t < NR / W; ++t) columns_at(n + t * W, tile[r][t], all_lanes{});");
-      if (ragged) line("continue;");
-      close();
-    }
-    if (ragged) {
-      open("for (int t = 0; t < NR / W; ++t) {");
-      line("const int64_t i = n + t * W;");
-      if (size.n >= all_.lanes) line("if (i + W <= " + end + ") columns_at(i, tile[r][t], all_lanes{});");
-      if (tail && size.n >= all_.lanes) line("else if (i < " + end + ") columns_at(i, tile[r][t], some_lanes<" + number(tail) + ">{});");
-      else if (tail) line("if (i < " + end + ") columns_at(i, tile[r][t], some_lanes<" + number(tail) + ">{});");
-      close();
-    }
   }
   close();
   close("};");
