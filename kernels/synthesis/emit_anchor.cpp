@@ -35,6 +35,16 @@ void region_emitter::anchor() {
   else convolution_loops();
 }
 
+void region_emitter::follow() {
+  size_t begin = 0;
+  while (begin < followers_.size()) {
+    const auto end = followers_.find('\n', begin);
+    const auto text = followers_.substr(begin, end - begin);
+    if (!text.empty()) out_ << (text[0] == '#' ? "" : std::string(static_cast<size_t>(indent_ - 2), ' ')) << text << "\n";
+    begin = end == std::string::npos ? followers_.size() : end + 1;
+  }
+}
+
 /// What follows the contraction, row by row of a tile. `sum` is the contraction's vector.
 void region_emitter::finish_tile() {
   const auto& c = *r_.anchor;
@@ -201,6 +211,7 @@ void region_emitter::matmul_loops() {
   if (several_m) close();
   if (several_k) close();
   if (several_n) close();
+  follow();
   for (size_t i = 0; i < inside.size(); ++i) close();
   for (size_t i = 0; i < outside.size(); ++i) close();
 }

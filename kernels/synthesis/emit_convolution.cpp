@@ -273,6 +273,7 @@ void region_emitter::convolution_loops() {
   if (several_k) close();
   if (several_n) close();
   if (strided) close();
+  follow();
   for (size_t i = 0; i < inside.size(); ++i) close();
   for (size_t i = 0; i < outside.size(); ++i) close();
 }

@@ -72,7 +72,7 @@ int64_t row_elements(const region& r) {
 std::vector<int> vector_axes(const region& r, int lanes) {
   std::vector<std::pair<double, int>> found;
   for (size_t a = 0; a < r.axes.size(); ++a) {
-    if (r.axes[a].window) continue;
+    if (r.axes[a].window || r.axes[a].contracted || static_cast<int>(a) == r.item) continue;
     if (r.scan_axis == static_cast<int>(a) || !r.axes[a].reduced || r.scan_axis < 0)
       found.push_back({vector_score(r, static_cast<int>(a), lanes), static_cast<int>(a)});
   }
