@@ -1,5 +1,6 @@
 // Contractions as text: blocks for the caches, packed panels, a register tile, and what follows on each tile. The order of
 // loops is Goto's; every operand layout differs in its packing only. Convolutions are in emit_convolution.cpp.
+#include "kernels/synthesis/anchors.hpp"
 #include "kernels/synthesis/emit_region.hpp"
 
 #include <algorithm>
@@ -118,13 +119,21 @@ void region_emitter::tile_loop(const std::string& panels) {
   const bool convolution = r_.anchor->op == "convolution"; // k counts channels there
   const bool several = convolution ? b.k / size.taps < size.channels : b.k < size.k, blocks = b.m < size.m;
   open("for (int64_t m = " + std::string(blocks ? "m0" : "0") + "; m < " + (blocks ? "m1" : number(size.m)) + "; m += MR) {");
-  line("vf tile[MR][NR / W];");
-  line("multiply_tile(depth, " + panels + ", b, tile);");
+  const auto half = triangle_of(r_);
+  const std::string guarded = half ? "if (needed) " : "";
+  if (half) {
+    const std::string d = number(half->diagonal);
+    line("// tiles " + std::string(half->upper ? "below" : "above") + " the diagonal are zeros");
+    line("const bool needed = " + (half->upper ? "n + NR > m + " + d : "n < m + MR + " + d) + ";");
+  }
+  line(std::string("vf tile[MR][NR / W]") + (half ? " = {};" : ";"));
+  line(guarded + "multiply_tile(depth, " + panels + ", b, tile);");
   if (several) {
     line("float* partial_tile = partial + m * " + number(partial_columns()) + " + (n - n0) * MR;");
-    line("if (k0 > 0) add_partial(tile, partial_tile);");
-    line(std::string("if (k0 + ") + (convolution ? "channels" : "depth") + " < steps) keep_partial(tile, partial_tile);");
-    line("else finish(tile, m, n);");
+    line("if (k0 > 0" + std::string(half ? " && needed" : "") + ") add_partial(tile, partial_tile);");
+    const std::string last = std::string("k0 + ") + (convolution ? "channels" : "depth") + " >= steps";
+    line("if (" + last + ") finish(tile, m, n);");
+    line(std::string("else ") + guarded + "keep_partial(tile, partial_tile);");
   } else {
     line("finish(tile, m, n);");
   }

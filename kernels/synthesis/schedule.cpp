@@ -169,6 +169,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
     if (r.anchor) {
       rs.vector_axis = r.anchor->n.back();
       rs.block = starting_blocks(r, cache, s.lanes);
+      rs.stream = bytes_written(r, program) > cache.l3 && can_stream(r, rs, std::max(s.lanes, 16)) && !r.anchor->strided_store();
       s.regions.push_back(rs);
       continue;
     }
