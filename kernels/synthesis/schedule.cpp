@@ -155,6 +155,17 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes) {
 
 } // namespace
 
+blocking fitted(blocking b, const region& r, int lanes) {
+  const auto size = size_of_contraction(r);
+  b.rows = std::clamp(b.rows, 1, 16);
+  b.vectors = std::clamp(b.vectors, 1, 6);
+  const int64_t columns = int64_t{b.vectors} * lanes;
+  b.k = std::clamp<int64_t>(b.k, 1, size.k);
+  b.m = rounded_up(std::clamp<int64_t>(b.m, 1, size.m), b.rows);
+  b.n = rounded_up(std::clamp<int64_t>(b.n, 1, size.n), columns);
+  return b;
+}
+
 schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads) {
   const cache_sizes cache(limits);
   schedule s;
