@@ -110,7 +110,11 @@ bool arrange_contraction(region& r) {
   }
   bool ok = true;
   if (c.op == "convolution") {
-    if (c.strided_store()) return !varies;
+    if (c.strided_store()) {
+      const auto& s = r.stores[0];
+      const bool rows = c.dims.back().out == 1 || s.at.coefficient(c.dims.back().out_axis) == 1;
+      return !varies && r.stores.size() == 1 && rows && r.exprs[static_cast<size_t>(s.value)].dtype == dtype::float32;
+    }
     merge_axes(r, c.n, forms, ok);
     return ok;
   }
@@ -126,6 +130,29 @@ bool arrange_contraction(region& r) {
     std::swap(c.a_at, c.b_at);
   }
   return true;
+}
+
+std::optional<triangle> triangle_of(const region& r) {
+  if (!r.anchor || r.stores.size() != 1 || r.anchor->m.size() != 1 || r.anchor->n.size() != 1) return std::nullopt;
+  const auto at = [&](int e) -> const expr& { return r.exprs[static_cast<size_t>(e)]; };
+  const auto& kept = at(r.stores[0].value);
+  if (kept.op != "select" || at(kept.args[2]).kind != expr_kind::constant || at(kept.args[2]).value != 0) return std::nullopt;
+  const auto& inside = at(kept.args[0]);
+  if (inside.op != "ge" && inside.op != "le") return std::nullopt;
+  const auto& column = at(inside.args[0]);
+  int row = inside.args[1];
+  triangle t;
+  t.upper = inside.op == "ge";
+  if (at(row).op == "add" && at(at(row).args[1]).kind == expr_kind::constant) {
+    t.diagonal = static_cast<int64_t>(at(at(row).args[1]).value);
+    row = at(row).args[0];
+  }
+  const auto is_axis = [](const expr& e, int axis) {
+    return e.kind == expr_kind::index && e.at.offset == 0 && e.at.terms.size() == 1 && e.at.terms[0].first == axis && e.at.terms[0].second == 1;
+  };
+  if (is_axis(column, r.anchor->n[0]) && is_axis(at(row), r.anchor->m[0])) return t;
+  if (!is_axis(column, r.anchor->m[0]) || !is_axis(at(row), r.anchor->n[0])) return std::nullopt;
+  return triangle{!t.upper, -t.diagonal}; // the product is computed transposed
 }
 
 std::vector<phase_dim> phases_of(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool transposed) {

@@ -5,6 +5,7 @@
 #include "kernels/synthesis/tensor_ir.hpp"
 
 #include <map>
+#include <optional>
 
 namespace pragma::synthesis {
 
@@ -21,6 +22,13 @@ std::vector<bool> depends_on(const tensor_program& program, int anchor);
 /// Merges the column axes (and the row axes) of a region with a contraction into one each, and makes the columns those
 /// that memory stores side by side. False when what follows the anchor does not walk memory that way.
 bool arrange_contraction(region& r);
+
+/// What follows keeps one side of a diagonal of the product and zeros beyond: tiles beyond it need no multiplication.
+struct triangle {
+  bool upper = true;
+  int64_t diagonal = 0; ///< kept: column >= row + diagonal (upper) or column <= row + diagonal
+};
+std::optional<triangle> triangle_of(const region& r);
 
 /// One residue class of the output positions of a transposed convolution: a plain correlation with some of the taps.
 struct phase_dim {

@@ -70,7 +70,8 @@ std::string axes_text(const region& r, const region_schedule& s) {
     return text + ", m x n x k = " + std::to_string(size.m) + " x " + std::to_string(size.n) + " x " + std::to_string(size.k);
   }
   for (size_t a = 0; a < r.axes.size(); ++a) {
-    text += (a ? " x " : "") + std::to_string(r.axes[a].extent);
+    if (static_cast<int>(a) == r.item) continue;
+    text += (text.empty() ? "" : " x ") + std::to_string(r.axes[a].extent);
     if (r.axes[a].window) text += " (window)";
     else if (r.axes[a].reduced) text += static_cast<int>(a) == r.scan_axis ? " (scanned)" : " (reduced)";
     if (static_cast<int>(a) == s.vector_axis) text += " (vectorised)";
@@ -81,14 +82,21 @@ std::string axes_text(const region& r, const region_schedule& s) {
 } // namespace
 
 std::string emit_source(const loop_program& program, const schedule& s, const std::string& title) {
+  const auto nest = [&](size_t i, const std::string& followers) {
+    const auto& r = program.regions[i];
+    std::string block = "  // Region " + std::to_string(i + 1) + ": " + axes_text(r, s.regions[i]) + "\n  {\n";
+    const auto text = emit_region(program, r, s.regions[i], s, i, followers);
+    for (const auto& l : split(text, '\n'))
+      if (!l.empty()) block += (l[0] == '#' ? "" : "  ") + l + "\n";
+    return block + "  }\n";
+  };
   std::string body;
   for (size_t i = 0; i < program.regions.size(); ++i) {
-    const auto& r = program.regions[i];
-    body += "  // Region " + std::to_string(i + 1) + ": " + axes_text(r, s.regions[i]) + "\n  {\n";
-    const auto text = emit_region(program, r, s.regions[i], s, i);
-    for (const auto& l : split(text, '\n'))
-      if (!l.empty()) body += (l[0] == '#' ? "" : "  ") + l + "\n";
-    body += "  }\n";
+    if (program.regions[i].host >= 0) continue;
+    std::string followers;
+    for (size_t j = i + 1; j < program.regions.size(); ++j)
+      if (program.regions[j].host == static_cast<int>(i)) followers += nest(j, "");
+    body += nest(i, followers);
   }
   const bool streams = body.find("stream(") != std::string::npos;
   if (streams) body += "  stream_fence();\n";
@@ -107,8 +115,8 @@ std::string emit_source(const loop_program& program, const schedule& s, const st
         pointers += "  " + type + "* " + buf.name + " = static_cast<" + type + "*>(args->outputs[" + std::to_string(buf.index) + "].data);\n";
         break;
       case buffer_kind::scratch:
-        statics += "alignas(64) " + type + " " + buf.name + "[" + std::to_string(std::max<int64_t>(1, buf.elements)) +
-                   "]; // between regions\n";
+        statics += std::string("alignas(64) ") + (buf.of_item && s.threads > 1 ? "thread_local " : "") + type + " " + buf.name + "[" + std::to_string(std::max<int64_t>(1, buf.elements)) +
+                   (buf.of_item ? "]; // between regions, one batch element\n" : "]; // between regions\n");
         break;
       case buffer_kind::constant:
         statics += "alignas(64) const " + type + " " + buf.name + "[" + std::to_string(std::max<int64_t>(1, buf.elements)) + "] = {";

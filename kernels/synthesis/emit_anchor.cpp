@@ -1,5 +1,6 @@
 // Contractions as text: blocks for the caches, packed panels, a register tile, and what follows on each tile. The order of
 // loops is Goto's; every operand layout differs in its packing only. Convolutions are in emit_convolution.cpp.
+#include "kernels/synthesis/anchors.hpp"
 #include "kernels/synthesis/emit_region.hpp"
 
 #include <algorithm>
@@ -35,56 +36,69 @@ void region_emitter::anchor() {
   else convolution_loops();
 }
 
+void region_emitter::follow() {
+  size_t begin = 0;
+  while (begin < followers_.size()) {
+    const auto end = followers_.find('\n', begin);
+    const auto text = followers_.substr(begin, end - begin);
+    if (!text.empty()) out_ << (text[0] == '#' ? "" : std::string(static_cast<size_t>(indent_ - 2), ' ')) << text << "\n";
+    begin = end == std::string::npos ? followers_.size() : end + 1;
+  }
+}
+
 /// What follows the contraction, row by row of a tile. `sum` is the contraction's vector.
 void region_emitter::finish_tile() {
   const auto& c = *r_.anchor;
   const auto size = size_of_contraction(r_);
   const bool strided = c.strided_store();
   const std::string m = var(c.m[0]);
-  const std::string end = strided ? "columns" : number(size.n);
-  open("const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {");
+  open(std::string("const auto finish = [&](const vf (&tile)") + (strided ? "[SX]" : "") + "[MR][NR / W], int64_t m, " + (strided ? "int64_t" : "int64_t n") +
+       ") __attribute__((always_inline)) {");
   open("for (int r = 0; r < MR && m + r < " + number(size.m) + "; ++r) {");
   line("[[maybe_unused]] const int64_t " + m + " = m + r;");
   in_elements_ = false;
   named_values(0);
-  open(std::string("const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {"));
   std::vector<int> roots;
   for (const auto& s : r_.stores) roots.push_back(s.value);
-  element_values(roots, false);
-  for (const auto& s : r_.stores) {
-    if (!strided) {
-      store_value(s, true);
-      continue;
-    }
-    index_form fixed = s.at;
+  if (strided) { // nothing that follows depends on the column
+    line("vf line[SX][NR / W];");
+    open("for (int x = 0; x < SX; ++x)");
+    open("for (int t = 0; t < NR / W; ++t) {");
+    line("const vf sum = tile[x][r][t];");
+    line("[[maybe_unused]] constexpr all_lanes lanes{};");
+    element_values(roots, false);
+    line("line[x][t] = " + ref(r_.stores[0].value) + ";");
+    in_elements_ = false;
+    close();
+    indent_ -= 2;
+    index_form fixed = r_.stores[0].at;
     std::erase_if(fixed.terms, [&](const auto& t) { return std::find(c.n.begin(), c.n.end(), t.first) != c.n.end(); });
-    line("scatter(" + address(s.buffer, fixed, true) + " + p.out, out_at + (i - n), " + ref(s.value) + ", lanes);");
+    line("store_interleaved(" + address(r_.stores[0].buffer, fixed, true) + " + p.out, line, runs);");
+    close();
+    close("};");
+    return;
   }
+  open(std::string("const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {"));
+  element_values(roots, false);
+  for (const auto& s : r_.stores) store_value(s, true);
   in_elements_ = false;
   close("};");
-  if (strided) {
+  const int64_t tail = size.n % all_.lanes, columns = int64_t{s_.block.vectors} * all_.lanes;
+  const bool ragged = size.n % columns != 0;
+  const std::string end = number(size.n);
+  if (size.n >= columns) {
+    open(ragged ? "if (n + NR <= " + end + ") {" : "{");
+    line("for (int t = 0; t < NR / W; ++t) columns_at(n + t * W, tile[r][t], all_lanes{});");
+    if (ragged) line("continue;");
+    close();
+  }
+  if (ragged) {
     open("for (int t = 0; t < NR / W; ++t) {");
     line("const int64_t i = n + t * W;");
-    line("if (i + W <= columns) columns_at(i, tile[r][t], all_lanes{});");
-    line("else for (int k = 0; i + k < columns; ++k) columns_at(i + k, splat(tile[r][t][k]), some_lanes<1>{});");
+    if (size.n >= all_.lanes) line("if (i + W <= " + end + ") columns_at(i, tile[r][t], all_lanes{});");
+    if (tail && size.n >= all_.lanes) line("else if (i < " + end + ") columns_at(i, tile[r][t], some_lanes<" + number(tail) + ">{});");
+    else if (tail) line("if (i < " + end + ") columns_at(i, tile[r][t], some_lanes<" + number(tail) + ">{});");
     close();
-  } else {
-    const int64_t tail = size.n % all_.lanes, columns = int64_t{s_.block.vectors} * all_.lanes;
-    const bool ragged = size.n % columns != 0;
-    if (size.n >= columns) {
-      open(ragged ? "if (n + NR <= " + end + ") {" : "{");
-      line("for (int t = 0; t < NR / W; ++t) columns_at(n + t * W, tile[r][t], all_lanes{});");
-      if (ragged) line("continue;");
-      close();
-    }
-    if (ragged) {
-      open("for (int t = 0; t < NR / W; ++t) {");
-      line("const int64_t i = n + t * W;");
-      if (size.n >= all_.lanes) line("if (i + W <= " + end + ") columns_at(i, tile[r][t], all_lanes{});");
-      if (tail && size.n >= all_.lanes) line("else if (i < " + end + ") columns_at(i, tile[r][t], some_lanes<" + number(tail) + ">{});");
-      else if (tail) line("if (i < " + end + ") columns_at(i, tile[r][t], some_lanes<" + number(tail) + ">{});");
-      close();
-    }
   }
   close();
   close("};");
@@ -105,13 +119,21 @@ void region_emitter::tile_loop(const std::string& panels) {
   const bool convolution = r_.anchor->op == "convolution"; // k counts channels there
   const bool several = convolution ? b.k / size.taps < size.channels : b.k < size.k, blocks = b.m < size.m;
   open("for (int64_t m = " + std::string(blocks ? "m0" : "0") + "; m < " + (blocks ? "m1" : number(size.m)) + "; m += MR) {");
-  line("vf tile[MR][NR / W];");
-  line("multiply_tile(depth, " + panels + ", b, tile);");
+  const auto half = triangle_of(r_);
+  const std::string guarded = half ? "if (needed) " : "";
+  if (half) {
+    const std::string d = number(half->diagonal);
+    line("// tiles " + std::string(half->upper ? "below" : "above") + " the diagonal are zeros");
+    line("const bool needed = " + (half->upper ? "n + NR > m + " + d : "n < m + MR + " + d) + ";");
+  }
+  line(std::string("vf tile[MR][NR / W]") + (half ? " = {};" : ";"));
+  line(guarded + "multiply_tile(depth, " + panels + ", b, tile);");
   if (several) {
     line("float* partial_tile = partial + m * " + number(partial_columns()) + " + (n - n0) * MR;");
-    line("if (k0 > 0) add_partial(tile, partial_tile);");
-    line(std::string("if (k0 + ") + (convolution ? "channels" : "depth") + " < steps) keep_partial(tile, partial_tile);");
-    line("else finish(tile, m, n);");
+    line("if (k0 > 0" + std::string(half ? " && needed" : "") + ") add_partial(tile, partial_tile);");
+    const std::string last = std::string("k0 + ") + (convolution ? "channels" : "depth") + " >= steps";
+    line("if (" + last + ") finish(tile, m, n);");
+    line(std::string("else ") + guarded + "keep_partial(tile, partial_tile);");
   } else {
     line("finish(tile, m, n);");
   }
@@ -198,6 +220,7 @@ void region_emitter::matmul_loops() {
   if (several_m) close();
   if (several_k) close();
   if (several_n) close();
+  follow();
   for (size_t i = 0; i < inside.size(); ++i) close();
   for (size_t i = 0; i < outside.size(); ++i) close();
 }

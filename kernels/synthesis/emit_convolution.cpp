@@ -26,8 +26,11 @@ struct padded_image {
   }
 };
 
+/// Output pixels of one residue in planes and rows. Those of all residues in columns belong to it, each with taps of its own:
+/// they are computed side by side and interleaved when they are stored.
 struct phase {
   std::vector<int32_t> image, weight; ///< per tap
+  std::vector<int64_t> taps;          ///< how many each residue of columns has
   int64_t count[3] = {1, 1, 1}, first[3] = {0, 0, 0};
 };
 
@@ -65,23 +68,26 @@ void region_emitter::convolution_loops() {
                                  dims[1].tap_axis < 0 ? 0 : c.a_at.coefficient(dims[1].tap_axis), c.a_at.coefficient(dims[2].tap_axis)};
   std::vector<phase> phases;
   for (const auto& p0 : by_dim[0])
-    for (const auto& p1 : by_dim[1])
+    for (const auto& p1 : by_dim[1]) {
+      phase p;
+      const phase_dim* parts[3] = {&p0, &p1, &by_dim[2][0]};
+      for (size_t d = 0; d < 3; ++d) {
+        p.count[d] = parts[d]->count;
+        p.first[d] = parts[d]->first;
+      }
       for (const auto& p2 : by_dim[2]) {
-        phase p;
-        const phase_dim* parts[3] = {&p0, &p1, &p2};
-        for (size_t d = 0; d < 3; ++d) {
-          p.count[d] = parts[d]->count;
-          p.first[d] = parts[d]->first;
-        }
+        p.taps.push_back(static_cast<int64_t>(p0.taps.size() * p1.taps.size() * p2.taps.size()));
         for (const auto& [k0, i0] : p0.taps)
           for (const auto& [k1, i1] : p1.taps)
             for (const auto& [k2, i2] : p2.taps) {
               p.image.push_back(static_cast<int32_t>(image.at(0, i0 + image.before[0]) + image.at(1, i1 + image.before[1]) + image.at(2, i2 + image.before[2])));
               p.weight.push_back(static_cast<int32_t>(k0 * tap_stride[0] + k1 * tap_stride[1] + k2 * tap_stride[2]));
             }
-        phases.push_back(std::move(p));
       }
+      phases.push_back(std::move(p));
+    }
   const bool strided = c.strided_store();
+  const int64_t residues = static_cast<int64_t>(by_dim[2].size());
   int64_t taps = 0;
   for (const auto& p : phases) taps += static_cast<int64_t>(p.image.size());
 
@@ -102,15 +108,21 @@ void region_emitter::convolution_loops() {
   const auto& where = r_.stores[0].at;
   for (size_t d = 0; d < 3; ++d) out_stride[d] = dims[d].out_axis < 0 || !strided ? 0 : where.coefficient(dims[d].out_axis);
   if (strided) {
-    line("// Output pixels that are equal modulo the strides form a phase and meet the same taps.");
-    line("struct phase { int64_t tap, taps, planes, rows, columns, out; };");
+    line("// Output pixels whose planes and rows are equal modulo the strides form a phase; SX pixels of a row lie side by side.");
+    line("constexpr int SX = " + number(residues) + ";");
+    line("struct phase { int64_t tap[SX], taps[SX], planes, rows, columns, out; };");
     std::string text = "constexpr phase phases[] = {";
     int64_t tap = 0;
     for (size_t i = 0; i < phases.size(); ++i) {
       const auto& p = phases[i];
-      text += (i ? ", {" : "{") + number(tap) + ", " + number(static_cast<int64_t>(p.image.size())) + ", " + number(p.count[0]) + ", " + number(p.count[1]) + ", " +
-              number(p.count[2]) + ", " + number(p.first[0] * out_stride[0] + p.first[1] * out_stride[1] + p.first[2] * out_stride[2]) + "}";
-      tap += static_cast<int64_t>(p.image.size());
+      std::string first, count;
+      for (auto n : p.taps) {
+        first += (first.empty() ? "" : ", ") + number(tap);
+        count += (count.empty() ? "" : ", ") + number(n);
+        tap += n;
+      }
+      text += std::string(i ? ", " : "") + "{{" + first + "}, {" + count + "}, " + number(p.count[0]) + ", " + number(p.count[1]) + ", " + number(p.count[2]) + ", " +
+              number(p.first[0] * out_stride[0] + p.first[1] * out_stride[1]) + "}";
     }
     line(text + "};");
   }
@@ -122,15 +134,16 @@ void region_emitter::convolution_loops() {
   std::vector<int> outside, inside;
   for (int a : c.batch) (c.a_at.coefficient(a) != 0 ? outside : inside).push_back(a);
   int64_t longest = 1;
-  for (const auto& p : phases) longest = std::max(longest, static_cast<int64_t>(p.image.size()));
+  for (const auto& p : phases)
+    for (auto n : p.taps) longest = std::max(longest, n);
   const int64_t n_block = partial_columns();
   const bool parallel_outside = batch_count(outside) >= 2 * all_.threads;
   const std::string weights_type = all_.threads > 1 && !parallel_outside ? "alignas(64) static float weights[" + number(m_all * k_all) + "];" : "";
   if (weights_type.empty()) scratch("weights", std::max<int64_t>(1, m_all * k_all));
   else line(weights_type);
   scratch("image", channels * image.channel + 4 * columns + 2 * image.stride[1]);
-  scratch("b_panels", longest * std::min(block_channels, channels) * (several_m ? n_block : columns));
-  if (several_k) scratch("partial", m_all * n_block);
+  scratch("b_panels", residues * longest * std::min(block_channels, channels) * (several_m ? n_block : columns));
+  if (several_k) scratch("partial", residues * m_all * n_block);
 
   open_batch(outside, parallel_outside);
   // weights: channel blocks of panels, phase after phase
@@ -141,27 +154,30 @@ void region_emitter::convolution_loops() {
     });
     return address(buffer, f, true);
   };
-  const std::string p_tap = strided ? "p.tap" : "0", p_taps = strided ? "p.taps" : number(taps);
+  const std::string p_tap = strided ? "p.tap[x]" : "0", p_taps = strided ? "p.taps[x]" : number(taps);
   const auto open_phase = [&] { if (strided) open("for (const auto& p : phases) {"); };
   const auto open_channels = [&] {
     if (several_k) {
       open("for (int64_t k0 = 0; k0 < " + number(channels) + "; k0 += " + number(block_channels) + ") {");
-      line("const int64_t channels = std::min<int64_t>(" + number(block_channels) + ", " + number(channels) + " - k0), depth = channels * " + p_taps + ";");
+      line("const int64_t channels = std::min<int64_t>(" + number(block_channels) + ", " + number(channels) + " - k0)" +
+           (strided ? ";" : ", depth = channels * " + p_taps + ";"));
     } else {
-      line("constexpr int64_t k0 = 0, channels = " + number(channels) + ";");
-      line(std::string(strided ? "const" : "constexpr") + " int64_t depth = channels * " + p_taps + ";");
+      line("constexpr int64_t k0 = 0, channels = " + number(channels) + (strided ? ";" : ", depth = channels * " + p_taps + ";"));
     }
   };
-  const std::string weights_at = "weights + (" + (strided ? number(channels) + " * p.tap + " : std::string()) + "k0 * " + p_taps + ") * " + number(m_all) + " + m * depth";
+  const std::string weights_at = "weights + (" + (strided ? number(channels) + " * p.tap[x] + " : std::string()) + "k0 * " + p_taps + ") * " + number(m_all) + " + m * " +
+                                 (strided ? "channels * p.taps[x]" : "depth");
   open_phase();
   if (!strided && !several_k) open("{");
   open_channels();
+  if (strided) line("for (int x = 0; x < SX; ++x)");
+  if (strided) indent_ += 2;
   line("for (int64_t m = 0; m < " + number(size.m) + "; m += MR)");
   indent_ += 2;
   line("pack_weights<MR>(" + weights_at + ", " + base(c.a, c.a_at) + " + m * " + number(c.a_at.coefficient(c.m[0])) + " + k0 * " +
        number(c.a_at.coefficient(c.k)) + ", " + number(size.m) + " - m, " + number(c.a_at.coefficient(c.m[0])) + ", channels, " +
        number(c.a_at.coefficient(c.k)) + ", tap_weight + " + p_tap + ", " + p_taps + ");");
-  indent_ -= 2;
+  indent_ -= strided ? 4 : 2;
   if (several_k) close();
   if (strided || !several_k) close();
 
@@ -200,15 +216,12 @@ void region_emitter::convolution_loops() {
   if (strided) {
     line("const int64_t columns = p.planes * p.rows * p.columns;");
     line("const grid pixels{p.planes, p.rows, p.columns, " + number(image.stride[0]) + ", " + number(image.stride[1]) + ", 1};");
-    line("const grid results{p.planes, p.rows, p.columns, " + number(out_stride[0] * dims[0].stride) + ", " + number(out_stride[1] * dims[1].stride) + ", " +
-         number(out_stride[2] * dims[2].stride) + "};");
-    line("int32_t out_at[NR];");
   } else {
     const int64_t s0 = c.transposed ? 1 : dims[0].stride, s1 = c.transposed ? 1 : dims[1].stride;
     line("const grid pixels{" + number(dims[0].out) + ", " + number(dims[1].out) + ", " + number(dims[2].out) + ", " + number(s0 * image.stride[0]) + ", " +
          number(s1 * image.stride[1]) + ", 1};");
   }
-  finish_tile();
+  if (!strided) finish_tile();
   if (several_k) line("constexpr int64_t steps = " + number(channels) + ";");
   if (several_n) {
     open("for (int64_t n0 = 0; n0 < " + number(size.n) + "; n0 += " + number(b.n) + ") {");
@@ -222,19 +235,45 @@ void region_emitter::convolution_loops() {
     line("const int64_t m1 = std::min<int64_t>(m0 + " + number(b.m) + ", " + number(size.m) + ");");
   }
   open("for (int64_t n = n0; n < n1; n += NR) {");
-  line(std::string("float* b = b_panels") + (several_m ? " + (n - n0) * depth;" : ";"));
-  open(several_m ? "if (m0 == 0) {" : "{");
-  line("int32_t at[NR];");
-  line("places(at, n, pixels);");
-  line("pack_patches(b, image + k0 * " + number(image.channel) + ", at, channels, " + number(image.channel) + ", tap_image + " + p_tap + ", " + p_taps + ");");
-  close();
-  if (strided) line("places(out_at, n, results);");
-  tile_loop(weights_at);
+  const std::string patches = "image + k0 * " + number(image.channel) + ", at, channels, " + number(image.channel) + ", tap_image + " + p_tap + ", " + p_taps + ");";
+  if (strided) {
+    const std::string panel = number(longest * std::min(block_channels, channels));
+    line("constexpr int64_t panel = " + panel + " * NR;");
+    line(std::string("float* b = b_panels") + (several_m ? " + (n - n0) / NR * SX * panel;" : ";"));
+    open(several_m ? "if (m0 == 0) {" : "{");
+    line("int32_t at[NR];");
+    line("places(at, n, pixels);");
+    line("for (int x = 0; x < SX; ++x) pack_patches(b + x * panel, " + patches);
+    close();
+    line("const row_runs<NR> runs(n, pixels, " + number(out_stride[0] * dims[0].stride) + ", " + number(out_stride[1] * dims[1].stride) + ", SX, " + number(dims[2].out) + ");");
+    finish_tile();
+    open("for (int64_t m = " + std::string(several_m ? "m0" : "0") + "; m < " + (several_m ? "m1" : number(size.m)) + "; m += MR) {");
+    line("vf tile[SX][MR][NR / W];");
+    open("for (int x = 0; x < SX; ++x) {");
+    line("multiply_tile(channels * p.taps[x], " + weights_at + ", b + x * panel, tile[x]);");
+    if (several_k) {
+      line("float* partial_tile = partial + SX * (m * " + number(n_block) + " + (n - n0) * MR) + x * MR * NR;");
+      line("if (k0 > 0) add_partial(tile[x], partial_tile);");
+      line("if (k0 + channels < steps) keep_partial(tile[x], partial_tile);");
+    }
+    close();
+    line(std::string(several_k ? "if (k0 + channels >= steps) " : "") + "finish(tile, m, n);");
+    close();
+  } else {
+    line(std::string("float* b = b_panels") + (several_m ? " + (n - n0) * depth;" : ";"));
+    open(several_m ? "if (m0 == 0) {" : "{");
+    line("int32_t at[NR];");
+    line("places(at, n, pixels);");
+    line("pack_patches(b, " + patches);
+    close();
+    tile_loop(weights_at);
+  }
   close();
   if (several_m) close();
   if (several_k) close();
   if (several_n) close();
   if (strided) close();
+  follow();
   for (size_t i = 0; i < inside.size(); ++i) close();
   for (size_t i = 0; i < outside.size(); ++i) close();
 }

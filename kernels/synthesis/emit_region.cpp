@@ -30,7 +30,7 @@ region_emitter::region_emitter(const loop_program& program, const region& r, con
   columns_ = any_reduced && vec_ >= 0 && !r.axes[static_cast<size_t>(vec_)].reduced;
   element_mask_ = any_reduced ? r.reduced_mask() : vec_ >= 0 ? 1u << vec_ : 0;
   for (size_t a = 0; a < r.axes.size(); ++a) {
-    if (static_cast<int>(a) == vec_) continue;
+    if (static_cast<int>(a) == vec_ || static_cast<int>(a) == r.item) continue;
     (element_mask_ & (1u << a) ? inner_ : outer_).push_back(static_cast<int>(a));
   }
   plan_ = plan_passes(r, element_mask_, s.merge_passes && !columns_);
@@ -38,7 +38,8 @@ region_emitter::region_emitter(const loop_program& program, const region& r, con
   find_live();
 }
 
-std::string region_emitter::text() {
+std::string region_emitter::text(const std::string& followers) {
+  followers_ = followers;
   for (const auto& a : r_.axes)
     if (a.extent == 0 && !a.reduced) return "  // no elements\n";
   if (r_.anchor) {
@@ -71,7 +72,7 @@ void region_emitter::open_axis(int a) {
 }
 
 void region_emitter::outer_loops(const std::function<void()>& body) {
-  const bool parallel = all_.threads > 1 && !outer_.empty();
+  const bool parallel = all_.threads > 1 && !outer_.empty() && r_.host < 0;
   if (parallel) {
     int64_t work = 1;
     size_t depth = 0;
@@ -474,8 +475,9 @@ void region_emitter::column_tiles() {
   }
 }
 
-std::string emit_region(const loop_program& program, const region& r, const region_schedule& s, const schedule& all, size_t number) {
-  return region_emitter(program, r, s, all, number).text();
+std::string emit_region(const loop_program& program, const region& r, const region_schedule& s, const schedule& all, size_t number,
+                        const std::string& followers) {
+  return region_emitter(program, r, s, all, number).text(followers);
 }
 
 } // namespace pragma::synthesis

@@ -13,7 +13,7 @@ namespace pragma::synthesis {
 class region_emitter {
 public:
   region_emitter(const loop_program& program, const region& r, const region_schedule& s, const schedule& all, size_t number);
-  std::string text();
+  std::string text(const std::string& followers);
 
 private:
   // -- structure (emit_region.cpp)
@@ -42,6 +42,7 @@ private:
   void anchor();
   void matmul_loops();
   void convolution_loops();
+  void follow();                                ///< regions that run after each batch element
   void finish_tile();                           ///< lambda: what follows the contraction, on one tile
   void tile_loop(const std::string& panels);    ///< over the rows of a block, for one panel of columns
   void scratch(const std::string& name, int64_t elements);
@@ -84,6 +85,7 @@ private:
   const region_schedule& s_;
   const schedule& all_;
   size_t number_;
+  std::string followers_;
   std::ostringstream out_;
   int indent_ = 2;
 

@@ -96,6 +96,7 @@ std::string region_emitter::lane_type(dtype t) const {
 
 std::string region_emitter::var(int axis) const {
   if (axis == vec_) return vector_var();
+  if (axis == r_.item) return "item";
   if (r_.axes[static_cast<size_t>(axis)].window) return "k" + std::to_string(axis);
   return (r_.axes[static_cast<size_t>(axis)].reduced ? "r" : "o") + std::to_string(axis);
 }

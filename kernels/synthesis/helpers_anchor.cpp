@@ -40,10 +40,11 @@ template <int M, int N> __attribute__((always_inline)) inline void multiply_tile
     for (int t = 0; t < N; ++t) *reinterpret_cast<vf*>(partial + (r * N + t) * W) = tile[r][t];
 }
 )"},
-      {{"transpose"}, R"(template <int Half, class V, int... K> inline V interleaved(V a, V b, std::integer_sequence<int, K...>) {
+      {{"interleaved", "transpose", "store_interleaved"}, R"(template <int Half, class V, int... K> inline V interleaved(V a, V b, std::integer_sequence<int, K...>) {
   return __builtin_shufflevector(a, b, (Half * W / 2 + K / 2 + K % 2 * W)...);
 }
-// A square of W vectors; every stage interleaves the halves.
+)"},
+      {{"transpose"}, R"(// A square of W vectors; every stage interleaves the halves.
 __attribute__((always_inline)) inline void transpose(vf (&x)[W]) {
   constexpr auto all = std::make_integer_sequence<int, W>{};
 #pragma GCC unroll 5
@@ -62,10 +63,10 @@ __attribute__((always_inline)) inline void transpose(vf (&x)[W]) {
       {{"pack_rows"}, R"(// M rows side by side, step after step; rows past the last are zeros. Whole vectors are written: the lanes past M are
 // overwritten by what comes next, and `to` has room for them.
 template <int M, int64_t Row, int64_t Step> inline void pack_rows(float* to, const float* from, int64_t rows, int64_t depth) {
-  int64_t k = 0;
   if (rows >= M) {
+    const int64_t whole = Step == 1 && M <= W ? depth / W * W : 0;
     if constexpr (Step == 1 && M <= W) {
-      for (; k + W <= depth; k += W) {
+      for (int64_t k = 0; k < whole; k += W) {
         vf x[W];
 #pragma GCC unroll 32
         for (int r = 0; r < W; ++r) x[r] = load(from + (r < M ? r : 0) * Row + k, all_lanes{});
@@ -74,11 +75,11 @@ template <int M, int64_t Row, int64_t Step> inline void pack_rows(float* to, con
         for (int j = 0; j < W; ++j) store(to + (k + j) * M, x[j], all_lanes{});
       }
     }
-    for (; k < depth; ++k)
+    for (int64_t k = whole; k < depth; ++k)
       for (int r = 0; r < M; ++r) to[k * M + r] = from[r * Row + k * Step];
     return;
   }
-  for (; k < depth; ++k)
+  for (int64_t k = 0; k < depth; ++k)
     for (int r = 0; r < M; ++r) to[k * M + r] = r < rows ? from[r * Row + k * Step] : 0;
 }
 )"},
@@ -94,10 +95,10 @@ template <int N, int64_t Column, int64_t Step> inline void pack_columns(float* t
       for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(to + k * N + t) = load(from + k * Step + t, all_lanes{});
   } else {
     // W columns at a time: more of them would compete for one set of the cache where their stride is a power of two.
+    const int64_t whole = Step == 1 ? depth / W * W : 0;
     for (int t = 0; t < N; t += W) {
-      int64_t k = 0;
       if constexpr (Step == 1) {
-        for (; k + W <= depth; k += W) {
+        for (int64_t k = 0; k < whole; k += W) {
           vf x[W];
 #pragma GCC unroll 32
           for (int j = 0; j < W; ++j) x[j] = load(from + (t + j) * Column + k, all_lanes{});
@@ -106,7 +107,7 @@ template <int N, int64_t Column, int64_t Step> inline void pack_columns(float* t
           for (int j = 0; j < W; ++j) *reinterpret_cast<vf*>(to + (k + j) * N + t) = x[j];
         }
       }
-      for (; k < depth; ++k)
+      for (int64_t k = whole; k < depth; ++k)
         for (int j = t; j < t + W; ++j) to[k * N + j] = from[j * Column + k * Step];
     }
   }
@@ -172,7 +173,47 @@ template <int N> inline void pack_patches(float* to, const float* image, const i
     }
 }
 )"},
-      {{"scatter"}, "template <int N> inline void scatter(float* p, const int32_t* at, vf x, some_lanes<N>) {\n  for (int k = 0; k < N; ++k) p[at[k]] = x[k];\n}\n"},
+      {{"row_runs", "store_interleaved"}, R"(// The rows of results that N pixels from `first` on fall into: each pixel stands for `residues` results side by side.
+template <int N> struct row_runs {
+  int count = 0;
+  struct { int pixel; int64_t out, results; } run[N];
+  row_runs(int64_t first, const grid& g, int64_t plane, int64_t row, int64_t residues, int64_t row_results) {
+    int64_t column = first % g.columns, y = first / g.columns % g.rows, z = first / g.columns / g.rows;
+    for (int j = 0; j < N && z < g.planes;) {
+      const int64_t pixels = std::min<int64_t>(N - j, g.columns - column);
+      run[count++] = {j, z * plane + y * row + column * residues, std::min((column + pixels) * residues, row_results) - column * residues};
+      j += int(pixels);
+      column = 0;
+      if (++y == g.rows) y = 0, ++z;
+    }
+  }
+};
+)"},
+      {{"store_interleaved"}, R"(template <int SX, int V, int N> inline void store_interleaved(float* p, const vf (&line)[SX][V], const row_runs<N>& runs) {
+  alignas(64) float results[SX * N];
+  for (int t = 0; t < V; ++t) {
+    if constexpr (SX == 1) {
+      store(results + t * W, line[0][t], all_lanes{});
+    } else if constexpr (SX == 2) {
+      constexpr auto all = std::make_integer_sequence<int, W>{};
+      store(results + 2 * t * W, interleaved<0>(line[0][t], line[1][t], all), all_lanes{});
+      store(results + 2 * t * W + W, interleaved<1>(line[0][t], line[1][t], all), all_lanes{});
+    } else {
+      for (int k = 0; k < W; ++k)
+        for (int x = 0; x < SX; ++x) results[(t * W + k) * SX + x] = line[x][t][k];
+    }
+  }
+  for (int i = 0; i < runs.count; ++i) {
+    const float* from = results + runs.run[i].pixel * SX;
+    float* to = p + runs.run[i].out;
+    int64_t k = 0;
+    for (const int64_t n = runs.run[i].results; k < n; k += W) {
+      if (n - k >= W) store(to + k, load(from + k, all_lanes{}), all_lanes{});
+      else for (; k < n; ++k) to[k] = from[k];
+    }
+  }
+}
+)"},
   };
   return list;
 }

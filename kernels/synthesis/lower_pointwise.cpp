@@ -257,7 +257,10 @@ void add_pointwise_rules(rule_table& t) {
   t["aten.silu"] = [](const op_call& c) -> results { return {c.b.mul(self(c), c.b.unary("sigmoid", self(c)))}; };
   t["aten.softplus"] = [](const op_call& c) -> results { return {softplus(c.b, self(c), c.number("beta", 1), c.number("threshold", 20))}; };
   t["aten.mish"] = [](const op_call& c) -> results {
-    return {c.b.mul(self(c), c.b.unary("tanh", softplus(c.b, self(c), 1, 20)))};
+    // tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2): one exponential; for x > 20 the quotient is 1 in every dtype.
+    const int x = self(c), e = c.b.unary("exp", clamp(c.b, x, -INFINITY, 20));
+    const int n = c.b.mul(e, c.b.add2(e, c.b.number(2, x)));
+    return {c.b.mul(x, c.b.div(n, c.b.add2(n, c.b.number(2, x))))};
   };
   t["aten.log_sigmoid_forward"] = [](const op_call& c) -> results {
     const int x = self(c); // log(sigmoid(x)) = min(x, 0) - log1p(exp(-|x|))

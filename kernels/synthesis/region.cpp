@@ -1,6 +1,7 @@
 #include "kernels/synthesis/region.hpp"
 
 #include "kernels/synthesis/anchors.hpp"
+#include "kernels/synthesis/batches.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -849,6 +850,7 @@ expected<loop_program> build_program(const tensor_program& program) {
   } catch (const impossible& e) {
     return fail(ec::unsupported, "the built-in coder cannot arrange loops for: " + e.what, "use --coder llm or --coder command");
   }
+  join_batches(builder.out);
   builder.out.ops = program.ops;
   builder.out.redundant = program.redundant;
   return std::move(builder.out);

@@ -88,6 +88,8 @@ struct region {
   std::vector<store> stores;
   int scan_axis = -1;
   std::optional<contraction> anchor;
+  int host = -1; ///< the region in whose batch loop this one runs (batches.hpp), or -1
+  int item = -1; ///< the axis that this batch loop stands for
   bool has_window() const {
     for (const auto& a : axes)
       if (a.window) return true;

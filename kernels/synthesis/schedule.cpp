@@ -72,7 +72,7 @@ int64_t row_elements(const region& r) {
 std::vector<int> vector_axes(const region& r, int lanes) {
   std::vector<std::pair<double, int>> found;
   for (size_t a = 0; a < r.axes.size(); ++a) {
-    if (r.axes[a].window) continue;
+    if (r.axes[a].window || r.axes[a].contracted || static_cast<int>(a) == r.item) continue;
     if (r.scan_axis == static_cast<int>(a) || !r.axes[a].reduced || r.scan_axis < 0)
       found.push_back({vector_score(r, static_cast<int>(a), lanes), static_cast<int>(a)});
   }
@@ -155,6 +155,17 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes) {
 
 } // namespace
 
+blocking fitted(blocking b, const region& r, int lanes) {
+  const auto size = size_of_contraction(r);
+  b.rows = std::clamp(b.rows, 1, 16);
+  b.vectors = std::clamp(b.vectors, 1, 6);
+  const int64_t columns = int64_t{b.vectors} * lanes;
+  b.k = std::clamp<int64_t>(b.k, 1, size.k);
+  b.m = rounded_up(std::clamp<int64_t>(b.m, 1, size.m), b.rows);
+  b.n = rounded_up(std::clamp<int64_t>(b.n, 1, size.n), columns);
+  return b;
+}
+
 schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads) {
   const cache_sizes cache(limits);
   schedule s;
@@ -169,6 +180,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
     if (r.anchor) {
       rs.vector_axis = r.anchor->n.back();
       rs.block = starting_blocks(r, cache, s.lanes);
+      rs.stream = bytes_written(r, program) > cache.l3 && can_stream(r, rs, std::max(s.lanes, 16)) && !r.anchor->strided_store();
       s.regions.push_back(rs);
       continue;
     }

@@ -63,6 +63,9 @@ struct contraction_size {
 };
 contraction_size size_of_contraction(const region& r);
 
+/// A blocking of another program made fit for this one: whole tiles, no more than there is.
+blocking fitted(blocking b, const region& r, int lanes);
+
 schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads);
 
 } // namespace pragma::synthesis

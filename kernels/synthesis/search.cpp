@@ -31,6 +31,30 @@ bool scale(int& value, int low, int high, bool up) {
   return true;
 }
 
+/// Applies `change` to the blocks of every contraction.
+std::function<bool(schedule&, const loop_program&)> reblocked(std::function<void(blocking&, const contraction_size&, int lanes)> change) {
+  return [change](schedule& s, const loop_program& p) {
+    bool changed = false;
+    for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i) {
+      if (!p.regions[i].anchor) continue;
+      auto next = s.regions[i].block;
+      change(next, size_of_contraction(p.regions[i]), s.lanes);
+      next = fitted(next, p.regions[i], s.lanes);
+      changed = changed || json(next) != json(s.regions[i].block);
+      s.regions[i].block = next;
+    }
+    return changed;
+  };
+}
+
+/// The next of the register tiles that compilers keep in registers.
+void next_tile(blocking& b, int lanes) {
+  static const std::vector<std::pair<int, int>> sixteen_registers{{6, 2}, {4, 3}, {5, 2}, {8, 1}, {12, 1}}, more{{14, 2}, {8, 3}, {12, 2}, {12, 1}};
+  const auto& tiles = lanes == 16 ? more : sixteen_registers;
+  const auto at = std::find(tiles.begin(), tiles.end(), std::pair{b.rows, b.vectors});
+  std::tie(b.rows, b.vectors) = at == tiles.end() || at + 1 == tiles.end() ? tiles.front() : *(at + 1);
+}
+
 std::function<bool(schedule&, const loop_program&)> unrolled(bool up) {
   return [up](schedule& s, const loop_program& p) {
     return each_region(s, p, [&](region_schedule& rs, const region& r) { return row_mode(r, rs) && scale(rs.unroll, 1, 16, up); });
@@ -85,6 +109,18 @@ const std::vector<move>& moves() {
            return !rs.stream && can_stream(r, rs, s.lanes) ? (rs.stream = true) : false;
          });
        }},
+      {"fewer blocks of steps", "sums wait in memory less often", {b::store_bandwidth_bound, b::port_pressure, b::memory_bandwidth_bound},
+       reblocked([](blocking& x, const contraction_size& size, int) { x.k = std::min(size.k, x.k * 2); })},
+      {"more blocks of steps", "a panel of columns stays in the first-level cache", {b::memory_latency_bound, b::memory_bandwidth_bound},
+       reblocked([](blocking& x, const contraction_size&, int) { x.k = std::max<int64_t>(64, x.k / 2); })},
+      {"another register tile", "other idle lanes and rows, other loads per multiplication", {b::port_pressure, b::dependency_chain, b::front_end_bound},
+       reblocked([](blocking& x, const contraction_size&, int lanes) { next_tile(x, lanes); })},
+      {"smaller blocks of rows", "the block of rows stays in the second-level cache", {b::memory_latency_bound, b::memory_bandwidth_bound},
+       reblocked([](blocking& x, const contraction_size&, int) { x.m = std::max<int64_t>(x.rows, x.m / 2); })},
+      {"larger blocks of rows", "columns are read less often", {b::memory_bandwidth_bound},
+       reblocked([](blocking& x, const contraction_size& size, int) { x.m = std::min(size.m, x.m * 2); })},
+      {"wider blocks of columns", "rows are read less often", {b::memory_bandwidth_bound},
+       reblocked([](blocking& x, const contraction_size& size, int) { x.n = std::min(size.n, x.n * 2); })},
       {"one pass less", "means and variances, block by block, need the data once", {b::too_many_passes, b::memory_bandwidth_bound},
        [](schedule& s, const loop_program& p) {
          return each_region(s, p, [&](region_schedule& rs, const region& r) {
@@ -179,6 +215,11 @@ std::optional<schedule> schedule_search::known_that_fits() const {
   auto known = from_json_value<schedule>(*parsed, "a known schedule");
   if (!known || known->regions.size() != program_.regions.size() || known->threads != start_.threads || known->lanes != start_.lanes) return std::nullopt;
   for (size_t i = 0; i < known->regions.size(); ++i) {
+    if (const auto& r = program_.regions[i]; r.anchor) {
+      if (known->regions[i].vector_axis != r.anchor->n.back()) return std::nullopt;
+      known->regions[i].block = fitted(known->regions[i].block, r, known->lanes);
+      continue;
+    }
     const auto axes = vector_axes(program_.regions[i], known->lanes);
     if (std::find(axes.begin(), axes.end(), known->regions[i].vector_axis) == axes.end()) return std::nullopt;
   }

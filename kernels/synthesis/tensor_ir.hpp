@@ -57,6 +57,7 @@ struct buffer {
   int index = 0; ///< among its kind
   pragma::dtype dtype = pragma::dtype::float32;
   int64_t elements = 0;
+  bool of_item = false;       ///< scratch of one batch element, rewritten for each
   std::vector<double> values; ///< constants
   std::string name;           ///< in the emitted source: "x0", "p1", "out0", "scratch2"
 };

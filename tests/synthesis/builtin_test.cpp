@@ -73,7 +73,7 @@ const small_task tasks[] = {
     {"diagonal", "return torch.diag(x) @ y", "[torch.randn(9), torch.randn(9, 14)]", "", "x, y"},
     {"upper", "return torch.triu(torch.matmul(x, y))", "[torch.randn(40, 40).triu(), torch.randn(40, 40).triu()]", "", "x, y"},
     {"conv_2d", "return F.relu(self.c(x)) + self.b", "[torch.randn(2, 3, 13, 11)]", "self.c = nn.Conv2d(3, 10, (3, 5), stride=(2, 1), padding=(1, 2)); self.b = nn.Parameter(torch.randn(10, 1, 1))"},
-    {"conv_dilated", "return self.c(x)", "[torch.randn(2, 4, 21, 23)]", "self.c = nn.Conv2d(4, 7, 3, stride=3, padding=2, dilation=2, groups=2)"},
+    {"conv_dilated", "return self.c(x)", "[torch.randn(2, 4, 21, 23)]", "self.c = nn.Conv2d(4, 8, 3, stride=3, padding=2, dilation=2, groups=2)"},
     {"conv_1d", "return self.c(x)", "[torch.randn(2, 3, 50)]", "self.c = nn.Conv1d(3, 5, 4, stride=3, dilation=2)"},
     {"conv_3d", "return torch.tanh(self.c(x))", "[torch.randn(1, 3, 6, 7, 5)]", "self.c = nn.Conv3d(3, 8, (3, 2, 3), padding=1)"},
     {"conv_many_channels", "return self.c(x)", "[torch.randn(1, 200, 6, 9)]", "self.c = nn.Conv2d(200, 9, 3, padding=1)"},
