@@ -54,7 +54,7 @@ void region_emitter::finish_tile() {
   const std::string m = var(c.m[0]);
   open(std::string("const auto finish = [&](const vf (&tile)") + (strided ? "[SX]" : "") + "[MR][NR / W], int64_t m, " + (strided ? "int64_t" : "int64_t n") +
        ") __attribute__((always_inline)) {");
-  open("for (int r = 0; r < MR && m + r < " + number(size.m) + "; ++r) {");
+  open("for (int r = 0; r < MR" + (size.m % s_.block.rows == 0 ? "" : " && m + r < " + number(size.m)) + "; ++r) {");
   line("[[maybe_unused]] const int64_t " + m + " = m + r;");
   in_elements_ = false;
   named_values(0);

@@ -241,8 +241,7 @@ void region_emitter::convolution_loops() {
     line("constexpr int64_t panel = " + panel + " * NR;");
     line(std::string("float* b = b_panels") + (several_m ? " + (n - n0) / NR * SX * panel;" : ";"));
     open(several_m ? "if (m0 == 0) {" : "{");
-    line("int32_t at[NR];");
-    line("places(at, n, pixels);");
+    line("const pixel_places<NR> at(n, pixels);");
     line("for (int x = 0; x < SX; ++x) pack_patches(b + x * panel, " + patches);
     close();
     line("const row_runs<NR> runs(n, pixels, " + number(out_stride[0] * dims[0].stride) + ", " + number(out_stride[1] * dims[1].stride) + ", SX, " + number(dims[2].out) + ");");
@@ -262,8 +261,7 @@ void region_emitter::convolution_loops() {
   } else {
     line(std::string("float* b = b_panels") + (several_m ? " + (n - n0) * depth;" : ";"));
     open(several_m ? "if (m0 == 0) {" : "{");
-    line("int32_t at[NR];");
-    line("places(at, n, pixels);");
+    line("const pixel_places<NR> at(n, pixels);");
     line("pack_patches(b, " + patches);
     close();
     tile_loop(weights_at);

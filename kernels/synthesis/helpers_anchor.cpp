@@ -125,52 +125,62 @@ template <int M> inline void pack_weights(float* to, const float* from, int64_t 
   else for (int64_t x = 0; x < n; ++x) to[x] = from[x * Step];
 }
 )"},
-      {{"grid", "places"}, R"(// Positions of a flattened grid of pixels: planes of rows of columns, and how far memory moves along each.
+      {{"grid", "row_runs", "pixel_places"}, R"(// A flattened grid of pixels: planes of rows of columns, and how far memory moves along each.
 struct grid { int64_t planes, rows, columns, plane, row, column; };
-// Where pixels first, first + 1, ... lie; past the last one the row goes on.
-template <int N> inline void places(int32_t (&at)[N], int64_t first, const grid& g) {
-  int64_t column = first % g.columns, row = first / g.columns % g.rows, plane = first / g.columns / g.rows;
-  for (int j = 0; j < N; ++j) {
-    at[j] = int32_t(plane * g.plane + row * g.row + column * g.column);
-    if (++column < g.columns || (row + 1 == g.rows && plane + 1 == g.planes)) continue;
-    column = 0;
-    if (++row < g.rows) continue;
-    row = 0;
-    ++plane;
-  }
-}
 )"},
-      {{"pack_patches"}, R"(// For every channel and tap, the N pixels that it meets. A vector of pixels lies in one row of the image or in two, or,
-// where rows are very short, anywhere.
-template <int N> inline void pack_patches(float* to, const float* image, const int32_t (&at)[N], int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
-  constexpr int V = N / W;
-  int64_t first[V], second[V];
-  vi beyond[V];
-  bool one_row = true, two_rows = true;
-  for (int t = 0; t < V; ++t) {
-    const int32_t* p = at + t * W;
-    int row_end = 1;
-    while (row_end < W && p[row_end] == p[0] + row_end) ++row_end;
-    first[t] = p[0];
-    second[t] = row_end < W ? p[row_end] - row_end : p[0];
-    for (int k = 0; k < W; ++k) {
-      beyond[t][k] = k >= row_end ? -1 : 0;
-      two_rows = two_rows && p[k] == (k >= row_end ? second[t] : first[t]) + k;
-    }
-    one_row = one_row && row_end == W;
-  }
-  for (int64_t c = 0; c < channels; ++c, image += channel)
-    for (int64_t k = 0; k < count; ++k, to += N) {
-      const float* p = image + taps[k];
-      if (one_row) {
-        for (int t = 0; t < V; ++t) *reinterpret_cast<vf*>(to + t * W) = load(p + first[t], all_lanes{});
-      } else if (two_rows) {
-        for (int t = 0; t < V; ++t)
-          *reinterpret_cast<vf*>(to + t * W) = select(beyond[t], load(p + second[t], all_lanes{}), load(p + first[t], all_lanes{}));
-      } else {
-        for (int j = 0; j < N; ++j) to[j] = p[at[j]];
+      {{"pixel_places", "pack_patches"}, R"(// Where the N pixels from `first` on lie in the image. A vector of pixels lies in one row or in two: lanes `beyond` the end
+// of the first come from the second. Where rows are shorter than a vector, each pixel has a place of its own.
+template <int N> struct pixel_places {
+  int64_t row[N / W] = {}, next[N / W] = {};
+  vi beyond[N / W] = {};
+  int32_t at[N] = {};
+  bool one_row = true, short_rows;
+  pixel_places(int64_t first, const grid& g) : short_rows(g.columns < W) {
+    int64_t column = first % g.columns, y = first / g.columns % g.rows, z = first / g.columns / g.rows;
+    const auto line = [&] { return z * g.plane + y * g.row; };
+    const auto last = [&] { return y + 1 == g.rows && z + 1 == g.planes; };
+    const auto advance = [&] { if (++y == g.rows) y = 0, ++z; };
+    if (short_rows) {
+      for (int j = 0; j < N; ++j) { // past the last pixel the row goes on
+        at[j] = int32_t(line() + column);
+        if (++column >= g.columns && !last()) column = 0, advance();
       }
+      return;
     }
+    for (int t = 0; t < N / W; ++t) {
+      const int64_t inside = g.columns - column;
+      row[t] = next[t] = line() + column;
+      beyond[t] = vi(ramp<vi>(0, 1) >= int32_t(std::min<int64_t>(inside, W)));
+      column += W;
+      if (inside > W || last()) continue;
+      column -= g.columns;
+      advance();
+      one_row = one_row && inside >= W;
+      if (inside < W) next[t] = line() - inside;
+    }
+  }
+};
+)"},
+      {{"pack_patches"}, R"(// For every channel and tap, the N pixels that it meets.
+template <int N> inline void pack_patches(float* to, const float* image, const pixel_places<N>& pixels, int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
+  const auto each = [&](auto take) __attribute__((always_inline)) {
+    for (int64_t c = 0; c < channels; ++c, image += channel)
+      for (int64_t k = 0; k < count; ++k, to += N) take(image + taps[k]);
+  };
+  if (pixels.short_rows) {
+    each([&](const float* p) __attribute__((always_inline)) {
+      for (int j = 0; j < N; ++j) to[j] = p[pixels.at[j]];
+    });
+  } else if (pixels.one_row) {
+    each([&](const float* p) __attribute__((always_inline)) {
+      for (int t = 0; t < N / W; ++t) *reinterpret_cast<vf*>(to + t * W) = load(p + pixels.row[t], all_lanes{});
+    });
+  } else {
+    each([&](const float* p) __attribute__((always_inline)) {
+      for (int t = 0; t < N / W; ++t)
+        *reinterpret_cast<vf*>(to + t * W) = select(pixels.beyond[t], load(p + pixels.next[t], all_lanes{}), load(p + pixels.row[t], all_lanes{}));
+    });
+  }
 }
 )"},
       {{"row_runs", "store_interleaved"}, R"(// The rows of results that N pixels from `first` on fall into: each pixel stands for `residues` results side by side.

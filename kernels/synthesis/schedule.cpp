@@ -180,6 +180,11 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
     if (r.anchor) {
       rs.vector_axis = r.anchor->n.back();
       rs.block = starting_blocks(r, cache, s.lanes);
+      if (int64_t batch = 1; s.threads > 1 && r.anchor->dims.empty()) { // blocks of columns for the threads, when there is no batch
+        for (int a : r.anchor->batch) batch *= r.axes[static_cast<size_t>(a)].extent;
+        const int64_t columns = int64_t{rs.block.vectors} * s.lanes, n = size_of_contraction(r).n;
+        if (batch < 2 * s.threads) rs.block.n = std::min(rs.block.n, even_blocks(n, (n + 2 * s.threads - 1) / (2 * s.threads), columns));
+      }
       rs.stream = bytes_written(r, program) > cache.l3 && can_stream(r, rs, std::max(s.lanes, 16)) && !r.anchor->strided_store();
       s.regions.push_back(rs);
       continue;
