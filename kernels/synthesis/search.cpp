@@ -48,11 +48,11 @@ std::function<bool(schedule&, const loop_program&)> reblocked(std::function<void
 }
 
 /// The next of the register tiles that compilers keep in registers.
-void next_tile(blocking& b, int lanes) {
+void next_tile(blocking& block, int lanes) {
   static const std::vector<std::pair<int, int>> sixteen_registers{{6, 2}, {4, 3}, {5, 2}, {8, 1}, {12, 1}}, more{{14, 2}, {8, 3}, {12, 2}, {12, 1}};
   const auto& tiles = lanes == 16 ? more : sixteen_registers;
-  const auto at = std::find(tiles.begin(), tiles.end(), std::pair{b.rows, b.vectors});
-  std::tie(b.rows, b.vectors) = at == tiles.end() || at + 1 == tiles.end() ? tiles.front() : *(at + 1);
+  const auto at = std::find(tiles.begin(), tiles.end(), std::pair{block.rows, block.vectors});
+  std::tie(block.rows, block.vectors) = at == tiles.end() || at + 1 == tiles.end() ? tiles.front() : *(at + 1);
 }
 
 std::function<bool(schedule&, const loop_program&)> unrolled(bool up) {
