@@ -66,11 +66,14 @@ namespace {
 
 void merge_axes(region& r, std::vector<int>& list, const std::vector<index_form*>& forms, bool& ok) {
   if (list.size() < 2) return;
+  // How memory is walked along an axis of extent 1 does not matter: it lies before all others.
+  std::stable_partition(list.begin(), list.end(), [&](int a) { return r.axes[static_cast<size_t>(a)].extent == 1; });
   const int last = list.back();
   int64_t extent = r.axes[static_cast<size_t>(last)].extent;
   for (size_t i = list.size() - 1; i-- > 0;) {
-    for (const auto* f : forms) ok = ok && f->coefficient(list[i]) == f->coefficient(last) * extent;
-    extent *= r.axes[static_cast<size_t>(list[i])].extent;
+    const int64_t own = r.axes[static_cast<size_t>(list[i])].extent;
+    for (const auto* f : forms) ok = ok && (own == 1 || f->coefficient(list[i]) == f->coefficient(last) * extent);
+    extent *= own;
   }
   if (!ok) return;
   uint32_t gone = 0;
