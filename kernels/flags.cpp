@@ -124,7 +124,8 @@ expected<void> check_flags(const std::vector<std::string>& flags) {
     return fail(ec::invalid_argument, std::to_string(flags.size()) + " compiler flags, at most " + std::to_string(max_flags) + " are taken");
   for (size_t i = 0; i < flags.size(); ++i) {
     const auto& flag = flags[i];
-    const auto shown = printable(flag.substr(0, max_flag_bytes));
+    auto shown = printable(flag.substr(0, max_flag_bytes));
+    std::replace(shown.begin(), shown.end(), '\n', ' ');
     if (flag == "--param" && i + 1 < flags.size() && allowed("--param=" + flags[i + 1])) {
       ++i;
       continue;
