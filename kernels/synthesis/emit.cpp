@@ -98,7 +98,7 @@ std::string emit_source(const loop_program& program, const schedule& s, const st
       if (program.regions[j].host == static_cast<int>(i)) followers += nest(j, "");
     body += nest(i, followers);
   }
-  const bool streams = body.find("stream(") != std::string::npos;
+  const bool streams = body.find("stream(") != std::string::npos || body.find("stream_rows(") != std::string::npos;
   if (streams) body += "  stream_fence();\n";
   const auto used = buffers_used(program);
   std::string pointers, statics;

@@ -80,7 +80,12 @@ void region_emitter::finish_tile() {
   }
   open(std::string("const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {"));
   element_values(roots, false);
-  for (const auto& s : r_.stores) store_value(s, true);
+  if (gathers_lines()) {
+    const std::string row = s_.block.m < size.m ? "(" + m + " - m0)" : m;
+    line("store(lines + " + row + " * " + number(partial_columns()) + " + (i - n0), " + ref(r_.stores[0].value) + ", lanes);");
+  } else {
+    for (const auto& s : r_.stores) store_value(s, true);
+  }
   in_elements_ = false;
   close("};");
   const int64_t tail = size.n % all_.lanes, columns = int64_t{s_.block.vectors} * all_.lanes;
@@ -102,6 +107,19 @@ void region_emitter::finish_tile() {
   }
   close();
   close("};");
+}
+
+void region_emitter::stream_lines() {
+  const auto size = size_of_contraction(r_);
+  const auto& c = *r_.anchor;
+  auto fixed = r_.stores[0].at;
+  std::erase_if(fixed.terms, [&](const auto& t) { return t.first == c.m[0] || t.first == c.n[0]; });
+  const bool convolution = c.op == "convolution", blocks = s_.block.m < size.m;
+  const bool several = convolution ? s_.block.k / size.taps < size.channels : s_.block.k < size.k;
+  const std::string row = number(r_.stores[0].at.coefficient(c.m[0]));
+  line(std::string(several ? "if (k0 + " + std::string(convolution ? "channels" : "depth") + " >= steps) " : "") + "stream_rows(" +
+       address(r_.stores[0].buffer, fixed, true) + (blocks ? " + m0 * " + row : "") + " + n0, " + row + ", lines, " + number(partial_columns()) + ", " +
+       (blocks ? "m1 - m0" : number(size.m)) + ", n1 - n0);");
 }
 
 int64_t region_emitter::partial_columns() const {
@@ -158,6 +176,7 @@ void region_emitter::matmul_loops() {
   else scratch("a_panels", whole ? m_all * size.k + all_.lanes : rounded_up(b.m, b.rows) * b.k + all_.lanes);
   scratch("b_panels", b.k * (several_m ? rounded_up(b.n, columns) : columns));
   if (several_k) scratch("partial", m_all * rounded_up(b.n, columns));
+  if (gathers_lines()) scratch("lines", rounded_up(b.m, b.rows) * partial_columns());
 
   const auto strides = [&](const index_form& f, int axis) { return number(f.coefficient(axis)); };
   const auto base = [&](int buffer, index_form f) {
@@ -186,7 +205,7 @@ void region_emitter::matmul_loops() {
     }
   }
   open_batch(inside, parallel_inside);
-  finish_tile();
+  if (!gathers_lines()) finish_tile();
   if (several_k) line("constexpr int64_t steps = " + number(size.k) + ";");
   if (parallel_columns) line("#pragma omp parallel for num_threads(threads) schedule(static)");
   if (several_n) {
@@ -211,12 +230,14 @@ void region_emitter::matmul_loops() {
     pack_a(std::string("a_panels + ") + (several_m ? "(m - m0)" : "m") + " * depth", "depth", "k0");
     indent_ -= 2;
   }
+  if (gathers_lines()) finish_tile();
   open("for (int64_t n = n0; n < n1; n += NR) {");
   line(std::string("float* b = b_panels") + (several_m ? " + (n - n0) * depth;" : ";"));
   line(std::string(several_m ? "if (m0 == 0) " : "") + "pack_columns<NR, " + strides(c.b_at, c.n[0]) + ", " + strides(c.b_at, c.k) + ">(b, " +
        base(c.b, c.b_at) + " + " + strides(c.b_at, c.n[0]) + " * n + " + strides(c.b_at, c.k) + " * k0, " + number(size.n) + " - n, depth);");
   tile_loop(whole ? "a_panels + k0 * " + number(m_all) + " + m * depth" : std::string("a_panels + ") + (several_m ? "(m - m0)" : "m") + " * depth");
   close();
+  if (gathers_lines()) stream_lines();
   if (several_m) close();
   if (several_k) close();
   if (several_n) close();

@@ -144,6 +144,7 @@ void region_emitter::convolution_loops() {
   scratch("image", channels * image.channel + 4 * columns + 2 * image.stride[1]);
   scratch("b_panels", residues * longest * std::min(block_channels, channels) * (several_m ? n_block : columns));
   if (several_k) scratch("partial", residues * m_all * n_block);
+  if (gathers_lines()) scratch("lines", rounded_up(b.m, b.rows) * n_block);
 
   open_batch(outside, parallel_outside);
   // weights: channel blocks of panels, phase after phase
@@ -221,7 +222,7 @@ void region_emitter::convolution_loops() {
     line("const grid pixels{" + number(dims[0].out) + ", " + number(dims[1].out) + ", " + number(dims[2].out) + ", " + number(s0 * image.stride[0]) + ", " +
          number(s1 * image.stride[1]) + ", 1};");
   }
-  if (!strided) finish_tile();
+  if (!strided && !gathers_lines()) finish_tile();
   if (several_k) line("constexpr int64_t steps = " + number(channels) + ";");
   if (several_n) {
     open("for (int64_t n0 = 0; n0 < " + number(size.n) + "; n0 += " + number(b.n) + ") {");
@@ -234,6 +235,7 @@ void region_emitter::convolution_loops() {
     open("for (int64_t m0 = 0; m0 < " + number(size.m) + "; m0 += " + number(b.m) + ") {");
     line("const int64_t m1 = std::min<int64_t>(m0 + " + number(b.m) + ", " + number(size.m) + ");");
   }
+  if (gathers_lines()) finish_tile();
   open("for (int64_t n = n0; n < n1; n += NR) {");
   const std::string patches = "image + k0 * " + number(image.channel) + ", at, channels, " + number(image.channel) + ", tap_image + " + p_tap + ", " + p_taps + ");";
   if (strided) {
@@ -267,6 +269,7 @@ void region_emitter::convolution_loops() {
     tile_loop(weights_at);
   }
   close();
+  if (gathers_lines()) stream_lines();
   if (several_m) close();
   if (several_k) close();
   if (several_n) close();

@@ -47,6 +47,8 @@ private:
   void tile_loop(const std::string& panels);    ///< over the rows of a block, for one panel of columns
   void scratch(const std::string& name, int64_t elements);
   void open_batch(const std::vector<int>& axes, bool parallel);
+  bool gathers_lines() const { return s_.stream && !r_.anchor->strided_store(); }
+  void stream_lines();                          ///< finished rows of a block, from their buffer to memory
   int64_t partial_columns() const;              ///< of the sums over some steps that wait for the others
   int64_t batch_count(const std::vector<int>& axes) const;
 

@@ -183,6 +183,18 @@ template <int N> inline void pack_patches(float* to, const float* image, const p
   }
 }
 )"},
+      {{"stream_rows"}, R"(// Rows of finished results: whole cache lines go past the caches, so that they are not read first.
+inline void stream_rows(float* to, int64_t row, const float* from, int64_t from_row, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r, to += row, from += from_row) {
+    const int64_t head = std::min<int64_t>(n, -(reinterpret_cast<uintptr_t>(to) / sizeof(float)) & 15);
+    int64_t k = 0;
+    for (; k < head; ++k) to[k] = from[k];
+    for (; k + 16 <= n; k += 16)
+      for (int t = 0; t < 16; t += W) stream(to + k + t, load(from + k + t, all_lanes{}), all_lanes{});
+    for (; k < n; ++k) to[k] = from[k];
+  }
+}
+)"},
       {{"row_runs", "store_interleaved"}, R"(// The rows of results that N pixels from `first` on fall into: each pixel stands for `residues` results side by side.
 template <int N> struct row_runs {
   int count = 0;

@@ -185,7 +185,15 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
         const int64_t columns = int64_t{rs.block.vectors} * s.lanes, n = size_of_contraction(r).n;
         if (batch < 2 * s.threads) rs.block.n = std::min(rs.block.n, even_blocks(n, (n + 2 * s.threads - 1) / (2 * s.threads), columns));
       }
-      rs.stream = bytes_written(r, program) > cache.l3 && can_stream(r, rs, std::max(s.lanes, 16)) && !r.anchor->strided_store();
+      // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
+      const auto& out = r.stores[0];
+      rs.stream = bytes_written(r, program) > cache.l3 && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&
+                  r.exprs[static_cast<size_t>(out.value)].dtype == dtype::float32 && out.at.coefficient(rs.vector_axis) == 1;
+      if (rs.stream) {
+        const auto size = size_of_contraction(r);
+        rs.block.m = std::min(rs.block.m, rounded_up(120, rs.block.rows));
+        rs.block.n = even_blocks(size.n, std::min<int64_t>(rs.block.n, 256), int64_t{rs.block.vectors} * s.lanes);
+      }
       s.regions.push_back(rs);
       continue;
     }
