@@ -25,6 +25,13 @@ statistics statistics_of(node_builder& b, int x, const std::vector<int64_t>& dim
   return {mean, b.unary("rsqrt", b.add2(variance, b.number(eps, x)))};
 }
 
+/// (x - mean) * scale + shift: exactly shift where x is its mean, as in Torch. A multiply-add of x with an offset would leave
+/// the rounding of mean * scale there, which the next normalisation blows up.
+int normalised(node_builder& b, int x, int mean, int scale, int shift) {
+  const int y = b.mul(b.sub(x, mean), scale);
+  return shift >= 0 ? b.add2(y, shift) : y;
+}
+
 /// x * scale + (shift - mean * scale): one multiply-add per element once scale and offset are known per channel.
 int affine(node_builder& b, int x, int mean, int scale, int shift) {
   const int offset = shift >= 0 ? b.sub(shift, b.mul(mean, scale)) : b.unary("neg", b.mul(mean, scale));
@@ -47,7 +54,8 @@ results batch_norm(const op_call& c) {
   }
   const int weight = optional("weight");
   const int scale = weight >= 0 ? c.b.mul(s.inverse_deviation, weight) : s.inverse_deviation;
-  const int y = affine(c.b, x, s.mean, scale, optional("bias"));
+  const bool measured = c.flag("training") || !c.has("running_mean");
+  const int y = (measured ? normalised : affine)(c.b, x, s.mean, scale, optional("bias"));
   const std::vector<int64_t> channels{c.b.at(x).shape.at(1)};
   if (!c.flag("training")) return {y, -1, -1};
   return {y, c.b.reshape(s.mean, channels), c.b.reshape(s.inverse_deviation, channels)};
@@ -60,7 +68,7 @@ results layer_norm(const op_call& c) {
   std::vector<int64_t> dims;
   for (size_t i = rank - normalized.size(); i < rank; ++i) dims.push_back(static_cast<int64_t>(i));
   const auto s = statistics_of(c.b, x, dims, c.number("eps"));
-  int y = affine(c.b, x, s.mean, s.inverse_deviation, -1);
+  int y = normalised(c.b, x, s.mean, s.inverse_deviation, -1);
   if (c.has("weight")) y = c.b.mul(y, c.tensor("weight"));
   if (c.has("bias")) y = c.b.add2(y, c.tensor("bias"));
   return {y, s.mean, s.inverse_deviation};
@@ -78,7 +86,7 @@ results group_norm(const op_call& c) {
   int scale = s.inverse_deviation, shift = -1;
   if (c.has("weight")) scale = c.b.mul(scale, c.b.reshape(c.tensor("weight"), per_channel));
   if (c.has("bias")) shift = c.b.reshape(c.tensor("bias"), per_channel);
-  const int y = affine(c.b, grouped, s.mean, scale, shift);
+  const int y = normalised(c.b, grouped, s.mean, scale, shift);
   return {c.b.reshape(y, shape), c.b.reshape(s.mean, {n, groups}), c.b.reshape(s.inverse_deviation, {n, groups})};
 }
 
