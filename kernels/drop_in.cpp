@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "kernels/allocator.hpp"
 
 #include <algorithm>
 #include <sys/random.h>
@@ -83,7 +84,7 @@ expected<std::string> check_drop_in(const fs::path& folder, const task& t, doubl
     spec.argv.push_back(std::to_string(seed));
   }
   spec.env = {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"},
-              {"GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"}};
+              {"GLIBC_TUNABLES", allocator_tunables}};
   spec.limits.wall_seconds = timeout_seconds;
   auto ran = run_process(spec);
   if (!ran) return fail(ran.error());

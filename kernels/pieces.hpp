@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -17,8 +18,14 @@ template <class Body> auto in_pieces(int64_t n, Body&& body) {
   const int64_t pieces = std::clamp<int64_t>(n / worth_a_thread, 1, std::clamp(std::thread::hardware_concurrency(), 1u, most_threads));
   std::vector<part> parts(static_cast<size_t>(pieces));
   std::vector<std::jthread> threads;
-  for (int64_t p = 1; p < pieces; ++p)
-    threads.emplace_back([&, p] { parts[static_cast<size_t>(p)] = body(n * p / pieces, n * (p + 1) / pieces); });
+  for (int64_t p = 1; p < pieces; ++p) {
+    const auto work = [&, p] { parts[static_cast<size_t>(p)] = body(n * p / pieces, n * (p + 1) / pieces); };
+    try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      work(); // no thread to be had: a candidate of the same user may hold them all
+    }
+  }
   parts[0] = body(0, n / pieces);
   threads.clear(); // joins
   return parts;

@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "kernels/allocator.hpp"
 #include "kernels/memory_file.hpp"
 #include "kernels/python_search.hpp"
 
@@ -287,7 +288,7 @@ expected<std::unique_ptr<reference::impl>> reference::impl::start(const referenc
               {"OPENBLAS_NUM_THREADS", threads},
               {"MKL_NUM_THREADS", threads},
               // Outputs above glibc's thresholds would be unmapped and faulted in again on every call.
-              {"GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"},
+              {"GLIBC_TUNABLES", allocator_tunables},
               {"PYTHONDONTWRITEBYTECODE", "1"},
               {"PYTHONHASHSEED", "0"},
               {"CUDA_VISIBLE_DEVICES", ""}};

@@ -3,6 +3,7 @@
 #include "base/defaults.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "kernels/allocator.hpp"
 #include "kernels/runner/protocol.h"
 #include "kernels/sandbox_filter.hpp"
 
@@ -289,7 +290,7 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   const auto threads = std::to_string(std::max(1, options.threads));
   spec.env = {{"OMP_NUM_THREADS", threads}, {"OMP_DYNAMIC", "false"}, {"OMP_THREAD_LIMIT", threads},
               // Memory given back to the kernel is faulted in again on the next call: the reference keeps its own, too.
-              {"GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"}};
+              {"GLIBC_TUNABLES", allocator_tunables}};
   spec.inherit_fds = {{capture_end.fd, 1}, {capture_end.fd, 2}, {command_end.fd, PRAGMA_FD_COMMANDS}, {reply_end.fd, PRAGMA_FD_REPLIES},
                       {p->outputs_file.fd, PRAGMA_FD_OUTPUTS}};
   if (memory.params_fd >= 0) spec.inherit_fds.push_back({memory.params_fd, PRAGMA_FD_PARAMS});

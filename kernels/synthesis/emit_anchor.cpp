@@ -10,7 +10,6 @@ namespace pragma::synthesis {
 namespace {
 
 std::string number(int64_t n) { return std::to_string(n); }
-int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 } // namespace
 

@@ -12,7 +12,6 @@ namespace pragma::synthesis {
 namespace {
 
 std::string number(int64_t n) { return std::to_string(n); }
-int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 /// The copy of an image: how far each dimension is padded, and the strides of the copy.
 struct padded_image {

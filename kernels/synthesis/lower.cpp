@@ -202,24 +202,14 @@ int node_builder::scan(const std::string& op, int source, int64_t dim) {
   return add(std::move(node));
 }
 
-int node_builder::window(const std::string& op, int source, window_spec spec, const std::vector<int64_t>& out) {
+int node_builder::window(const std::string& op, int source, window_spec spec, const std::vector<int64_t>& out, int weights) {
   tensor_node node;
   node.kind = node_kind::window;
   node.op = op;
   node.dtype = op == "argmax" ? dtype::int64 : at(source).dtype;
   node.shape = out;
   node.args = {source};
-  node.window = std::move(spec);
-  return add(std::move(node));
-}
-
-int node_builder::weighted_window(int source, int weights, window_spec spec, const std::vector<int64_t>& out) {
-  tensor_node node;
-  node.kind = node_kind::window;
-  node.op = "sum";
-  node.dtype = at(source).dtype;
-  node.shape = out;
-  node.args = {source, weights};
+  if (weights >= 0) node.args.push_back(weights);
   node.window = std::move(spec);
   return add(std::move(node));
 }

@@ -42,9 +42,8 @@ public:
 
   int reduce(const std::string& op, int node, std::vector<int64_t> dims);
   int scan(const std::string& op, int node, int64_t dim);
-  int window(const std::string& op, int node, window_spec spec, const std::vector<int64_t>& out);
-  /// Sums over a window, each position times the channel's weight [channel, 1, taps..]: a depthwise convolution.
-  int weighted_window(int node, int weights, window_spec spec, const std::vector<int64_t>& out);
+  /// `weights` [channel, 1, taps..], or -1: factors of the positions of a window. A sum with them is a depthwise convolution.
+  int window(const std::string& op, int node, window_spec spec, const std::vector<int64_t>& out, int weights = -1);
   /// [.., m, k] x [.., k, n], batch dimensions equal
   int matmul(int a, int b);
   int convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out);

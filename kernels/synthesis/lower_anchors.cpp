@@ -109,7 +109,7 @@ results convolution_rule(const op_call& c) {
   bool plain = groups == 1 && !transposed;
   for (size_t i = 0; i < n; ++i) plain = plain && spec.kernel[i] == 1 && spec.stride[i] == 1 && spec.padding[i] == 0;
   if (!transposed && groups > 1 && groups == image[1] && groups == out[1]) {
-    y = c.b.weighted_window(x, w, spec, out);
+    y = c.b.window("sum", x, spec, out, w);
   } else if (plain && image[1] > 1 && out[1] > 1 && c.b.at(x).elements() > image[0] * image[1]) {
     // A convolution by single points is a matrix product for each image.
     const int64_t pixels = c.b.at(x).elements() / image[0] / image[1];

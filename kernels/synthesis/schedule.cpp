@@ -114,8 +114,6 @@ contraction_size size_of_contraction(const region& r) {
 
 namespace {
 
-int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
-
 /// `total` in equal blocks of at most `limit`, each a multiple of `step`.
 int64_t even_blocks(int64_t total, int64_t limit, int64_t step) {
   const int64_t blocks = std::max<int64_t>(1, (total + limit - 1) / limit);

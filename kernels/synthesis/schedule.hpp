@@ -39,6 +39,9 @@ struct schedule {
 };
 PRAGMA_JSON(schedule, threads, lanes, reciprocals, cheap_math, compiler, flags, regions)
 
+/// The least multiple of `step` that holds n.
+inline int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
 /// Cache sizes with defaults for what `limits` does not say.
 struct cache_sizes {
   int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;
