@@ -30,7 +30,7 @@ struct python_info {
   std::string executable;      ///< the one chosen
   std::string version;         ///< "3.11.2"
   std::string torch;           ///< "1.13.0a0"
-  std::vector<std::string> rejected; ///< "/root/.pyenv/shims/python3: no module named torch"
+  std::vector<std::string> rejected; ///< "PATH/OF/python3: no module named torch"
 };
 /// Finds a Python that imports torch: $PRAGMA_PYTHON, /usr/bin/python3, then every python3 on PATH.
 expected<python_info> find_python();

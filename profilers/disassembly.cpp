@@ -38,7 +38,7 @@ void read_target(instruction& i) {
   if (i.target_symbol.size() > 4 && ends_with(i.target_symbol, "@plt")) i.target_symbol.resize(i.target_symbol.size() - 4);
 }
 
-/// "/tmp/x/candidate.cpp:12 (discriminator 3)": true and the parts when the line is a place in a source file.
+/// "FOLDER/candidate.cpp:12 (discriminator 3)": true and the parts when the line is a place in a source file.
 bool read_place(const std::string& line, std::string& file, int& number) {
   const auto colon = line.rfind(':');
   if (colon == std::string::npos || colon + 1 >= line.size() || line.find(":\t") != std::string::npos) return false;
