@@ -15,6 +15,7 @@ using clock = std::chrono::steady_clock;
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 constexpr size_t kept_builds = 6;      ///< the best, the current and a few before
+constexpr double search_timing_share = 0.5; ///< of max_timing_seconds: while searching; who is close is compared side by side
 constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
 
 /// One measurement at a time in this process, whatever number of runs share it (`bench --jobs`).
@@ -97,8 +98,10 @@ expected<std::shared_ptr<build_output>> workbench::built(const candidate& c) {
   return builds_.front().second;
 }
 
-timing_options workbench::timing_for() const {
+timing_options workbench::timing_for(const verify_options& checks) const {
   timing_options options;
+  options.input_seed = checks.seed;
+  options.keep_sets = checks.keep_sets;
   options.threads = request_.threads;
   options.cancel = cancel_;
   return options;
@@ -138,7 +141,9 @@ expected<measurement> workbench::measure(const measure_request& request) {
   auto binary = built(request.candidate);
   if (!binary) return fail(binary.error());
   measurement result;
-  auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, request.verdict, timing_for());
+  auto search_timing = timing_for(search_checks_);
+  search_timing.max_seconds *= search_timing_share;
+  auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, request.verdict, search_timing);
   if (!timed) return fail(timed.error());
   result.verdict = std::move(timed->result);
   result.profile.candidate = request.candidate.id();
@@ -159,7 +164,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   if (result.verdict.passed() && request.has_best && timed->time.speedup.high >= 0.9 * request.best_speedup.low) {
     auto champion = built(request.best);
     if (!champion) return fail(champion.error());
-    auto ratio = compare_candidates(*reference_, **binary, **champion, timing_for());
+    auto ratio = compare_candidates(*reference_, **binary, **champion, timing_for(search_checks_));
     if (!ratio) return fail(ratio.error());
     result.against_best = std::move(*ratio);
     result.compared = true;
@@ -194,16 +199,17 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   builds_.clear(); // a binary of its own, not the one that was searched with
   auto binary = built(c);
   if (!binary) return fail(binary.error());
-  verify_options checks;
-  checks.seeds = request_.seeds;
-  checks.threads = request_.threads;
-  checks.cancel = cancel_;
+  // Unseen sets of the task's own inputs, for this verdict and for the timing: the other kinds were judged in the search.
+  reference_->forget_sets();
+  auto checks = search_checks_;
+  checks.seed = seed_source().next() | 1;
+  checks.own_inputs_only = true;
   auto checked = pragma::verify(loaded_.task, audit_, *reference_, **binary, checks);
   if (!checked) return fail(checked.error());
   confirmation result;
   result.verdict = std::move(*checked);
   if (!result.verdict.passed()) return result;
-  auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, result.verdict, timing_for());
+  auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, result.verdict, timing_for(checks));
   if (!timed) return fail(timed.error());
   result.verdict = std::move(timed->result);
   result.time = std::move(timed->time);

@@ -27,7 +27,7 @@ public:
 private:
   expected<void> ensure_loaded();
   expected<std::shared_ptr<build_output>> built(const candidate& c);
-  timing_options timing_for() const;
+  timing_options timing_for(const verify_options& checks) const;
 
   const std::atomic<bool>* cancel_;
   std::recursive_mutex mutex_;

@@ -30,7 +30,7 @@ constexpr double cancel_poll_seconds = 0.05;
 constexpr double oracle_factor = 100;              // float64 convolutions have no fast path in Torch
 constexpr uint64_t virtual_overhead = 8ull << 30;  // address space of Torch's libraries, stacks and arenas
 constexpr double memory_share = 0.8;               // of what is available now, for one task
-constexpr uint64_t most_kept_bytes = 2ull << 30;   // of input sets that are kept with their expected results
+constexpr uint64_t most_kept_bytes = 6ull << 30;   // of input sets that are kept with their expected results
 constexpr double kept_share = 0.25;                // of what a task leaves free
 constexpr int min_slots = 2;                       // verification needs two contents at once
 constexpr uint64_t large_set = 256ull << 20;       // bytes of inputs and outputs: no cache holds even one, so few slots do
@@ -101,7 +101,7 @@ struct reference::impl {
   std::string torch_capability, blas, ended;
   int n_slots = 0;
   bool float64_oracle = false, loaded = false;
-  double call_seconds = 0;
+  double call_seconds = 0, make_seconds = 0;
   tensor_layout params_layout, inputs_layout, outputs_layout, oracle_layout;
   std::vector<int> oracle_index; // output -> position in the oracle's layout, -1 for integers
   memory_file params, inputs, outputs, oracle;
@@ -350,8 +350,7 @@ expected<task> reference::load(const fs::path& file, int slots) {
     if (auto released = p.exchange({{"do", "release"}}, "leaving the earlier task", p.options.load_timeout_seconds); !released)
       return fail(released.error());
   p.loaded = false;
-  p.kept.clear();
-  p.kept_bytes = 0;
+  forget_sets();
   p.params = {}, p.inputs = {}, p.outputs = {}, p.oracle = {};
   auto t = p.ask(file);
   if (!t) return t;
@@ -441,13 +440,22 @@ expected<void> reference::make_inputs(int slot, uint64_t seed, input_kind kind, 
   if (!p.loaded || slot < 0 || slot >= p.n_slots)
     return fail(ec::internal, "make_inputs: slot " + std::to_string(slot) + " of " + std::to_string(p.loaded ? p.n_slots : 0));
   if (keep && p.recall(slot, seed, kind)) return {};
+  const auto start = clock::now();
   auto reply = p.exchange({{"do", "inputs"}, {"slot", slot}, {"seed", seed >> 1}, {"kind", pragma::name(kind)}},
                           std::string("computing the expected output for inputs of kind '") + pragma::name(kind) + "'",
                           p.options.call_timeout_seconds + oracle_factor * p.call_seconds);
   if (!reply) return fail(reply.error());
   p.float64_oracle = reply->value("oracle_float64", p.float64_oracle);
+  p.make_seconds = std::chrono::duration<double>(clock::now() - start).count();
   if (keep) p.remember(slot, seed, kind);
   return {};
+}
+
+double reference::make_seconds() const { return impl_->make_seconds; }
+
+void reference::forget_sets() {
+  impl_->kept.clear();
+  impl_->kept_bytes = 0;
 }
 
 std::span<const std::byte> reference::reference_output(int slot, size_t output) const {

@@ -89,6 +89,10 @@ public:
   /// Fills input slot `slot` from `seed` and computes the reference's output and the oracle for it. `keep`: remembers all of
   /// it (up to a limit of memory), so that asking again with `keep` only copies.
   expected<void> make_inputs(int slot, uint64_t seed, input_kind kind, bool keep = false);
+  /// Seconds that the latest set took that had to be made.
+  double make_seconds() const;
+  /// Drops what was kept.
+  void forget_sets();
 
   /// The reference's own output for `slot`, in the output's dtype (private memory, never shared with a candidate).
   std::span<const std::byte> reference_output(int slot, size_t output) const;

@@ -132,18 +132,17 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
     if (is_candidates_fault(runner.error())) return refuse(verdict_stage::load, runner.error().message);
     return fail(runner.error());
   }
-  seed_source seeds;
+  const uint64_t input_seed = options.input_seed ? options.input_seed : seed_source().next();
   slot_checker checker(t, ref, chosen_tolerance(t, ref, earlier, audit), audit.tightening);
-  const auto making = clock::now();
   for (int slot = 0; slot < ref.slots(); ++slot) {
-    if (auto made = ref.make_inputs(slot, seeds.next(), input_kind::own); !made) return fail(made.error());
+    const auto seed = seed_of_set(input_seed, static_cast<int>(input_kind::own), slot + 1);
+    if (auto made = ref.make_inputs(slot, seed, input_kind::own, options.keep_sets); !made) return fail(made.error());
     checker.refresh(slot, "unseen seed " + std::to_string(slot + 1) + " in a fresh process");
   }
-  const double make_seconds = since(making) / ref.slots();
   auto timeout = call_timeout(ref);
   if (!timeout) return fail(timeout.error());
 
-  timing_audit audits(t, ref, *runner, checker, seeds, options, run.cpus, *timeout, make_seconds);
+  timing_audit audits(t, ref, *runner, checker, input_seed, options, run.cpus, *timeout);
   const auto settle = [&](timing_audit::result found) -> expected<bool> { // true: a verdict was reached
     if (!found) return fail(found.error());
     if (!*found) return false;

@@ -17,7 +17,7 @@ constexpr double subtract_above = 0.005;     ///< of a sample: below this the pr
 constexpr double max_round_trip = 50e-6;     ///< never subtract more: a candidate could answer empty requests slowly on purpose
 constexpr double warmup_seconds = 0.5;       ///< of one side, at most (one call at least)
 constexpr int64_t max_calls = 5'000'000;     ///< of one sample
-constexpr double precise_enough = 0.015;     ///< half the interval's width over its value: no need for `repetitions` calls of a slow task
+constexpr double precise_enough = 0.02;      ///< half the interval's width over its value: no need for `repetitions` calls of a slow task
 constexpr double overtime = 4;               ///< times max_seconds: not even min_accepted_blocks pairs are waited for
 constexpr double contended_margin = 0.07;    ///< spread of lower quartiles under load (docs/measuring.md): widens the interval
 

@@ -27,6 +27,8 @@ struct timing_options {
   int warmups = defaults::warmups;
   int repetitions = defaults::repetitions;
   uint64_t seed = 1;                 ///< of the bootstrap
+  uint64_t input_seed = 0;           ///< of all input sets, as verify_options::seed; 0: from getrandom()
+  bool keep_sets = false;            ///< as verify_options::keep_sets
   const std::atomic<bool>* cancel = nullptr;
   std::function<double()> clock;     ///< seconds; empty: the steady clock (tests inject their own)
   std::function<double()> steal;     ///< seconds stolen so far; empty: /proc/stat, for the CPUs that we measure on

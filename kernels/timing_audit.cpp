@@ -19,7 +19,10 @@ namespace {
 constexpr int rounds = 5;                   ///< of single passes; minima are compared, since other work only adds time
 constexpr int more_rounds = 15;             ///< before anybody is accused
 constexpr int rounds_of_slow = 2;           ///< ... where a call or new inputs take long_call or more: little noise, much to pay
+constexpr int rounds_of_costly = 1;         ///< ... where new inputs take costly_inputs or more
+constexpr double costly_inputs = 1;         ///< seconds
 constexpr double long_call = 0.2;           ///< seconds
+constexpr int first_fresh_set = 500;        ///< numbers of input sets below are verify()'s and the timed ones
 constexpr double short_call = 5e-3;         ///< seconds: below it a pass covers all slots and caches are warmed up before
 constexpr double costly_round = 0.06;       ///< seconds for new inputs in all slots: above it a round uses one slot
 constexpr double seen_factor = 1.5;         ///< unseen inputs may take this many times as long as seen ones ...
@@ -66,10 +69,10 @@ void rewrite_outputs(const tensor_layout& layout, std::byte* outputs, int first,
 
 } // namespace
 
-timing_audit::timing_audit(const task& t, reference& ref, runner_process& runner, slot_checker& checker, seed_source& seeds,
-                           const timing_options& options, std::vector<int> cpus, double call_timeout, double make_seconds)
-    : task_(t), ref_(ref), runner_(runner), checker_(checker), seeds_(seeds), options_(options), cpus_(std::move(cpus)),
-      call_timeout_(call_timeout), make_seconds_(make_seconds) {}
+timing_audit::timing_audit(const task& t, reference& ref, runner_process& runner, slot_checker& checker, uint64_t input_seed,
+                           const timing_options& options, std::vector<int> cpus, double call_timeout)
+    : task_(t), ref_(ref), runner_(runner), checker_(checker), input_seed_(input_seed), options_(options), cpus_(std::move(cpus)),
+      call_timeout_(call_timeout) {}
 
 timing_audit::result timing_audit::call(int first, int count, int64_t calls, const std::string& when) {
   if (options_.cancel && options_.cancel->load()) return fail(ec::interrupted, "the measurement was interrupted");
@@ -92,6 +95,15 @@ timing_audit::result timing_audit::compare_slots(int first, int count, const fil
   keep_worst(found.mismatches);
   found.reason = when + ": " + sentence(found.mismatches.front());
   return found;
+}
+
+expected<void> timing_audit::new_inputs(int slots, const std::string& name) {
+  for (int slot = 0; slot < slots; ++slot) {
+    const auto seed = seed_of_set(input_seed_, static_cast<int>(input_kind::own), first_fresh_set + fresh_sets_++);
+    if (auto made = ref_.make_inputs(slot, seed, input_kind::own, options_.keep_sets); !made) return made;
+    checker_.refresh(slot, name);
+  }
+  return {};
 }
 
 std::vector<std::byte> timing_audit::copy_inputs(int slots) const {
@@ -123,10 +135,7 @@ timing_audit::result timing_audit::batch_is_right(int64_t calls, const std::stri
 timing_audit::result timing_audit::one_round(pass_times& times, double call_seconds) {
   const int slots = times.slots;
   const auto old = copy_inputs(slots);
-  for (int slot = 0; slot < slots; ++slot) {
-    if (auto ok = ref_.make_inputs(slot, seeds_.next(), input_kind::own); !ok) return fail(ok.error());
-    checker_.refresh(slot, "unseen inputs after timing");
-  }
+  if (auto made = new_inputs(slots, "unseen inputs after timing"); !made) return fail(made.error());
   const auto unseen = copy_inputs(slots);
   put_inputs(old);
 
@@ -194,9 +203,11 @@ std::optional<timing_audit::finding> timing_audit::judge(const pass_times& times
 
 timing_audit::result timing_audit::work_is_done_on_every_call(double call_seconds) {
   pass_times times;
-  const bool cheap = make_seconds_ * ref_.slots() < costly_round && call_seconds < short_call;
+  const bool cheap = ref_.make_seconds() * ref_.slots() < costly_round && call_seconds < short_call;
   times.slots = cheap ? ref_.slots() : 1;
-  const int enough = call_seconds < long_call && make_seconds_ < long_call ? rounds : rounds_of_slow;
+  const int enough = ref_.make_seconds() >= costly_inputs                          ? rounds_of_costly
+                     : call_seconds < long_call && ref_.make_seconds() < long_call ? rounds
+                                                                             : rounds_of_slow;
   for (int round = 1; round <= enough + more_rounds; ++round) {
     if (auto failed = one_round(times, call_seconds); !failed || *failed) return failed;
     if (round >= enough && !judge(times, call_seconds)) return std::nullopt;
@@ -211,10 +222,7 @@ timing_audit::result timing_audit::batch_follows_its_inputs(double call_seconds)
   int slots = ref_.slots();
   if (call_seconds * slots * (whole_cycles + 1) > 10 * shortest_exchange) slots = 1;
   const auto old = copy_inputs(slots);
-  for (int slot = 0; slot < slots; ++slot) {
-    if (auto ok = ref_.make_inputs(slot, seeds_.next(), input_kind::own); !ok) return fail(ok.error());
-    checker_.refresh(slot, "inputs exchanged during a batch");
-  }
+  if (auto made = new_inputs(slots, "inputs exchanged during a batch"); !made) return fail(made.error());
   const auto fresh = copy_inputs(slots);
   const std::string when = "in the middle of a batch its inputs were exchanged";
   double per_call = std::max(call_seconds, 1e-9);

@@ -10,14 +10,11 @@
 
 namespace pragma {
 
-class seed_source;
-
 class timing_audit {
 public:
-  /// `checker` holds the slots' present contents. `cpus`: where the candidate runs. `make_seconds`: what one set of new
-  /// inputs costs.
-  timing_audit(const task& t, reference& ref, runner_process& runner, slot_checker& checker, seed_source& seeds,
-               const timing_options& options, std::vector<int> cpus, double call_timeout, double make_seconds);
+  /// `checker` holds the slots' present contents. `cpus`: where the candidate runs.
+  timing_audit(const task& t, reference& ref, runner_process& runner, slot_checker& checker, uint64_t input_seed,
+               const timing_options& options, std::vector<int> cpus, double call_timeout);
 
   /// A trick that was found, as one sentence, and the elements that show it; nothing when it is honest.
   struct finding {
@@ -44,6 +41,7 @@ private:
     double batch = 1e300; ///< CPU time of a call in a batch as long as the timed ones
     int slots = 1;
   };
+  expected<void> new_inputs(int slots, const std::string& name); ///< in the first slots, none that this process has seen
   result compare_slots(int first, int count, const fill_probe& before, const std::string& when);
   result call(int first, int count, int64_t calls, const std::string& when);
   result one_round(pass_times& times, double call_seconds);
@@ -56,11 +54,11 @@ private:
   reference& ref_;
   runner_process& runner_;
   slot_checker& checker_;
-  seed_source& seeds_;
+  uint64_t input_seed_;
+  int fresh_sets_ = 0; ///< made so far
   const timing_options& options_;
   std::vector<int> cpus_;
   double call_timeout_;
-  double make_seconds_;
 };
 
 } // namespace pragma

@@ -56,7 +56,7 @@ public:
         checker_(t, ref, options.tolerance, audit.tightening), parameters_(ref) {
     for (int i = 1; i <= options.seeds; ++i) sets_.push_back({input_kind::own, i});
     for (auto kind : audit.usable)
-      if (kind != input_kind::own) sets_.push_back({kind, 0});
+      if (kind != input_kind::own && !options.own_inputs_only) sets_.push_back({kind, 0});
   }
 
   expected<verdict> run() {
