@@ -1,0 +1,6 @@
+// JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
+#include "llm/chat.hpp"
+
+#include "base/json_definitions.hpp"
+
+#include "crawler/crawl.hpp"
