@@ -1,5 +1,7 @@
 #include "base/json.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 
 namespace pragma {
@@ -16,6 +18,21 @@ expected<json> parse_json(std::string_view text, std::string_view what) {
     return fail(ec::parse_error, std::string(what) + ": not valid JSON at line " + std::to_string(line) + ", column " +
                                      std::to_string(column) + ": " + e.what());
   }
+}
+
+expected<json> only_known_keys(const json& value, const std::vector<std::string>& known, const std::string& where) {
+  if (!value.is_object()) return fail(ec::parse_error, where + " must be a JSON object, but is a " + value.type_name());
+  json kept = json::object();
+  for (const auto& [key, member] : value.items()) {
+    if (key.starts_with("_")) continue;
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      const auto near = nearest_names(key, known, 1);
+      return fail(ec::invalid_argument, where + ": unknown key '" + printable(key) + "'",
+                  near.empty() ? "known keys: " + join(known, ", ") : "did you mean '" + near[0] + "'?");
+    }
+    kept[key] = member;
+  }
+  return kept;
 }
 
 } // namespace pragma

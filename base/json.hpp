@@ -5,7 +5,9 @@
 #include "base/error.hpp"
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace pragma {
 
@@ -13,6 +15,10 @@ using json = nlohmann::json;
 
 /// Parses `text`; the error names `what` (a file name, "LLM answer") and the byte, line and column.
 expected<json> parse_json(std::string_view text, std::string_view what);
+
+/// The object without its comments (keys that start with "_"). parse_error when it is no object; invalid_argument for a key that is
+/// not among `known`, naming the nearest one. `where` starts the message ("configs/llm.json").
+expected<json> only_known_keys(const json& value, const std::vector<std::string>& known, const std::string& where);
 
 /// Decodes a struct from JSON; a missing key keeps its default, a key of the wrong type is a parse_error that names `what`.
 template <class T> expected<T> from_json_value(const json& value, std::string_view what) {

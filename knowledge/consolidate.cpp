@@ -1,0 +1,163 @@
+#include "knowledge/consolidate.hpp"
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+
+namespace pragma {
+
+namespace {
+
+constexpr size_t max_sources = 12;      ///< of one entry; the first ones in order of page
+constexpr size_t max_conflicts = 8;
+constexpr size_t max_related = 24;
+constexpr size_t max_text_bytes = 1200; ///< of meaning, measurement, reading each
+constexpr uint64_t max_starter_bytes = 8u << 20;
+
+std::string folded(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return out;
+}
+
+/// Without punctuation, spaces and case: to tell whether two texts say the same.
+std::string essence(std::string_view text) {
+  std::string out;
+  for (const char c : folded(text))
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80) out += c;
+  return out;
+}
+
+/// "percent" and "%" are one unit.
+std::string unit_class(const std::string& unit) {
+  const auto u = essence(unit);
+  if (unit.find('%') != std::string::npos || u.starts_with("percent") || u == "pct") return "%";
+  if (u == "cycle" || u == "cycles") return "cycle";
+  if (u == "byte" || u == "bytes" || u == "b") return "byte";
+  if (u == "ns" || u.starts_with("nanosecond") || u == "nsecond") return "ns";
+  if (u == "s" || u == "second" || u == "seconds") return "s";
+  return u;
+}
+
+void add_unique(std::vector<std::string>& list, const std::string& value, size_t most = max_related) {
+  if (value.empty() || list.size() >= most) return;
+  for (const auto& v : list)
+    if (folded(v) == folded(value)) return;
+  list.push_back(value);
+}
+
+std::string shortened(const std::string& text) {
+  if (text.size() <= max_text_bytes) return text;
+  size_t end = max_text_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end; // not in the middle of a character
+  const auto stop = text.rfind(". ", end);
+  return stop != std::string::npos && stop > max_text_bytes / 2 ? text.substr(0, stop + 1) : text.substr(0, end) + " ...";
+}
+
+void note_conflict(entry& e, const char* field, const std::string& value, const std::string& url) {
+  if (e.conflicts.size() >= max_conflicts) return;
+  for (const auto& c : e.conflicts)
+    if (c.field == field && essence(c.value) == essence(value)) return;
+  e.conflicts.push_back({field, value, url});
+}
+
+/// What was there first stays. Two sentences about one metric complete each other as a rule, so that a second text is taken where
+/// the first says nothing; only units can be seen to contradict.
+void fill(std::string& field, const std::string& value) {
+  if (field.empty()) field = shortened(value);
+}
+
+} // namespace
+
+std::string entry_id(const std::string& profiler, const std::string& name) { return profiler + "/" + folded(name); }
+
+void consolidation::add_starter(entry e) {
+  e.id = entry_id(e.profiler, e.name);
+  for (const auto& alias : e.aliases) ids_of_aliases_.emplace(entry_id(e.profiler, alias), e.id);
+  entries_[e.id] = std::move(e);
+}
+
+entry& consolidation::place_for(const std::string& profiler, const claim& c) {
+  const auto owner = c.kind == "concept" ? std::string() : profiler;
+  auto id = entry_id(owner, c.name);
+  if (!entries_.contains(id))
+    if (const auto known = ids_of_aliases_.find(id); known != ids_of_aliases_.end()) id = known->second;
+  auto& e = entries_[id];
+  if (e.id.empty()) {
+    e.id = id;
+    e.profiler = owner;
+    e.name = c.name;
+    e.kind = c.kind;
+  }
+  return e;
+}
+
+void consolidation::add(const segment& from, const summary& what) {
+  const auto url = from.anchor.empty() ? from.url : from.url + "#" + from.anchor;
+  for (const auto& c : what.claims) {
+    if (c.name.empty()) continue;
+    auto& e = place_for(from.profiler, c);
+    if (folded(e.name) != folded(c.name)) add_unique(e.aliases, c.name);
+    if (!c.unit.empty()) {
+      if (e.unit.empty()) e.unit = c.unit;
+      else if (unit_class(e.unit) != unit_class(c.unit)) note_conflict(e, "unit", c.unit, url);
+    }
+    fill(e.meaning, c.meaning);
+    fill(e.measurement, c.measurement);
+    fill(e.reading, c.reading);
+    for (const auto& d : c.diagnoses) add_unique(e.diagnoses, d);
+    for (const auto& r : c.related)
+      if (folded(r) != folded(e.name)) add_unique(e.related, r);
+    for (const auto& h : c.hardware) add_unique(e.hardware, h);
+    const bool told = std::any_of(e.sources.begin(), e.sources.end(),
+                                  [&](const entry_source& s) { return s.url == url && s.quote == c.quote; });
+    if (!told && e.sources.size() < max_sources) e.sources.push_back({url, from.id, c.quote, from.fetched, what.by});
+  }
+}
+
+std::vector<entry> consolidation::finish() {
+  std::vector<entry> all;
+  all.reserve(entries_.size());
+  for (auto& [id, e] : entries_) {
+    if (e.meaning.empty() && e.measurement.empty() && e.reading.empty()) continue; // a name alone tells nobody anything
+    // A name with a roll-up suffix belongs to its base metric's family.
+    const auto dot = e.name.find('.');
+    if (e.kind == "metric" && e.name.find("__") != std::string::npos && dot != std::string::npos)
+      e.family = entry_id(e.profiler, e.name.substr(0, dot));
+    all.push_back(std::move(e));
+  }
+  entries_.clear();
+  return all;
+}
+
+expected<std::vector<entry>> read_starter(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code problem;
+  for (const auto& file : std::filesystem::directory_iterator(folder, problem))
+    if (file.path().extension() == ".json") files.push_back(file.path());
+  if (problem) return fail(ec::io_error, "cannot read the starter compendium in " + folder.string() + ": " + problem.message());
+  std::sort(files.begin(), files.end());
+  std::vector<entry> all;
+  for (const auto& file : files) {
+    auto text = read_file(file, max_starter_bytes);
+    if (!text) return fail(text.error());
+    auto parsed = parse_json(*text, file.string());
+    if (!parsed) return fail(parsed.error());
+    auto top = only_known_keys(*parsed, {"profiler", "entries"}, file.string());
+    if (!top) return fail(top.error());
+    auto entries = from_json_value<std::vector<entry>>(top->value("entries", json::array()), file.string());
+    if (!entries) return fail(entries.error());
+    const auto profiler = top->value("profiler", "");
+    for (auto& e : *entries) {
+      e.profiler = profiler;
+      for (auto& s : e.sources)
+        if (s.by.empty()) s.by = "starter " + file.filename().string();
+      if (e.sources.empty()) e.sources.push_back({"starter:" + file.filename().string(), "", "", "", "starter " + file.filename().string()});
+      all.push_back(std::move(e));
+    }
+  }
+  return all;
+}
+
+} // namespace pragma

@@ -1,0 +1,32 @@
+// Summaries of many segments -> one entry a metric (the paper's second stage, III.B). Pure functions over plain data, deterministic in
+// the order of what they are given.
+#pragma once
+
+#include "crawler/records.hpp"
+#include "knowledge/entry.hpp"
+
+#include <filesystem>
+#include <map>
+
+namespace pragma {
+
+/// Collects claims and gives the entries. Starter entries first, then claims in order of segment.
+class consolidation {
+public:
+  /// An entry that we wrote ourselves leads where it says something; documentation fills what it leaves open, adds its sources, and
+  /// where it contradicts, both stand (entry::conflicts).
+  void add_starter(entry e);
+  void add(const segment& from, const summary& what);
+  /// In order of id.
+  std::vector<entry> finish();
+
+private:
+  entry& place_for(const std::string& profiler, const claim& c);
+  std::map<std::string, entry> entries_;              ///< by id
+  std::map<std::string, std::string> ids_of_aliases_; ///< "profiler/alias" -> id
+};
+
+/// Reads knowledge/starter/*.json. A mistake in a file is an error that names it.
+expected<std::vector<entry>> read_starter(const std::filesystem::path& folder);
+
+} // namespace pragma
