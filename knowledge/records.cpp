@@ -5,4 +5,4 @@
 
 #include "base/json_definitions.hpp"
 
-#include "knowledge/build.hpp"
+#include "knowledge/library.hpp"

@@ -1,0 +1,15 @@
+// A model's short answer from retrieved entries, held to its sources. Inside this room only.
+#pragma once
+
+#include "knowledge/library.hpp"
+
+namespace pragma {
+
+/// Fills `sentences` (or `note`, when the model could not be used or no sentence could be kept) and `usage`.
+void answer_with(chat_model& model, const std::string& question, library_answer& answer);
+
+/// Splits a model's text into sentences with their [n] marks; drops what cites none of the `count` entries or states a number that the
+/// entries cited do not contain.
+std::vector<cited_sentence> kept_sentences(const std::string& text, const std::vector<entry>& entries);
+
+} // namespace pragma

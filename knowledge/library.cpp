@@ -1,0 +1,118 @@
+#include "knowledge/library.hpp"
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "knowledge/answer.hpp"
+
+namespace pragma {
+
+namespace {
+
+constexpr uint64_t max_glossary_bytes = 4u << 20;
+
+std::filesystem::path shipped(const char* below_share, const char* in_source_tree) {
+  const auto path = share_dir() / below_share;
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return path;
+#ifdef PRAGMA_SOURCE_TREE
+  return std::filesystem::path(PRAGMA_SOURCE_TREE) / in_source_tree;
+#else
+  (void)in_source_tree;
+  return path;
+#endif
+}
+
+} // namespace
+
+library_paths library_paths::usual() {
+  library_paths p;
+  p.store = data_home() / "knowledge";
+  p.indexes = data_home() / "knowledge-index";
+  p.starter = shipped("starter", "knowledge/starter");
+  p.glossary = shipped("glossary.json", "configs/glossary.json");
+  p.manifests = shipped("profilers", "configs/profilers");
+  return p;
+}
+
+struct library::impl {
+  knowledge_store store;
+  retriever index;
+  compendium_state state;
+};
+
+library::library(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
+library::library(library&&) noexcept = default;
+library& library::operator=(library&&) noexcept = default;
+library::~library() = default;
+
+compendium_state library::state() const { return impl_->state; }
+const index_info& library::index() const { return impl_->index.info(); }
+
+expected<library> library::open(const library_paths& paths, const embedding_config& embedding, bool may_build, std::string* built) {
+  auto text = read_file(paths.glossary, max_glossary_bytes);
+  if (!text) return fail(text.error());
+  auto words = parse_glossary(*text, paths.glossary.string());
+  if (!words) return fail(words.error());
+
+  auto store = knowledge_store::open(paths.store, knowledge_store::mode::read_only);
+  bool empty = !store && store.error().code == ec::not_found;
+  if (store) {
+    auto state = store->state();
+    if (!state) return fail(state.error());
+    empty = state->generation == 0;
+  }
+  if (empty && may_build) {
+    store = fail(ec::not_found, "closed"); // a reader must not lie beside the writer in one process
+    auto writer = knowledge_store::open(paths.store, knowledge_store::mode::read_write);
+    if (!writer) return fail(writer.error());
+    knowledge_build_options options;
+    options.starter = paths.starter;
+    options.indexes = paths.indexes;
+    options.embedding = embedding;
+    options.crawl = false;
+    if (auto made = build_knowledge(*writer, options); !made) return fail(made.error());
+    if (built) *built = "built from the starter compendium; `pragma kb build` adds the profilers' documentation";
+  }
+  if (empty) store = knowledge_store::open(paths.store, knowledge_store::mode::read_only);
+  if (!store) return fail(store.error());
+  auto state = store->state();
+  if (!state) return fail(state.error());
+  std::string rebuilt;
+  auto index = open_retriever(*store, paths.indexes, embedding, *words, may_build, &rebuilt);
+  if (!index) return fail(index.error());
+  if (built && built->empty() && !rebuilt.empty()) *built = "indexes built anew: " + rebuilt;
+  return library(std::make_unique<impl>(impl{std::move(*store), std::move(*index), std::move(*state)}));
+}
+
+expected<library_answer> library::ask(const question& q, chat_model* model) const {
+  library_answer answer;
+  auto found = impl_->index.ask(q);
+  if (!found) return fail(found.error());
+  answer.found = std::move(*found);
+  std::vector<hit> kept;
+  for (auto& h : answer.found.hits) {
+    auto e = impl_->store.get_entry(h.id);
+    if (!e) return fail(e.error());
+    if (!*e) continue; // the store moved on since the index was opened
+    answer.entries.push_back(std::move(**e));
+    kept.push_back(std::move(h));
+  }
+  answer.found.hits = std::move(kept);
+  if (model && answer.found.in_scope) answer_with(*model, q.text, answer);
+  return answer;
+}
+
+expected<std::vector<entry>> library::show(const std::string& name, const std::string& profiler, size_t count, bool* exact) const {
+  auto hits = impl_->index.find_name(name, profiler, count);
+  if (!hits) return fail(hits.error());
+  std::vector<entry> entries;
+  for (const auto& h : *hits) {
+    auto e = impl_->store.get_entry(h.id);
+    if (!e) return fail(e.error());
+    if (*e) entries.push_back(std::move(**e));
+  }
+  if (exact) *exact = !hits->empty() && hits->front().why == "name";
+  return entries;
+}
+
+} // namespace pragma
