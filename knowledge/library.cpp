@@ -10,27 +10,15 @@ namespace {
 
 constexpr uint64_t max_glossary_bytes = 4u << 20;
 
-std::filesystem::path shipped(const char* below_share, const char* in_source_tree) {
-  const auto path = share_dir() / below_share;
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) return path;
-#ifdef PRAGMA_SOURCE_TREE
-  return std::filesystem::path(PRAGMA_SOURCE_TREE) / in_source_tree;
-#else
-  (void)in_source_tree;
-  return path;
-#endif
-}
-
 } // namespace
 
 library_paths library_paths::usual() {
   library_paths p;
   p.store = data_home() / "knowledge";
   p.indexes = data_home() / "knowledge-index";
-  p.starter = shipped("starter", "knowledge/starter");
-  p.glossary = shipped("glossary.json", "configs/glossary.json");
-  p.manifests = shipped("profilers", "configs/profilers");
+  p.starter = share_dir() / "starter";
+  p.glossary = share_dir() / "glossary.json";
+  p.manifests = share_dir() / "profilers";
   return p;
 }
 

@@ -12,7 +12,7 @@ struct library_paths {
   std::filesystem::path starter;      ///< knowledge/starter as it is shipped
   std::filesystem::path glossary;     ///< configs/glossary.json
   std::filesystem::path manifests;    ///< configs/profilers
-  /// Below data_home() and share_dir(), or the source tree that this binary was built from.
+  /// Below data_home() and share_dir().
   static library_paths usual();
 };
 
