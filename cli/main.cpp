@@ -17,6 +17,9 @@ int main(int argc, char** argv) {
   pragma::cli::add_candidate(app, chosen);
   pragma::cli::add_bench(app, chosen);
   pragma::cli::add_runs(app, chosen);
+  pragma::cli::add_ask(app, chosen);
+  pragma::cli::add_kb(app, chosen);
+  pragma::cli::add_profilers(app, chosen);
   pragma::cli::add_machine(app, chosen);
   // A misspelt command deserves more than "a subcommand is required".
   if (argc > 1 && argv[1][0] != '-') {
