@@ -207,7 +207,21 @@ struct conductor_state {
   }
 
   void conclude() {
-    const auto record = run.conclude(now_iso());
+    run.conclude(now_iso());
+    const auto wanted = run.wanted_documentation();
+    if (!agents.knowledge || wanted.metrics.empty()) return keep(run.documented({}, {}));
+    self->request(agents.knowledge, agents.knowledge_timeout, explain_atom::value, wanted)
+        .then([this, wanted](const looked_up& answer) { keep(run.documented(wanted, answer)); },
+              [this](const caf::error& e) {
+                tell("note", "going on without documentation: " +
+                                 (e == caf::sec::request_timeout ? std::string("the knowledge base did not answer in time") : from_caf(self->system(), e).message));
+                agents.knowledge = nullptr; // said once; asking again would cost each attempt the same wait
+                keep(run.documented({}, {}));
+              });
+  }
+
+  /// Durable before the next attempt.
+  void keep(const iteration_record& record) {
     self->request(agents.store, agents.request_timeout, save_atom::value, run.header(), record)
         .then(
             [this, record](bool) {

@@ -16,6 +16,7 @@ using save_atom = caf::atom_constant<caf::atom("save")>;
 using read_atom = caf::atom_constant<caf::atom("read")>;
 using recall_atom = caf::atom_constant<caf::atom("recall")>;
 using remember_atom = caf::atom_constant<caf::atom("remember")>;
+using explain_atom = caf::atom_constant<caf::atom("explain")>;
 using begin_atom = caf::atom_constant<caf::atom("begin")>;
 using halt_atom = caf::atom_constant<caf::atom("halt")>;
 using event_atom = caf::atom_constant<caf::atom("event")>;
@@ -52,6 +53,12 @@ using store_actor = caf::typed_actor<
     // Schedules that won on a family of tasks; adding one.
     caf::replies_to<recall_atom, std::string>::with<won_schedules>,
     caf::replies_to<remember_atom, std::string, won_schedule>::with<bool>>;
+
+/// The compendium, for reading.
+using knowledge_actor = caf::typed_actor<
+    // What metrics mean and tell, with the documentation that says so. An error (nothing was built, it cannot be read) costs the
+    // run its citations, nothing else.
+    caf::replies_to<explain_atom, look_up>::with<looked_up>>;
 
 /// Gets the live events of a run.
 using observer_actor = caf::typed_actor<caf::reacts_to<event_atom, run_event>>;

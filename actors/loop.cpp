@@ -3,6 +3,8 @@
 #include "base/text.hpp"
 #include "diagnosis/rules.hpp"
 
+#include <algorithm>
+
 namespace pragma {
 
 namespace {
@@ -216,6 +218,31 @@ const iteration_record& loop::conclude(std::string now) {
   rank();
   header_.wall_seconds = seconds();
   return history_.back();
+}
+
+look_up loop::wanted_documentation() const {
+  look_up wanted;
+  if (history_.empty()) return wanted;
+  for (const auto& f : history_.back().findings)
+    for (const auto& e : f.proof)
+      if (e.metric != "remark" && e.metric != "source" && !documentation_.contains(e.metric) &&
+          std::find(wanted.metrics.begin(), wanted.metrics.end(), e.metric) == wanted.metrics.end())
+        wanted.metrics.push_back(e.metric);
+  return wanted;
+}
+
+const iteration_record& loop::documented(const look_up& asked, const looked_up& answer) {
+  for (const auto& name : asked.metrics) documentation_.emplace(name, std::nullopt);
+  for (const auto& c : answer.known) documentation_[c.metric] = c;
+  auto& last = history_.back();
+  for (auto& f : last.findings) {
+    f.documentation.clear();
+    for (const auto& e : f.proof) {
+      const auto known = documentation_.find(e.metric);
+      if (known != documentation_.end() && known->second) f.documentation.push_back(*known->second);
+    }
+  }
+  return last;
 }
 
 void loop::rank() {

@@ -5,6 +5,7 @@
 #include "actors/messages.hpp"
 
 #include <chrono>
+#include <map>
 #include <optional>
 
 namespace pragma {
@@ -36,6 +37,11 @@ public:
   /// Diagnoses, judges, explains; appends to the history. The record is to be saved before anything else happens.
   const iteration_record& conclude(std::string now);
 
+  /// Metrics that the last attempt's findings rest on and that were not looked up yet.
+  look_up wanted_documentation() const;
+  /// Puts what is known beside the last attempt's findings; `asked` is not asked for again.
+  const iteration_record& documented(const look_up& asked, const looked_up& answer);
+
   /// Empty while the run should go on.
   std::string stop_reason() const;
   const iteration_record* best() const;
@@ -61,6 +67,7 @@ private:
   iteration_record current_;
   candidate current_candidate_;
   verdict current_verdict_;
+  std::map<std::string, std::optional<citation>> documentation_; ///< by metric; nothing: the compendium does not know it
   double seconds_before_ = 0;
   clock::time_point started_, attempt_started_;
 };

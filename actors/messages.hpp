@@ -54,6 +54,16 @@ struct measurement {
 PRAGMA_JSON(measurement, verdict, profile, compared, against_best, time_seconds, profile_seconds)
 
 /// Profiler -> Conductor, at the end of a run: the winner in a fresh process with unseen seeds. This is the figure reported.
+/// What the Conductor wants explained, by the names in a profile, and what the compendium knows of it.
+struct look_up {
+  std::vector<std::string> metrics;
+};
+PRAGMA_JSON(look_up, metrics)
+struct looked_up {
+  std::vector<citation> known;     ///< a metric that the compendium does not know is left out
+};
+PRAGMA_JSON(looked_up, known)
+
 struct confirmation {
   pragma::verdict verdict;
   timing time;

@@ -2,6 +2,7 @@
 
 #include "actors/coder.hpp"
 #include "actors/conductor.hpp"
+#include "actors/knowledge.hpp"
 #include "actors/profiler.hpp"
 #include "actors/store.hpp"
 #include "actors/verifier.hpp"
@@ -46,6 +47,7 @@ public:
     agents.profiler = [&, bench] { return remember(system.spawn<caf::detached>(profiler, bench)); };
     agents.coder = [&, session] { return remember(system.spawn<caf::detached>(coder, session)); };
     agents.store = system.spawn<caf::detached>(store, store_);
+    agents.knowledge = system.spawn<caf::detached>(knowledge, library_paths::usual(), embedding_config{});
     agents.observer = system.spawn(observer, std::move(on_event));
     auto head = spawn_conductor(system, agents);
 
@@ -75,6 +77,7 @@ public:
     leave(caf::actor_cast<caf::actor>(head));
     for (const auto& actor : spawned) leave(actor);
     leave(caf::actor_cast<caf::actor>(agents.store));
+    leave(caf::actor_cast<caf::actor>(agents.knowledge));
     leave(caf::actor_cast<caf::actor>(agents.observer));
     return result;
   }

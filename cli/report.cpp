@@ -210,6 +210,12 @@ std::string findings_of(const std::vector<finding>& findings, const profile* p) 
                       m ? escape(json(m->how).get<std::string>() + ", " + m->tool) : (e.metric == "remark" || e.metric == "source" ? "static" : "derived"), escape(e.text)});
     }
     out += table({"evidence", "value", "best before", "how", ""}, rows, 1, 3);
+    for (const auto& c : f.documentation) {
+      const bool web = c.url.rfind("https://", 0) == 0 || c.url.rfind("http://", 0) == 0;
+      const auto where = web ? "<a href=\"" + escape(c.url) + "\" rel=\"noreferrer\">" + escape(c.url) + "</a>" : escape(c.url);
+      out += "<p class=\"soft\"><code>" + escape(c.metric) + "</code>: " + escape(c.meaning) + (c.reading.empty() ? "" : " " + escape(c.reading)) +
+             " [" + escape(c.entry) + "; " + where + "]" + (c.quote.empty() ? "" : " &ldquo;" + escape(c.quote) + "&rdquo;") + "</p>\n";
+    }
     if (!f.remedies.empty()) out += "<p class=\"soft\">What to try:</p>\n" + list(f.remedies);
   }
   return out;

@@ -269,6 +269,9 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
   else if (best) b.findings = best->findings; // a failed version has no profile: the best one's still says where the time goes
 
   std::set<std::string> seen;
+  for (const auto& f : b.findings) // documentation goes before our own table
+    for (const auto& c : f.documentation)
+      if (b.meanings.size() < max_meanings && seen.insert(c.metric).second) b.meanings.push_back({c.metric, c.meaning, c.reading, c.url});
   for (const auto& f : b.findings)
     for (const auto& e : f.proof)
       if (const auto* meaning = find_meaning(e.metric); meaning && b.meanings.size() < max_meanings && seen.insert(e.metric).second)

@@ -56,6 +56,15 @@ struct evidence {
 };
 PRAGMA_JSON(evidence, metric, value, unit, best_value, has_best, text)
 
+/// What the compendium says of a metric that a finding rests on.
+struct citation {
+  std::string metric;             ///< as the profile names it
+  std::string entry;              ///< id of the compendium's entry
+  std::string meaning, reading;
+  std::string url, quote;         ///< where the documentation says so
+};
+PRAGMA_JSON(citation, metric, entry, meaning, reading, url, quote)
+
 struct finding {
   bottleneck what = bottleneck::at_roofline;
   double confidence = 0;          ///< 0..1; > 0.7 means that measured evidence supports it
@@ -64,7 +73,8 @@ struct finding {
   std::string why;                ///< one or two sentences
   std::vector<evidence> proof;
   std::vector<std::string> remedies; ///< what to try, best first, in words for an LLM or a person
+  std::vector<citation> documentation; ///< of the metrics in `proof`, where the compendium has them
 };
-PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies)
+PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies, documentation)
 
 } // namespace pragma
