@@ -17,7 +17,7 @@ struct conductor_agents {
   knowledge_actor knowledge;            ///< may be empty: findings then stand without documentation
   observer_actor observer;              ///< may be empty
   caf::timespan request_timeout = std::chrono::hours(2);
-  caf::timespan knowledge_timeout = std::chrono::seconds(5); ///< a run does not wait longer for documentation
+  caf::timespan knowledge_timeout = std::chrono::seconds(30); ///< a run does not wait longer for documentation
   int max_restarts = 5;                 ///< of all agents together in one run; then the run fails
 };
 

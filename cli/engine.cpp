@@ -27,7 +27,9 @@ public:
     config_.set("scheduler.max-threads", static_cast<size_t>(2));
     config_.set("scheduler.policy", caf::atom("sharing"));
     system_ = std::make_unique<caf::actor_system>(config_);
+    knowledge_ = system_->spawn<caf::detached>(knowledge, library_paths::usual(), embedding_config{});
   }
+  ~local_engine() override { caf::anon_send_exit(knowledge_, caf::exit_reason::user_shutdown); }
 
   expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) override {
     caf::scoped_actor self{*system_};
@@ -47,7 +49,7 @@ public:
     agents.profiler = [&, bench] { return remember(system.spawn<caf::detached>(profiler, bench)); };
     agents.coder = [&, session] { return remember(system.spawn<caf::detached>(coder, session)); };
     agents.store = system.spawn<caf::detached>(store, store_);
-    agents.knowledge = system.spawn<caf::detached>(knowledge, library_paths::usual(), embedding_config{});
+    agents.knowledge = knowledge_;
     agents.observer = system.spawn(observer, std::move(on_event));
     auto head = spawn_conductor(system, agents);
 
@@ -77,7 +79,6 @@ public:
     leave(caf::actor_cast<caf::actor>(head));
     for (const auto& actor : spawned) leave(actor);
     leave(caf::actor_cast<caf::actor>(agents.store));
-    leave(caf::actor_cast<caf::actor>(agents.knowledge));
     leave(caf::actor_cast<caf::actor>(agents.observer));
     return result;
   }
@@ -86,6 +87,7 @@ private:
   std::shared_ptr<run_store> store_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
+  knowledge_actor knowledge_; ///< for all runs: the compendium is opened once
 };
 
 std::filesystem::path store_folder() { return data_home() / "runs"; }
