@@ -1,0 +1,218 @@
+// The knowledge base as a user has it: real processes, a real HTTP server, Debian's own documentation, real kills.
+#include "base/files.hpp"
+#include "base/json.hpp"
+#include "base/subprocess.hpp"
+
+#include <arpa/inet.h>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace pragma;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path manual = "/usr/share/doc/valgrind/html";
+
+struct home {
+  temp_dir dir = std::move(*temp_dir::create("pragma-kb-"));
+  process_spec command(std::vector<std::string> arguments) const {
+    process_spec spec;
+    spec.argv = {PRAGMA_EXE};
+    spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
+    spec.env = {{"PRAGMA_HOME", (dir.path() / "home").string()}, {"NO_COLOR", "1"}};
+    spec.limits.wall_seconds = 200;
+    spec.max_output = 64 << 20;
+    return spec;
+  }
+  process_result run(std::vector<std::string> arguments) const {
+    auto result = run_process(command(std::move(arguments)));
+    REQUIRE(result);
+    return *result;
+  }
+  json run_json(std::vector<std::string> arguments, int code = 0) const {
+    arguments.push_back("--json");
+    const auto result = run(arguments);
+    INFO(result.out << result.err);
+    REQUIRE(result.exit_code == code);
+    return parse_json(result.out, "stdout").value();
+  }
+};
+
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  socklen_t size = sizeof address;
+  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+/// `python3 -m http.server` over a folder, until it goes out of scope.
+struct web_server {
+  int port = free_port();
+  child_process child;
+  explicit web_server(const fs::path& folder) : child(start(folder, port)) {
+    for (const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20); std::chrono::steady_clock::now() < deadline;) {
+      const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      address.sin_port = htons(static_cast<uint16_t>(port));
+      const bool up = ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+      ::close(fd);
+      if (up) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    FAIL("the web server did not start");
+  }
+  static child_process start(const fs::path& folder, int port) {
+    process_spec spec;
+    spec.argv = {"/usr/bin/python3", "-m", "http.server", std::to_string(port), "--bind", "127.0.0.1", "--directory", folder.string()};
+    auto started = child_process::start(spec);
+    REQUIRE(started);
+    return std::move(*started);
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port) + "/"; }
+};
+
+void copy_manual(const fs::path& to) {
+  REQUIRE(fs::exists(manual / "cg-manual.html")); // the package valgrind, which scripts/setup installs
+  fs::create_directories(to);
+  for (const char* name : {"index.html", "manual.html", "cg-manual.html", "cl-manual.html", "manual-intro.html", "QuickStart.html"})
+    if (fs::exists(manual / name)) fs::copy_file(manual / name, to / name, fs::copy_options::overwrite_existing);
+}
+
+} // namespace
+
+TEST_CASE("a fresh install answers before any build, cites, and says what it does not know") {
+  home h;
+  const auto answer = h.run_json({"ask", "which counter shows branch mispredictions"});
+  REQUIRE(answer["found"]["in_scope"] == true);
+  REQUIRE_FALSE(answer["entries"].empty());
+  CHECK_FALSE(answer["entries"][0]["sources"].empty());
+  const auto bcm = h.run_json({"kb", "show", "Bcm"});
+  REQUIRE(bcm["exact"] == true);
+  CHECK(bcm["entries"][0]["profiler"] == "valgrind");
+  CHECK(bcm["entries"][0]["meaning"].get<std::string>().find("mispredicted") != std::string::npos);
+  const auto unknown = h.run({"ask", "how long should I boil an egg"});
+  CHECK(unknown.exit_code == 3);
+  CHECK(unknown.out.find("does not cover") != std::string::npos);
+}
+
+TEST_CASE("without internet the build reads what is installed here and says what it could not reach") {
+  home h;
+  const auto start = std::chrono::steady_clock::now();
+  const auto built = h.run_json({"kb", "build", "--offline"});
+  CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 180);
+  CHECK(built["complete"] == true);
+  int64_t read = 0, unreachable = 0;
+  for (const auto& source : built["sources"]) {
+    read += source["crawl"]["fetched"].get<int64_t>();
+    unreachable += source["crawl"]["failed"].get<int64_t>();
+  }
+  CHECK(read > 10);
+  CHECK(unreachable > 0);
+  const auto bcm = h.run_json({"kb", "show", "Bcm"});
+  bool from_manual = false;
+  for (const auto& source : bcm["entries"][0]["sources"])
+    from_manual = from_manual || (source["url"].get<std::string>().find("cg-manual.html") != std::string::npos && !source["quote"].get<std::string>().empty());
+  CHECK(from_manual);
+  const auto again = h.run_json({"kb", "build", "--offline"});
+  CHECK(again["changed"] == false);
+  for (const auto& source : again["sources"]) CHECK(source["summarised"] == 0);
+}
+
+TEST_CASE("a registered address is crawled; when one page changes, only its segments are summarised again") {
+  home h;
+  const auto site = h.dir.path() / "site";
+  copy_manual(site);
+  web_server server(site);
+  const auto refused = h.run({"profiler", "add", "vg", "--docs", server.url()});
+  REQUIRE(refused.exit_code == 0);
+  const auto blocked = h.run_json({"kb", "build", "--profiler", "vg"});
+  CHECK(blocked["sources"][0]["crawl"]["fetched"] == 0);
+  CHECK(blocked["sources"][0]["failed"].dump().find("private") != std::string::npos);
+
+  h.run_json({"profiler", "add", "vg", "--docs", server.url(), "--allow-private", "--delay", "0"});
+  const auto of_vg = [](const json& result) {
+    for (const auto& s : result["sources"])
+      if (s["profiler"] == "vg") return s;
+    return json();
+  };
+  const auto first = of_vg(h.run_json({"kb", "build", "--profiler", "vg"}));
+  CHECK(first["crawl"]["fetched"] >= 3);
+  const auto all = first["segments"].get<int64_t>();
+  CHECK(all > 50);
+  const auto answer = h.run_json({"ask", "Bcm", "--profiler", "vg"});
+  CHECK(answer["entries"][0]["sources"].dump().find(server.url()) != std::string::npos);
+
+  auto text = read_file(site / "cg-manual.html").value();
+  const auto at = text.find("<p>");
+  REQUIRE(at != std::string::npos);
+  text.insert(at, "<p>The counter Zqx counts imaginary branches that were mispredicted.</p>");
+  REQUIRE(write_file_atomic(site / "cg-manual.html", text));
+  const auto second = of_vg(h.run_json({"kb", "build", "--profiler", "vg"}));
+  CHECK(second["summarised"] >= 1);
+  CHECK(second["summarised"] < all / 4);
+  CHECK(second["cached"].get<int64_t>() > all / 2);
+}
+
+TEST_CASE("kill -9 in the middle of a build: the next one goes on and ends with the same compendium") {
+  home whole, killed;
+  const auto expected_hash = whole.run_json({"kb", "build", "--offline"})["compendium"]["content_hash"];
+  for (const int milliseconds : {150, 400, 900, 1600}) {
+    auto child = child_process::start(killed.command({"kb", "build", "--offline"}));
+    REQUIRE(child);
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); // not a wait for anything: the moment of the kill
+    child->kill();
+  }
+  const auto result = killed.run_json({"kb", "build", "--offline"});
+  CHECK(result["complete"] == true);
+  CHECK(result["compendium"]["content_hash"] == expected_hash);
+  CHECK(killed.run({"kb", "verify"}).exit_code == 0);
+}
+
+TEST_CASE("damaged indexes are built anew; export and import carry the compendium to another machine") {
+  home h, other;
+  h.run_json({"ask", "cache misses"});
+  for (const auto& file : fs::recursive_directory_iterator(h.dir.path() / "home" / "knowledge-index")) {
+    if (!file.is_regular_file() || file.file_size() < 200) continue;
+    std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(100);
+    bytes.write("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+  }
+  const auto verified = h.run_json({"kb", "verify"});
+  CHECK(verified["indexes"] == "rebuilt");
+  CHECK(h.run({"ask", "cache misses"}).exit_code == 0);
+
+  const auto file = (h.dir.path() / "entries.jsonl").string();
+  const auto exported = h.run_json({"kb", "export", file});
+  CHECK(other.run_json({"kb", "import", file})["imported"] == exported["entries"]);
+  std::ofstream(file, std::ios::app) << "{\"id\": \"x\"\n";
+  const auto broken = other.run({"kb", "import", file});
+  CHECK(broken.exit_code != 0);
+  CHECK(broken.err.find("nothing was changed") != std::string::npos);
+}
+
+TEST_CASE("a model that cannot be reached leaves an extractive compendium and says so") {
+  home h;
+  const auto config = (h.dir.path() / "llm.json").string();
+  std::ofstream(config) << R"({"base_url": "http://127.0.0.1:)" << free_port() << R"(/v1", "model": "none", "retries": 0, "timeout_seconds": 2})";
+  const auto site = h.dir.path() / "site";
+  copy_manual(site);
+  h.run_json({"profiler", "add", "vg", "--docs", (site / "cg-manual.html").string()});
+  const auto result = h.run_json({"kb", "build", "--profiler", "vg", "--llm", config}, 6);
+  CHECK(result["complete"] == false);
+  CHECK(result["reason"].get<std::string>().find("extractive") != std::string::npos);
+  CHECK(result["compendium"]["entries"].get<int64_t>() > 100);
+}
