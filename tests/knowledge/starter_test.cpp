@@ -125,7 +125,7 @@ TEST_CASE("each starter entry is complete and of the common schema") {
       if (key == "aliases" || key == "hardware" || key == "diagnoses" || key == "related") CHECK(is_texts(value));
       else if (key != "sources") CHECK(value.is_string());
     }
-    CHECK(e.value["kind"] == (e.profiler.empty() ? "concept" : "metric"));
+    CHECK(e.value["kind"].get<std::string>() == (e.profiler.empty() ? "concept" : "metric"));
     CHECK(e.value["meaning"].get<std::string>().size() >= 40);
     CHECK(e.value["reading"].get<std::string>().size() >= 40);
     REQUIRE(e.value["sources"].is_array());
@@ -275,7 +275,7 @@ TEST_CASE("the registry's manifests are complete") {
       INFO(key);
       if (!key.starts_with("_")) CHECK(std::set<std::string>{"name", "title", "backend", "aliases", "docs", "catalogue"}.contains(key));
     }
-    CHECK(m.at("name") == file.stem().string());
+    CHECK(m.at("name").get<std::string>() == file.stem().string());
     CHECK_FALSE(m.at("title").get<std::string>().empty());
     names.insert(m["name"].get<std::string>());
     CHECK(every_name.insert(m["name"].get<std::string>()).second);
