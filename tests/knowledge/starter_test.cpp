@@ -17,9 +17,9 @@ using nlohmann::json;
 namespace {
 
 /// Classes that the GPU rules will add to diagnosis/finding.hpp; remove this list with them.
-const std::set<std::string> classes_to_come = {"gpu_dram_bound", "gpu_l2_bound", "gpu_l1_shared_bound", "gpu_compute_bound", "gpu_latency_bound",
-                                               "occupancy_limited", "uncoalesced_access", "bank_conflicts", "launch_bound", "tail_effect",
-                                               "tensor_cores_idle"};
+const std::set<std::string> classes_to_come = {
+    "gpu_dram_bound",    "gpu_l2_bound",       "gpu_l1_shared_bound", "gpu_compute_bound", "gpu_latency_bound", "occupancy_limited",
+    "uncoalesced_access", "bank_conflicts",    "launch_bound",        "tail_effect",       "tensor_cores_idle"};
 
 const fs::path root = fs::path(TESTS_DIR).parent_path();
 
@@ -65,7 +65,8 @@ std::string lower(std::string text) {
 }
 
 bool is_texts(const json& value) {
-  return value.is_array() && std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_string() && !v.get_ref<const std::string&>().empty(); });
+  const auto is_text = [](const json& v) { return v.is_string() && !v.get_ref<const std::string&>().empty(); };
+  return value.is_array() && std::all_of(value.begin(), value.end(), is_text);
 }
 
 struct starter_entry {
@@ -114,7 +115,8 @@ bool known_class(const std::string& name) {
 } // namespace
 
 TEST_CASE("each starter entry is complete and of the common schema") {
-  const std::set<std::string> fields = {"name", "aliases", "unit", "kind", "hardware", "meaning", "measurement", "diagnoses", "reading", "related", "sources"};
+  const std::set<std::string> fields = {"name",        "aliases",   "unit",    "kind",    "hardware", "meaning",
+                                        "measurement", "diagnoses", "reading", "related", "sources"};
   std::map<std::string, int> per_profiler;
   for (const auto& e : starter()) {
     INFO(e.file << ": " << e.id);
@@ -135,8 +137,9 @@ TEST_CASE("each starter entry is complete and of the common schema") {
       CHECK(std::regex_match(source.at("url").get<std::string>(), std::regex("https://[a-z0-9.-]+/[^ \"<>]*")));
     }
   }
-  for (const auto& [profiler, least] : std::map<std::string, int>{{"", 45}, {"perf", 70}, {"valgrind", 25}, {"llvm-mca", 20}, {"ncu", 80},
-                                                                   {"rocprofv3", 40}, {"msprof", 25}, {"pragma", 30}}) {
+  const std::map<std::string, int> at_least = {{"", 45},    {"perf", 70},      {"valgrind", 25}, {"llvm-mca", 20},
+                                               {"ncu", 80}, {"rocprofv3", 40}, {"msprof", 25},   {"pragma", 30}};
+  for (const auto& [profiler, least] : at_least) {
     INFO("profiler '" << profiler << "'");
     CHECK(per_profiler[profiler] >= least);
   }
@@ -267,13 +270,16 @@ TEST_CASE("a word of the glossary names one profiler or one kind of hardware") {
 }
 
 TEST_CASE("the registry's manifests are complete") {
+  const std::set<std::string> keys = {"name", "title", "backend", "aliases", "docs", "catalogue"};
+  const std::set<std::string> backends = {"cpu", "cuda", "rocm", "ascend"};
+  const std::regex web_page("https://[a-z0-9.-]+/[^ \"<>#*]*"), local_page("(man:[a-z0-9_.-]+\\.[1-9]|/[^ \"<>]+)");
   std::set<std::string> names, every_name;
   for (const auto& file : json_files(root / "configs" / "profilers")) {
     INFO(file.filename().string());
     const auto m = parsed(file);
     for (const auto& [key, value] : m.items()) {
       INFO(key);
-      if (!key.starts_with("_")) CHECK(std::set<std::string>{"name", "title", "backend", "aliases", "docs", "catalogue"}.contains(key));
+      if (!key.starts_with("_")) CHECK(keys.contains(key));
     }
     CHECK(m.at("name").get<std::string>() == file.stem().string());
     CHECK_FALSE(m.at("title").get<std::string>().empty());
@@ -286,7 +292,7 @@ TEST_CASE("the registry's manifests are complete") {
     }
     REQUIRE(is_texts(m.at("backend")));
     CHECK_FALSE(m["backend"].empty());
-    for (const auto& backend : m["backend"]) CHECK(std::set<std::string>{"cpu", "cuda", "rocm", "ascend"}.contains(backend.get<std::string>()));
+    for (const auto& backend : m["backend"]) CHECK(backends.contains(backend.get<std::string>()));
     const auto& docs = m.at("docs");
     for (const auto& [key, value] : docs.items()) {
       INFO(key);
@@ -295,8 +301,8 @@ TEST_CASE("the registry's manifests are complete") {
       CHECK(is_texts(value));
     }
     CHECK_FALSE(docs.at("roots").empty());
-    for (const auto& address : docs["roots"]) CHECK(std::regex_match(address.get<std::string>(), std::regex("https://[a-z0-9.-]+/[^ \"<>#*]*")));
-    for (const auto& place : docs.at("local")) CHECK(std::regex_match(place.get<std::string>(), std::regex("(man:[a-z0-9_.-]+\\.[1-9]|/[^ \"<>]+)")));
+    for (const auto& address : docs["roots"]) CHECK(std::regex_match(address.get<std::string>(), web_page));
+    for (const auto& place : docs.at("local")) CHECK(std::regex_match(place.get<std::string>(), local_page));
     CHECK_FALSE(docs.at("allow").empty()); // without it, a page in a large folder opens all of it
     CHECK_FALSE(docs.at("deny").empty());
     for (const auto& command : m.at("catalogue")) {
