@@ -275,9 +275,9 @@ std::string crawl_run::site_of(const std::string& address) const {
 }
 
 /// Sites with a root that led to no page, and which root that was and why.
-std::map<std::string, std::string> crawl_run::unanswered_sites() {
-  std::map<std::string, std::string> out;
-  if (!seed_trouble_.empty()) out["file"] = seed_trouble_;
+std::multimap<std::string, std::string> crawl_run::unanswered_sites() {
+  std::multimap<std::string, std::string> out;
+  if (!seed_trouble_.empty()) out.emplace("file", seed_trouble_);
   for (const auto& root : scope_->roots()) {
     auto* first = frontier_->find(root.text());
     if (!first) continue; // a folder

@@ -96,7 +96,7 @@ private:
   void commit_changed();
   void remove_unlinked();
   std::string site_of(const std::string& address) const;
-  std::map<std::string, std::string> unanswered_sites();
+  std::multimap<std::string, std::string> unanswered_sites();
   crawl_result summary(bool complete, std::string reason);
 
   // crawl_hosts.cpp

@@ -200,8 +200,8 @@ transfer_result result_of(exchange& x, CURLcode code) {
   } else if (!x.refused.empty() && status == 0) {
     end(transfer_end::refused_address, "leads to " + x.refused + ", which is not a public address");
   } else if (code == CURLE_OPERATION_TIMEDOUT) {
-    double connected = 0;
-    curl_easy_getinfo(x.easy.get(), CURLINFO_CONNECT_TIME, &connected);
+    double connected = 0; // of a connection that is used again CONNECT_TIME stays 0
+    curl_easy_getinfo(x.easy.get(), CURLINFO_PRETRANSFER_TIME, &connected);
     if (connected <= 0)
       end(transfer_end::unreachable, "no connection within " + format_seconds(x.options->connect_seconds));
     else

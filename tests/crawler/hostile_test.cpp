@@ -164,7 +164,10 @@ TEST_CASE("bodies are bounded after decompression: gzip bomb, 100 MB page, endle
   auto bomb = html(zeros(4 << 20)); // some 8 GiB
   bomb.headers = {{"Content-Encoding", "gzip"}};
   c.site.set("/docs/bomb.html", bomb);
-  c.site.set("/docs/large.html", html(std::string(100 << 20, 'x')));
+  auto large = html(std::string(64 << 10, 'x'));
+  large.endless = 100 << 20;
+  large.headers = {{"Content-Length", std::to_string(100 << 20)}};
+  c.site.set("/docs/large.html", large);
   auto endless = html(std::string(64 << 10, 'y'));
   endless.endless = 1ull << 40;
   c.site.set("/docs/endless.html", endless);
@@ -195,6 +198,7 @@ TEST_CASE("a host that is not there, hangs or speaks something else fails with w
     free_port = gone.port();
   }
   c.source.docs = {"http://127.0.0.1:" + std::to_string(free_port) + "/a", "http://no-such-host.invalid/b"};
+  c.parts.connect_seconds = 2;
   auto result = c.must();
   INFO(result);
   CHECK(result.failed == 2);

@@ -53,7 +53,7 @@ site_answer with_status(int status, std::vector<std::pair<std::string, std::stri
   site_answer a;
   a.status = status;
   a.headers = std::move(headers);
-  a.body = "status " + std::to_string(status);
+  if (status != 204) a.body = "status " + std::to_string(status);
   return a;
 }
 
@@ -266,7 +266,7 @@ bool site_server::answer(int connection, const site_request& request) {
       if (!send_all(connection, a.body)) return false;
     return false;
   }
-  if (a.status != 304) head += "Content-Length: " + std::to_string(a.body.size()) + "\r\n";
+  if (a.status != 304 && a.status != 204) head += "Content-Length: " + std::to_string(a.body.size()) + "\r\n";
   head += "\r\n";
   if (request.method != "HEAD" && a.status != 304) head.append(a.body, 0, a.truncate ? a.body.size() / 2 : a.body.size());
   return send_all(connection, head) && !a.truncate;
