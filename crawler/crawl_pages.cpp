@@ -232,8 +232,7 @@ void crawl_run::content_arrived(page_node& node, const content& c) {
   if (!parsed->index && source_.robots) return finish(node, page_state::excluded, "the page asks robots not to index it");
   r.content_hash = hash;
   claim_content(node);
-  const auto segments = parts_.cut(*parsed, source_.profiler, r.url, r.fetched);
-  finish(node, page_state::fetched, "", segments);
+  finish(node, page_state::fetched, "", parts_.cut(*parsed, source_.profiler, r.url, r.fetched));
 }
 
 void crawl_run::follow_links(page_node& node, const document& d) {

@@ -2,11 +2,9 @@
 // named: no symbolic link leads out of a folder. Used by crawl_run, which treats them as it treats pages of a server.
 #pragma once
 
-#include "crawler/document.hpp"
 #include "crawler/url.hpp"
 
-#include <filesystem>
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "crawler/gunzip.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 

@@ -55,10 +55,10 @@ inline site_answer page_with(const std::string& text, const std::vector<std::str
   return html(body + "<p>" + text + "</p>");
 }
 
-inline std::ostream& operator<<(std::ostream& out, const crawl_result& r) { return out << json(r).dump(); }
-
 } // namespace pragma::test
 
+// Where Catch finds them.
 namespace pragma {
+inline std::ostream& operator<<(std::ostream& out, const crawl_result& r) { return out << json(r).dump(); }
 inline std::ostream& operator<<(std::ostream& out, page_state state) { return out << json(state).dump(); }
 } // namespace pragma

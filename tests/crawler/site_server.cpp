@@ -1,5 +1,6 @@
 #include "site_server.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
