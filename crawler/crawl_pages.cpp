@@ -16,6 +16,7 @@ constexpr int max_redirects = 5;
 constexpr size_t max_links = 10'000;        ///< looked at in one page
 constexpr size_t max_stored_links = 2'000;  ///< of those in scope, remembered with the page
 constexpr size_t max_field_bytes = 300;     ///< of a header or title that is stored
+constexpr size_t max_reason_bytes = 1000;
 
 std::string cut(std::string_view text) { return printable(text.substr(0, max_field_bytes)); }
 
@@ -291,7 +292,7 @@ void crawl_run::lose_content(page_node& node, const page_node& to) {
 void crawl_run::finish(page_node& node, page_state state, std::string reason, const std::optional<std::vector<segment>>& segments) {
   auto& r = node.record;
   r.state = state;
-  r.reason = std::move(reason);
+  r.reason = printable(std::string_view(reason).substr(0, max_reason_bytes)); // parts of it are a server's words
   r.generation = generation_;
   frontier_->finished(node);
   static const std::optional<std::vector<segment>> nothing{std::vector<segment>()};

@@ -118,6 +118,28 @@ void frontier::leave_out(page_node& node, std::string reason) {
 }
 
 page_node* frontier::reach(const page_url& url, int depth, const std::string& from, bool record_excluded) {
+  auto* node = reach_one(url, depth, from, record_excluded);
+  follow_waiting();
+  return node;
+}
+
+void frontier::follow_stored_links(page_node& node) {
+  to_follow_.push_back(&node);
+  follow_waiting();
+}
+
+void frontier::follow_waiting() {
+  if (following_) return;
+  following_ = true;
+  while (!to_follow_.empty()) {
+    const auto* node = to_follow_.back();
+    to_follow_.pop_back();
+    follow_one(*node);
+  }
+  following_ = false;
+}
+
+page_node* frontier::reach_one(const page_url& url, int depth, const std::string& from, bool record_excluded) {
   const auto text = url.text();
   auto* node = find(text);
   if (node && node->reached) {
@@ -173,11 +195,11 @@ void frontier::lower(page_node& node, int depth, const std::string& from) {
   } else if (!node.done && !node.started) {
     queued_.push_back(&node); // the place in the queue has changed
   } else if (node.done) {
-    follow_stored_links(node);
+    to_follow_.push_back(&node);
   }
 }
 
-void frontier::follow_stored_links(const page_node& node) {
+void frontier::follow_one(const page_node& node) {
   const auto links = node.record.links; // a copy: reaching may lower this node itself
   const int depth = node.record.depth + 1;
   for (size_t at = 0; at + link_digits <= links.size(); at += link_digits) {
@@ -187,7 +209,7 @@ void frontier::follow_stored_links(const page_node& node) {
     if (found == by_id_.end() || found->second == &node) continue;
     auto& child = *found->second;
     if (child.reached && child.record.depth <= depth) continue;
-    if (auto url = parse_url(child.record.url)) reach(*url, depth, node.record.url);
+    if (auto url = parse_url(child.record.url)) reach_one(*url, depth, node.record.url, true);
   }
 }
 

@@ -35,7 +35,7 @@ public:
   /// lowers its depth when this way is shorter. nullptr: not recorded, for there are too many (unrecorded() counts them).
   page_node* reach(const page_url& url, int depth, const std::string& from, bool record_excluded = true);
   /// The same for the pages in scope that this one named when its content was last read.
-  void follow_stored_links(const page_node& node);
+  void follow_stored_links(page_node& node);
   /// A page left out for another reason than the scope's.
   page_node* exclude(const page_url& url, int depth, const std::string& from, std::string reason);
 
@@ -59,6 +59,9 @@ private:
   void queue(page_node& node);
   void leave_out(page_node& node, std::string reason);
   void lower(page_node& node, int depth, const std::string& from);
+  page_node* reach_one(const page_url& url, int depth, const std::string& from, bool record_excluded);
+  void follow_one(const page_node& node);
+  void follow_waiting();
 
   const crawl_scope& scope_;
   const int max_depth_;
@@ -67,6 +70,8 @@ private:
   std::unordered_map<std::string, std::unique_ptr<page_node>> nodes_;
   std::unordered_map<uint64_t, page_node*> by_id_;
   std::vector<page_node*> changed_, queued_, dropped_;
+  std::vector<page_node*> to_follow_; ///< their stored links are to be reached; a list, for chains of pages are as long as a site likes
+  bool following_ = false;
   uint64_t next_order_ = 0;
   int64_t open_ = 0, excluded_ = 0, unrecorded_ = 0;
 };
