@@ -1,16 +1,15 @@
 #include "base/http.hpp"
 
+#include "base/sigpipe.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <csignal>
 #include <ctime>
 #include <memory>
 #include <mutex>
-#include <pthread.h>
 
 #include <curl/curl.h>
 
@@ -33,34 +32,6 @@ struct slist_deleter {
 using easy_ptr = std::unique_ptr<CURL, easy_deleter>;
 using multi_ptr = std::unique_ptr<CURLM, multi_deleter>;
 using slist_ptr = std::unique_ptr<curl_slist, slist_deleter>;
-
-/// OpenSSL writes to sockets with write(), so that a peer who hangs up raises SIGPIPE; with CURLOPT_NOSIGNAL (which
-/// threads need) libcurl leaves it to us. Blocks it for this thread and swallows one that came meanwhile.
-class sigpipe_guard {
-public:
-  sigpipe_guard() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~sigpipe_guard() {
-    if (!was_pending_) {
-      const timespec now{0, 0};
-      while (sigtimedwait(&pipe_, nullptr, &now) > 0) {
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  sigpipe_guard(const sigpipe_guard&) = delete;
-  sigpipe_guard& operator=(const sigpipe_guard&) = delete;
-
-private:
-  sigset_t pipe_{}, before_{};
-  bool was_pending_ = false;
-};
 
 std::string lower(std::string_view text) {
   std::string out(text);

@@ -1,5 +1,7 @@
 #include "base/subprocess.hpp"
 
+#include "base/sigpipe.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -41,30 +43,6 @@ struct pipe_pair {
     close(read);
     close(write);
   }
-};
-
-/// Blocks SIGPIPE in this thread while it lives and swallows one that we caused: a vanished child must not end us.
-class sigpipe_guard {
-public:
-  sigpipe_guard() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &set_, &old_);
-  }
-  ~sigpipe_guard() {
-    if (!was_pending_) {
-      const timespec now{0, 0};
-      while (sigtimedwait(&set_, nullptr, &now) < 0 && errno == EINTR) {}
-    }
-    pthread_sigmask(SIG_SETMASK, &old_, nullptr);
-  }
-
-private:
-  sigset_t set_{}, old_{};
-  bool was_pending_ = false;
 };
 
 void set_limit(int resource, uint64_t value) {

@@ -14,7 +14,8 @@ class crawl_store {
 public:
   virtual ~crawl_store() = default;
   virtual expected<std::vector<page_record>> pages(const std::string& profiler) = 0;
-  /// Atomic and durable. `segments` replaces those of the page; nullopt keeps them. `found`: newly queued or excluded pages.
+  /// Atomic and durable. `segments` replaces those of the page; nullopt keeps them. `found`: records to put as they are, with their
+  /// segments kept: pages newly queued or excluded, known ones that this crawl asks again, and changed depths.
   virtual expected<void> commit(const std::string& profiler, const page_record& page,
                                 const std::optional<std::vector<segment>>& segments, const std::vector<page_record>& found) = 0;
   /// The crawl under way, as crawl() left it: {"generation": 3, "complete": false, ...}; null when there was none.
@@ -40,16 +41,19 @@ struct crawl_options {
 
 struct crawl_result {
   int64_t generation = 0;
-  bool complete = false;        ///< false: a limit, Ctrl-C, or the disk ended it; the reason says which
+  bool complete = false;        ///< false: a limit or Ctrl-C ended it; the reason says which
   bool resumed = false;
-  std::string reason;
-  int64_t fetched = 0, unchanged = 0, excluded = 0, failed = 0, gone = 0, segments = 0;
-  uint64_t bytes = 0;
+  std::string reason;           ///< of an incomplete crawl; of a complete one what kept old pages, or was left out unrecorded
+  int64_t fetched = 0, unchanged = 0, excluded = 0, failed = 0, gone = 0; ///< pages of this generation
+  int64_t segments = 0;         ///< that the source has now
+  uint64_t bytes = 0;           ///< of this generation, decompressed
   double seconds = 0;
 };
 PRAGMA_JSON(crawl_result, generation, complete, resumed, reason, fetched, unchanged, excluded, failed, gone, segments, bytes, seconds)
 
-/// A page's trouble is its state, not an error. Errors: invalid_argument (a root that is no address), io_error (the store).
+/// A page's trouble is its state, not an error. Errors: invalid_argument (a root that is no address), io_error (the store, for
+/// instance a full disk; what was committed stays, and the next crawl goes on from there).
+/// An unfinished crawl is resumed, unless the source's roots or patterns changed or a limit on pages or bytes ended it that still holds.
 expected<crawl_result> crawl(const doc_source& source, crawl_store& store, const crawl_options& options);
 
 /// What a crawl would do, without fetching anything but robots.txt and sitemaps: the roots, the rules in words, the known

@@ -53,14 +53,15 @@ struct page_record {
   int depth = 0;                      ///< links from a root
   std::string from;                   ///< the page or sitemap that named it first; empty for a root
   int status = 0;                     ///< HTTP
-  std::string final_url;              ///< where redirects led; empty when nowhere else
+  std::string final_url;              ///< of an excluded page: the page it is read as (redirect, same content); else empty
   std::string etag, last_modified, content_hash, content_type, charset, title;
   std::string fetched;                ///< ISO time
   uint64_t bytes = 0;                 ///< decompressed
   int64_t segments = 0;
+  std::string links;                  ///< pages in scope that it named, 16 hex digits each (link_id()): an unchanged page brings none
 };
 PRAGMA_JSON(page_record, url, state, reason, generation, depth, from, status, final_url, etag, last_modified, content_hash,
-            content_type, charset, title, fetched, bytes, segments)
+            content_type, charset, title, fetched, bytes, segments, links)
 
 /// A table row, definition-list item or catalogue record that names a metric.
 struct metric_record {
