@@ -11,8 +11,10 @@
 #include <cstdarg>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include <libxml/HTMLparser.h>
+#include <libxml/parser.h>
 
 namespace pragma::crawler {
 
@@ -129,7 +131,8 @@ public:
   html_reader(std::string_view url, const html_options& options) : options_(options), builder_(url) {}
 
   void read(const std::string& text) {
-    parser_ = ::htmlNewParserCtxt();
+    static const bool ready = (::xmlInitParser(), true); // once, whichever thread comes first
+    parser_ = ready ? ::htmlNewParserCtxt() : nullptr;
     if (!parser_) return;
     htmlSAXHandler events{};
     events.startElement = [](void* self, const xmlChar* name, const xmlChar** attributes) { of(self).start(view(name), attributes); };
@@ -158,7 +161,7 @@ public:
 
 private:
   struct frame {
-    const tag what = tag::inline_;
+    tag what = tag::inline_;
     bool acted = false;              // what `start` did has to be undone
     dropped drop = dropped::no;
     int level = 0;
@@ -201,15 +204,18 @@ private:
 
   dropped drop_of(tag what, const attributes_view& a) const {
     if (what == tag::invisible) return dropped::all;
-    if (!a.list || what == tag::html || what == tag::body || what == tag::meta) return what == tag::chrome ? dropped::text : dropped::no;
-    auto style = ascii_lower(a.value("style"));
-    std::erase(style, ' ');
-    if (a.find("hidden") || a.value("aria-hidden") == "true" || style.find("display:none") != std::string::npos ||
-        style.find("visibility:hidden") != std::string::npos)
-      return dropped::all;
+    if (what == tag::html || what == tag::body || what == tag::meta) return dropped::no; // scripts hide the body until all is loaded
+    if (a.list) {
+      auto style = ascii_lower(a.value("style"));
+      std::erase(style, ' ');
+      if (a.find("hidden") || a.value("aria-hidden") == "true" || style.find("display:none") != std::string::npos ||
+          style.find("visibility:hidden") != std::string::npos)
+        return dropped::all;
+    }
+    if (what == tag::chrome || (what == tag::header && articles_ == 0)) return dropped::text; // an article's header holds its title
+    if (!a.list) return dropped::no;
     const auto role = a.value("role");
-    if (what == tag::chrome || (what == tag::header && articles_ == 0) || role == "navigation" || role == "banner" || role == "contentinfo" || role == "search")
-      return dropped::text;
+    if (role == "navigation" || role == "banner" || role == "contentinfo" || role == "search") return dropped::text;
     for (const auto& word : split(a.value("class"), ' '))
       if (is_chrome_class(word, what)) return dropped::text;
     return dropped::no;
@@ -222,7 +228,6 @@ private:
     const auto inherited = frames_.empty() ? dropped::no : frames_.back().drop;
     frames_.push_back({what, false, inherited == dropped::all ? inherited : std::max(inherited, drop_of(what, a)), 0, std::string(name)});
     auto& f = frames_.back();
-    if (what == tag::header && articles_ == 0) f.drop = std::max(f.drop, dropped::text);
     if (f.drop == dropped::all) return;
     take_meta(what, a);
     if (f.drop == dropped::text) return;
@@ -432,7 +437,7 @@ private:
         space_ = true;
         continue;
       }
-      if (!space && text_anchor_.empty()) text_anchor_ = std::exchange(pending_anchor_, {});
+      if (!space && !pending_anchor_.empty() && text_anchor_.empty()) text_anchor_ = std::exchange(pending_anchor_, {});
       if (space_ && !text_.empty() && text_.back() != '\n') text_ += ' ';
       space_ = false;
       text_ += c;
@@ -448,7 +453,9 @@ private:
       if (pending_anchor_.empty()) pending_anchor_ = std::move(anchor);
       return;
     }
-    const bool item = items_ > 0 && std::exchange(item_starts_, false);
+    bool item = items_ > 0 && std::exchange(item_starts_, false);
+    const bool bullet = pre_ == 0 && text.starts_with("\xe2\x80\xa2"); // mandoc's lists of man pages that were made from AsciiDoc
+    if (bullet) text.erase(0, 3), item = true;
     if (heading_ > 0) {
       if (anchor.empty() && options_.slug_anchors) anchor = slug(text);
       builder_.heading(heading_, text, anchor);
@@ -468,7 +475,7 @@ private:
       else builder_.extend(list.block, text);
     } else if (pre_ > 0) {
       builder_.code(text, anchor);
-    } else if (items_ > 0) {
+    } else if (items_ > 0 || bullet) {
       builder_.list_item(std::max(lists_, 1), text, anchor);
     } else {
       builder_.paragraph(text, anchor);
