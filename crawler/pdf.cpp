@@ -139,6 +139,10 @@ bool take_table(const lines& group, document_builder& builder, const std::string
   return true;
 }
 
+bool is_bullet(std::string_view text) {
+  return text.starts_with("\xe2\x80\xa2") || text.starts_with("\xe2\x96\xaa") || text.starts_with("\xe2\x97\x8f"); // round and square ones
+}
+
 void take_group(lines& group, document_builder& builder, const std::string& anchor) {
   if (group.empty()) return;
   if (const int level = heading_level(group.front()); level > 0 && (group.size() == 1 || column_starts(group.front()).size() == 1)) {
@@ -148,8 +152,7 @@ void take_group(lines& group, document_builder& builder, const std::string& anch
   if (group.empty()) return;
   if (!take_table(group, builder, anchor)) {
     const auto text = joined(group);
-    const bool bullet = text.starts_with("\xe2\x80\xa2") || text.starts_with("\xe2\x96\xaa") || text.starts_with("\xe2\x97\x8f");
-    if (bullet) builder.list_item(1, std::string_view(text).substr(3), anchor);
+    if (is_bullet(text)) builder.list_item(1, std::string_view(text).substr(3), anchor);
     else builder.paragraph(text, anchor);
   }
   group.clear();
@@ -183,8 +186,9 @@ expected<document> parse_pdf(std::string_view bytes, std::string_view url) {
     const auto anchor = "page=" + std::to_string(n + 1);
     lines group;
     for (auto& line : pages[n]) {
-      if (line.empty()) take_group(group, builder, anchor);
-      else group.push_back(std::move(line));
+      const auto text = one_line(line);
+      if (text.empty() || is_bullet(text)) take_group(group, builder, anchor);
+      if (!text.empty()) group.push_back(std::move(line));
     }
     take_group(group, builder, anchor);
   }
