@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <utility>
 
 namespace pragma::crawler {
 
@@ -136,8 +137,8 @@ private:
       builder_.add_link(std::string(text) + source_ending_, true);
     }
     auto word = trim(text);
-    if (open > 0 && word.starts_with('~')) word = word.substr(std::min(word.rfind('.'), word.size() - 1) + (word.rfind('.') == std::string::npos ? 0 : 1));
-    if (open > 0 && (word.starts_with('!') || word.starts_with('~'))) word.erase(0, 1);
+    if (open > 0 && word.starts_with('~')) word = word.substr(word.find_last_of(".~") + 1); // only the last part of a dotted name
+    if (open > 0 && word.starts_with('!')) word.erase(0, 1);
     out += word;
     return end;
   }
@@ -199,7 +200,7 @@ private:
         put_table(read_simple_table(all, i), {}, into);
       } else if (bullet_of(line) > 0) {
         list_item(all, i, depth, into);
-      } else if (line[0] == ':' && line.find(':', 1) != std::string::npos && role_length(line) == 0) {
+      } else if (line[0] == ':' && line.size() > 2 && line[1] != ' ' && line[1] != ':' && line.find(':', 1) != std::string::npos && role_length(line) == 0) {
         field(all, i, depth, into);
       } else if (line.starts_with("| ") || line == "|") {
         std::string text;
@@ -328,10 +329,11 @@ private:
     const lines content(block.begin() + static_cast<long>(i), block.end());
 
     if (admonition) {
-      lines text = arguments;
-      if (text.size() == 1 && !content.empty()) text.push_back(name == "admonition" || name == "topic" ? std::string() : content.front());
-      if (text.size() == 2) text.insert(text.end(), content.begin() + (text[1].empty() ? 0 : 1), content.end());
-      if (arguments.empty()) text = content;
+      lines text;
+      if (!argument.empty()) text.push_back(argument);
+      const bool apart = (i > 0 && block[i - 1].empty()) || name == "admonition" || name == "topic" || name == "sidebar";
+      if (apart) text.emplace_back();
+      text.insert(text.end(), content.begin(), content.end());
       body(text, depth + 1, into);
     } else if (one_of(name, {"code-block", "code", "sourcecode", "parsed-literal", "math", "prompt", "console"})) {
       put_code(content, into);
@@ -367,7 +369,7 @@ private:
   /// Directives whose argument is the name of something that their content describes.
   static bool is_description(std::string_view name) {
     if (one_of(name, {"option", "cmdoption", "describe", "object", "envvar", "confval", "function", "data", "attribute", "macro", "type", "metric", "counter", "event",
-                      "glossary-term", "setting"}))
+                      "setting"}))
       return true;
     const auto domain = name.substr(0, name.find(':'));
     return name.find(':') != std::string_view::npos && one_of(domain, {"c", "cpp", "py", "std", "js", "rst"});
