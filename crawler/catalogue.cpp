@@ -70,6 +70,9 @@ metric_record record_of(const json& object, std::string name) {
   std::string brief, title, scale;
   for (const auto& [k, value] : object.items()) {
     auto text = text_of(value);
+    if (value.is_object() && ascii_lower(k) == "architectures")
+      for (const auto& [chip, definition] : value.items())
+        if (text.size() < max_field_bytes && definition.is_structured()) text += (text.empty() ? "" : ", ") + chip;
     if (text.empty()) continue;
     switch (key_of(k)) {
       case key::name:
@@ -115,7 +118,9 @@ bool describes(const json& object) {
 }
 
 bool has_name(const json& object) {
-  return std::any_of(object.items().begin(), object.items().end(), [](const auto& item) { return key_of(item.key()) == key::name && item.value().is_string(); });
+  for (const auto& [k, value] : object.items())
+    if (key_of(k) == key::name && value.is_string()) return true;
+  return false;
 }
 
 bool holds_others(const json& object) {

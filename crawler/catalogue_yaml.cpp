@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <yaml-cpp/yaml.h>
 
 namespace pragma::crawler {
@@ -16,6 +17,7 @@ namespace {
 constexpr int max_depth = 48;
 constexpr size_t max_nodes = 500'000;       ///< aliases included: a few lines of them can stand for billions
 constexpr size_t max_unfolded_bytes = 64u << 20;
+constexpr size_t max_description_bytes = 8000;
 
 struct budget {
   size_t nodes = 0, bytes = 0;
@@ -52,7 +54,7 @@ json as_json(const YAML::Node& node, int depth, budget& used) {
 
 /// rocprof-compute keeps the words apart from the tables: {"metrics_description": {"VALU FLOPs": "text", ...}}. Those words go to the
 /// records of that name, or become records.
-void take_descriptions(const json& value, document& d, int depth = 0) {
+void take_descriptions(const json& value, document& d, std::unordered_map<std::string, size_t>& records, int depth = 0) {
   if (depth > max_depth || !value.is_structured()) return;
   if (value.is_object())
     for (const auto& [k, part] : value.items()) {
@@ -68,12 +70,14 @@ void take_descriptions(const json& value, document& d, int depth = 0) {
           for (const char* key : {"plain", "description", "rst"})
             if (r.description.empty() && words.contains(key) && words[key].is_string()) r.description = words[key].get<std::string>();
         if (words.is_object() && words.contains("unit") && words["unit"].is_string()) r.unit = words["unit"].get<std::string>();
-        const auto known = std::find_if(d.records.begin(), d.records.end(), [&](const auto& have) { return have.name == name; });
-        if (known == d.records.end()) add_record(d, std::move(r));
-        else if (known->description.empty()) known->description = utf8_prefix(one_line(clean_text(r.description)), 8000);
+        if (const auto known = records.find(name); known == records.end()) {
+          if (add_record(d, std::move(r))) records.emplace(name, d.records.size() - 1);
+        } else if (auto& have = d.records[known->second].description; have.empty()) {
+          have = utf8_prefix(one_line(clean_text(r.description)), max_description_bytes);
+        }
       }
     }
-  for (const auto& part : value) take_descriptions(part, d, depth + 1);
+  for (const auto& part : value) take_descriptions(part, d, records, depth + 1);
 }
 
 } // namespace
@@ -97,7 +101,9 @@ expected<document> parse_yaml_catalogue(std::string_view utf8, std::string_view 
   }
   if (used.spent) d.notes.push_back("cut: its nesting or its aliases unfold to more than is read");
   take_records(root, d);
-  take_descriptions(root, d);
+  std::unordered_map<std::string, size_t> records;
+  for (size_t i = 0; i < d.records.size(); ++i) records.emplace(d.records[i].name, i);
+  take_descriptions(root, d, records);
   if (d.records.empty()) return no_records(url, "YAML", {});
   return d;
 }
