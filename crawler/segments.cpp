@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace pragma {
 
@@ -20,7 +21,7 @@ namespace {
 constexpr size_t wanted_bytes = 1500;      ///< of one segment of prose; cut at the paragraph that reaches it
 constexpr size_t most_bytes = 2200;        ///< a paragraph longer than this is cut at sentences
 constexpr size_t code_bytes = 1500;        ///< of one listing; the rest of it tells nothing new
-constexpr size_t least_bytes = 25;         ///< shorter prose ("See also.") is no segment
+constexpr size_t least_bytes = 12;         ///< shorter prose ("See also.") is no segment
 constexpr size_t max_segments = 50'000;    ///< of one page, catalogues aside
 constexpr size_t max_field_columns = 24;
 constexpr size_t max_record_text = 12'000;
@@ -120,7 +121,9 @@ private:
     const auto names = b.text.empty() ? std::vector<std::string>() : names_in_cell(b.term, false);
     if (names.empty()) {
       if (b.term.empty()) return prose(b.text, b.anchor, "\n\n");
-      return prose(b.term + (b.text.empty() ? "" : b.text.find('\n') == std::string::npos && b.text.size() < wanted_bytes ? ": " + b.text : "\n\n" + b.text), b.anchor, "\n\n");
+      if (b.text.empty()) return prose(b.term, b.anchor, "\n\n");
+      const bool short_text = b.text.find('\n') == std::string::npos && b.text.size() < wanted_bytes;
+      return prose(b.term + (short_text ? ": " : "\n\n") + b.text, b.anchor, "\n\n");
     }
     flush();
     for (const auto& n : names) {
@@ -135,9 +138,8 @@ private:
   void rows(const block& b) {
     const auto& t = b.cells;
     const int name_column = find_name_column(t);
-    std::string plain;
-    if (!b.text.empty()) plain = b.text;
-    flush_before_rows(name_column >= 0);
+    std::string plain = b.text; // the caption
+    if (name_column >= 0) flush();
     for (size_t i = 0; i < t.rows.size() && made_.size() < max_segments; ++i) {
       const auto& anchor = i < t.anchors.size() && !t.anchors[i].empty() ? t.anchors[i] : b.anchor;
       if (name_column >= 0 && row(t, t.rows[i], static_cast<size_t>(name_column), anchor)) continue;
@@ -154,10 +156,6 @@ private:
       plain += (plain.empty() ? "" : "\n") + join(cells, " | ");
     }
     if (!plain.empty() && plain != b.text) prose(plain, b.anchor, "\n\n");
-  }
-
-  void flush_before_rows(bool records) {
-    if (records) flush();
   }
 
   bool row(const table& t, const std::vector<std::string>& cells, size_t name_column, const std::string& anchor) {
