@@ -18,7 +18,6 @@ using namespace crawler;
 
 namespace {
 
-constexpr const char* version = "extractive 1";
 constexpr size_t max_meaning = 400, max_more = 700, max_quote = 600;   ///< bytes
 constexpr size_t max_related = 12, max_claims = 40, max_names_together = 6;
 constexpr size_t least_meaning = 25;      ///< bytes; a shorter first sentence ("Cycles.") is joined with the second
@@ -159,8 +158,7 @@ std::vector<std::string> names_in_bracket(std::string_view inside, std::string_v
     if (at < inside.size() && (inside[at] == '/' || inside[at] == ',')) {
       ++at;
     } else if (at < inside.size()) {
-      tail = inside.substr(at);
-      return all;
+      return {}; // "(ILmr + DLmr)" and "(Bcm misses)" do not name what stands before
     }
   }
   return all;
@@ -326,7 +324,7 @@ void take_prose(const segment& s, std::vector<claim>& claims) {
 summary summarise_extractive(const segment& s) {
   summary made;
   made.segment = s.id;
-  made.by = version;
+  made.by = extractive_version;
   if (s.has_record && !trim(s.record.name).empty()) made.claims.push_back(claim_of_record(s));
   else if (!s.has_record) take_prose(s, made.claims);
   return made;
