@@ -6,6 +6,9 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 namespace pragma::crawler {
 
 namespace {
@@ -21,6 +24,22 @@ std::string alias_target(std::string_view roff) {
   }
   if (target.ends_with(".gz")) target.resize(target.size() - 3);
   return target.substr(target.rfind('/') + 1);
+}
+
+/// "perf-record(1)" in the text below SEE ALSO: pages made with the man macros have no other links.
+void link_see_also(document_builder& links, const document& d) {
+  bool see_also = false;
+  for (const auto& b : d.blocks) {
+    if (b.what == block::type::heading) see_also = b.text == "SEE ALSO";
+    if (!see_also) continue;
+    for (auto open = b.text.find('('); open != std::string::npos; open = b.text.find('(', open + 1)) {
+      const auto close = b.text.find(')', open);
+      if (close == std::string::npos || close - open > 4 || close == open + 1 || b.text[open + 1] < '1' || b.text[open + 1] > '8') continue;
+      size_t start = open;
+      while (start > 0 && (std::isalnum(static_cast<unsigned char>(b.text[start - 1])) || std::string_view("_.+:-").find(b.text[start - 1]) != std::string_view::npos)) --start;
+      if (start < open) links.add_link("man:" + b.text.substr(start, open - start) + "." + b.text.substr(open + 1, close - open - 1), true);
+    }
+  }
 }
 
 } // namespace
@@ -43,6 +62,10 @@ expected<document> parse_man(std::string_view utf8, std::string_view url) {
   for (size_t i = 0; i + 1 < d->blocks.size() && i < 4; ++i)
     if (d->blocks[i].what == block::type::heading && d->blocks[i].text == "NAME") d->title += (d->title.empty() ? "" : ": ") + d->blocks[i + 1].text;
   d->title = utf8_prefix(one_line(d->title), 200);
+  document_builder links(url);
+  link_see_also(links, *d);
+  for (auto& l : links.result().links)
+    if (std::none_of(d->links.begin(), d->links.end(), [&](const auto& have) { return have.target == l.target; })) d->links.push_back(std::move(l));
   return d;
 }
 

@@ -24,14 +24,14 @@ constexpr size_t max_lines = 2'000'000;
 
 using lines = std::vector<std::string>;
 
-std::string digits_masked(std::string_view line) {
+/// The line without a number at its start or end: those of a running title count the pages.
+std::string without_page_number(std::string_view line) {
   auto out = one_line(line);
-  for (auto& c : out)
-    if (c >= '0' && c <= '9') c = '#';
-  return out;
+  while (!out.empty() && std::isdigit(static_cast<unsigned char>(out.back()))) out.pop_back();
+  return out.erase(0, std::min(out.find_first_not_of("0123456789"), out.size()));
 }
 
-/// Running titles and page numbers: the same words (numbers aside) at the edge of many pages.
+/// Running titles and page numbers: the same words at the edge of many pages.
 void drop_running_titles(std::vector<lines>& pages) {
   std::map<std::string, size_t> seen;
   auto edges = [&](const lines& page, auto&& visit) {
@@ -42,12 +42,12 @@ void drop_running_titles(std::vector<lines>& pages) {
     for (size_t i = page.size(); i > 0 && found < edge_lines; --i)
       if (!page[i - 1].empty()) visit(i - 1), ++found;
   };
-  for (const auto& page : pages) edges(page, [&](size_t i) { ++seen[digits_masked(page[i])]; });
+  for (const auto& page : pages) edges(page, [&](size_t i) { ++seen[without_page_number(page[i])]; });
   if (pages.size() < min_pages_for_edges) return;
   for (auto& page : pages) {
     std::vector<size_t> gone;
     edges(page, [&](size_t i) {
-      if (static_cast<double>(seen[digits_masked(page[i])]) >= repeated_share * static_cast<double>(pages.size())) gone.push_back(i);
+      if (static_cast<double>(seen[without_page_number(page[i])]) >= repeated_share * static_cast<double>(pages.size())) gone.push_back(i);
     });
     for (const size_t i : gone) page[i].clear();
   }
