@@ -111,7 +111,7 @@ metric_record record_of(const json& object, std::string name) {
 bool describes(const json& object) {
   for (const auto& [k, value] : object.items()) {
     const auto what = key_of(k);
-    if (what == key::brief || what == key::description || what == key::formula || what == key::marks || what == key::unit || what == key::scale || what == key::title)
+    if (what == key::brief || what == key::description || what == key::formula || what == key::marks || what == key::unit || what == key::scale)
       return true;
   }
   return false;
@@ -125,7 +125,7 @@ bool has_name(const json& object) {
 
 bool holds_others(const json& object) {
   for (const auto& [k, value] : object.items())
-    if (key_of(k) == key::container && value.is_structured() && !value.empty() && value.front().is_structured()) return true;
+    if ((key_of(k) == key::container || key_of(k) == key::name) && value.is_structured() && !value.empty() && value.front().is_structured()) return true;
   return false;
 }
 

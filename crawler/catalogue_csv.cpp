@@ -53,6 +53,8 @@ std::string words_of_header(std::string_view cell) {
 
 int name_column(const csv_row& row) {
   int weak = -1;
+  for (const auto& cell : row.cells)
+    if (trim(cell).ends_with(':')) return -1; // "Name: value" lines, which are read as blocks
   for (size_t k = 0; k < row.cells.size(); ++k) {
     const auto what = column_of(words_of_header(row.cells[k]));
     if (what == column::metric) return static_cast<int>(k);

@@ -1,5 +1,7 @@
 #include "crawler/html_table.hpp"
 
+#include "crawler/charset.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -8,6 +10,8 @@ namespace pragma::crawler {
 namespace {
 
 constexpr size_t max_header_rows = 3;
+constexpr size_t max_cell_bytes = 20'000;
+constexpr size_t max_repeated_bytes = 300; ///< of a cell's text where its span repeats it: spans must not multiply long texts
 
 int span_of(std::string_view text, int most) {
   int value = 1;
@@ -35,8 +39,9 @@ void html_table::add_text(std::string_view text, std::string_view id) {
   auto& r = rows_.back();
   if (r.id.empty()) r.id = id;
   auto& into = r.cells.back().text;
+  if (into.size() > max_cell_bytes) return;
   if (!into.empty()) into += '\n';
-  into += text;
+  into += utf8_prefix(text, max_cell_bytes);
 }
 
 std::vector<std::string> html_table::take_texts() {
@@ -74,12 +79,13 @@ table html_table::finish() {
       take_carried();
       only_headers &= c.header;
       for (int k = 0; k < c.columns && line.size() < max_columns; ++k) {
+        // A header is that of each column below it; data stands where it begins.
+        const auto repeated = k == 0 || c.header ? utf8_prefix(c.text, max_repeated_bytes) : std::string_view();
         if (c.rows > 1) {
           if (above.size() <= line.size()) above.resize(line.size() + 1);
-          above[line.size()] = {k == 0 || c.header ? c.text : std::string(), c.rows - 1};
+          above[line.size()] = {std::string(repeated), c.rows - 1};
         }
-        // A header is that of each column below it; data stands where it begins.
-        line.push_back(k == 0 || c.header ? c.text : std::string());
+        line.emplace_back(k == 0 ? std::string_view(c.text) : repeated);
       }
     }
     take_carried();

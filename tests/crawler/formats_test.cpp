@@ -2,6 +2,7 @@
 #include "base/subprocess.hpp"
 #include "page_helpers.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 using namespace pragma;

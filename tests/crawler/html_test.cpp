@@ -1,6 +1,7 @@
 // HTML as documentation has it, as browsers forgive it, and as somebody who means harm writes it.
 #include "page_helpers.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 using namespace pragma;
@@ -97,7 +98,7 @@ TEST_CASE("tables: spans resolved, two header rows made one, anchors of rows") {
   const auto* t = find_block(d, block::type::table);
   REQUIRE(t);
   CHECK(t->text == "All cache counters");
-  CHECK(t->cells.header == std::vector<std::string>{"Counter", "Where Core", "Where Unit", "Description"});
+  CHECK(t->cells.header == std::vector<std::string>{"Counter", "Where Core", "Where Slice", "Description"});
   REQUIRE(t->cells.rows.size() == 3);
   CHECK(t->cells.rows[0] == std::vector<std::string>{"L1_HITS_ALL", "yes", "lines", "Accesses that the first level served."});
   CHECK(t->cells.rows[1] == std::vector<std::string>{"L1_MISSES_ALL", "no", "lines", "Accesses that went on to the second level."});

@@ -1,6 +1,7 @@
 // Documents cut into segments: metric records from tables and definitions, prose by headings, and the names that make the difference.
 #include "page_helpers.hpp"
 
+#include <algorithm>
 #include <set>
 
 using namespace pragma;
@@ -33,8 +34,8 @@ TEST_CASE("rows and definitions that name a metric are records with all their co
   CHECK(hits->url == "https://docs.example/guide/page.html");
   CHECK(hits->headings == std::vector<std::string>{"Counter reference \xe2\x80\x94 Some Profiler 2.0", "Cache counters"});
   CHECK(hits->record.description == "Accesses that the first level served.");
-  CHECK(hits->record.fields == std::map<std::string, std::string>{{"Where Core", "yes"}, {"Where Unit", "lines"}});
-  CHECK(hits->text == "Counter: L1_HITS_ALL\nWhere Core: yes\nWhere Unit: lines\nDescription: Accesses that the first level served.");
+  CHECK(hits->record.fields == std::map<std::string, std::string>{{"Where Core", "yes"}, {"Where Slice", "lines"}});
+  CHECK(hits->text == "Counter: L1_HITS_ALL\nWhere Core: yes\nWhere Slice: lines\nDescription: Accesses that the first level served.");
   const auto* fills = find_record(all, "L2_LINE_FILLS");
   REQUIRE(fills);
   CHECK(fills->kind == "definition");

@@ -3,7 +3,8 @@
 #include "page_helpers.hpp"
 #include "stub_server.hpp"
 
-#include <ctime>
+#include <algorithm>
+#include <map>
 
 using namespace pragma;
 using namespace pragma::test;
@@ -238,7 +239,7 @@ TEST_CASE("names, numbers and quotes that do not stand in the segment are named"
   CHECK(contains(why("meaning", "Wrong in 99.5% of cases."), "the number 99.5"));
   CHECK(contains(why("measurement", "Bcm over Bim."), "'Bim'"));
   CHECK(contains(why("name", "Bim"), "no such name"));
-  CHECK(contains(why("name", "Bc"), "") );
+  CHECK(why("name", "Bc") == "");
   CHECK(contains(why("related", json::array({"D1mr"})), "'D1mr'"));
   CHECK(contains(why("quote", "conditional branches predicted"), "quote"));
   CHECK(contains(why("diagnoses", json::array({"slow"})), "no class of bottleneck"));
