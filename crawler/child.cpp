@@ -18,7 +18,7 @@ expected<std::string> run_reader(const std::vector<std::string>& argv, std::stri
                 "install the package " + std::string(package) + " (apt install " + std::string(package) + ")");
   spec.clear_env = true;
   spec.env = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C.UTF-8"}, {"HOME", "/nonexistent"}};
-  spec.cwd = cwd;
+  spec.cwd = cwd.string();
   spec.stdin_data = input;
   spec.max_output = limits::child_output_bytes;
   spec.limits.wall_seconds = limits::child_seconds;

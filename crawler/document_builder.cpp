@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include <libxml/globals.h>
 #include <libxml/uri.h>
 
 namespace pragma::crawler {
