@@ -8,7 +8,11 @@
 
 namespace pragma {
 
-/// Deterministic; never fails. by == "extractive 1".
+/// Part of summary::by: a change of the rules or of the prompt changes it, and stored summaries are made anew.
+inline constexpr const char* extractive_version = "extractive 1";
+inline constexpr const char* prompt_version = "prompt 1";
+
+/// Deterministic; never fails. by == extractive_version.
 summary summarise_extractive(const segment& s);
 
 /// One exchange. Falls back to summarise_extractive() with a note where the answer is malformed or not grounded; errors are the
