@@ -14,6 +14,11 @@ using json = nlohmann::json;
 /// Parses `text`; the error names `what` (a file name, "LLM answer") and the byte, line and column.
 expected<json> parse_json(std::string_view text, std::string_view what);
 
+/// Reads a configuration: a JSON object whose keys are those of `known`, each of the same kind as there (any number for a
+/// number with a fraction). An unknown key is an invalid_argument that names the nearest known one, a value of another kind
+/// a parse_error; keys that start with "_" are comments and left out.
+expected<json> parse_settings(std::string_view text, std::string_view what, const json& known);
+
 /// Decodes a struct from JSON; a missing key keeps its default, a key of the wrong type is a parse_error that names `what`.
 template <class T> expected<T> from_json_value(const json& value, std::string_view what) {
   try {
