@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t max_question_bytes = 4096; // of a question that is read; longer ones say what they ask at the beginning
 constexpr size_t max_chunks = 256;
+constexpr size_t max_identifiers = 8;       // that are compared with every name; a question has one or two
 constexpr size_t longest_phrase = 6;        // chunks of a glossary phrase
 constexpr size_t longest_name = 6;          // words that together may be a name: "cycles per instruction"
 
@@ -158,7 +159,7 @@ understood_question phrase_book::understand(std::string_view question) const {
       if (std::none_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t.text; }))
         u.tokens.push_back({t.text, c.text, t.what == token::type::whole});
     if (c.identifier) {
-      u.identifiers.push_back(c.text);
+      if (u.identifiers.size() < max_identifiers) add_different(u.identifiers, c.text);
       add_different(u.names, fold_name(c.text));
       add_different(u.names, fold_name(base_metric(c.text)));
       add_different(u.names, stem_key(c.text));

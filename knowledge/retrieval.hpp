@@ -15,12 +15,12 @@ namespace pragma {
 struct question {
   std::string text;
   size_t count = 5;
-  std::string profiler, hardware;     ///< scope; empty: what the words of the question say ("in ncu", "on Zen 3")
+  std::string profiler = {}, hardware = {}; ///< scope; empty: what the words of the question say ("in ncu", "on Zen 3")
 };
 
 struct hit {
   std::string id;                     ///< of the entry
-  double score = 0;                   ///< fused; 1 is about as good as it gets
+  double score = 0;                   ///< fused, 0 to 1; 1 for an entry that the question names
   double lexical = 0;                 ///< BM25 over the best one's
   double dense = 0;                   ///< cosine
   double scope = 0;                   ///< what the scope added

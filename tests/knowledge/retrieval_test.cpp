@@ -250,20 +250,24 @@ TEST_CASE("the entries of one name on many chips are one hit") {
 
 TEST_CASE("a family larger than the candidates does not push the others out") {
   auto entries = small_compendium();
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 400; ++i) {
     auto e = make("perf", "uops_retired", "Micro-operations that were retired, by port.");
     e.id = "perf/uops_retired@" + std::to_string(i);
     e.family = "uops_retired";
     entries.push_back(e);
   }
+  for (int i = 0; i < 1000; ++i) entries.push_back(make("perf", "filler_" + std::to_string(i), "Something else, of which there are many."));
   auto dir = temp_dir::create("retrieval");
   REQUIRE(build(entries, dir->path()));
   const auto r = opened(dir->path());
-  const auto found = r.ask({"micro-operations retired, instructions retired", 5});
+  const auto found = r.ask({"micro-operations that were retired by a port", 5});
   REQUIRE(found);
   CHECK(found->hits.size() == 5);
   CHECK(among(*found, "perf/instructions"));
-  CHECK(found->hits[0].family.size() == 1499);
+  const auto& hits = found->hits;
+  const auto many = std::find_if(hits.begin(), hits.end(), [](const hit& h) { return h.id.starts_with("perf/uops_retired@"); });
+  REQUIRE(many != hits.end());
+  CHECK(many->family.size() == 399);
 }
 
 TEST_CASE("the glossary's abbreviations are understood, in both directions") {
