@@ -35,6 +35,12 @@ bool has_telling_case(const chunk& c, bool first) {
   return (is_upper(t[0]) && (!first || digit)) || upper_inside;
 }
 
+bool is_several_words(const std::string& phrase) {
+  size_t pieces = 0;
+  for (const auto& c : chunks_of(phrase)) pieces += pieces_of(c.text).size();
+  return pieces > 1;
+}
+
 std::string joined(const std::vector<const chunk*>& chunks) {
   std::string all;
   for (const auto* c : chunks) {
@@ -74,7 +80,7 @@ phrase_book::phrase_book(glossary words, const std::vector<std::string>& profile
     at(word).expansions.push_back(i);
     // Back as well, from phrases of several words: who writes "last level cache" finds LLC. Single words have other senses.
     for (const auto& phrase : phrases)
-      if (chunks_of(phrase).size() > 1) at(phrase).reversed.push_back(i);
+      if (is_several_words(phrase)) at(phrase).reversed.push_back(i);
   }
 }
 
