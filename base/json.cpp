@@ -6,6 +6,38 @@
 
 namespace pragma {
 
+namespace {
+
+/// JSON of the same kind as the default's: any number for a number.
+bool same_kind(const json& a, const json& b) {
+  return a.type() == b.type() || (a.is_number() && b.is_number_float()) || (a.is_number_integer() && b.is_number_integer());
+}
+
+} // namespace
+
+expected<json> parse_settings(std::string_view text, std::string_view what, const json& known) {
+  auto parsed = parse_json(text, what);
+  if (!parsed) return fail(parsed.error());
+  const std::string where(what);
+  if (!parsed->is_object()) return fail(ec::parse_error, where + " is not a JSON object");
+  std::vector<std::string> names;
+  for (const auto& [key, value] : known.items()) names.push_back(key);
+  json kept = json::object();
+  for (const auto& [key, value] : parsed->items()) {
+    if (key.starts_with("_")) continue;
+    if (!known.contains(key)) {
+      const auto near = nearest_names(key, names, 1);
+      return fail(ec::invalid_argument, where + ": unknown key '" + printable(key) + "'",
+                  near.empty() ? "known keys: " + join(names, ", ") : "did you mean '" + near[0] + "'?");
+    }
+    if (!same_kind(value, known[key]))
+      return fail(ec::parse_error, where + ": " + key + " must be a " + (known[key].is_number() ? "number" : known[key].type_name()) +
+                                       ", but is a " + value.type_name());
+    kept[key] = value;
+  }
+  return kept;
+}
+
 expected<json> parse_json(std::string_view text, std::string_view what) {
   try {
     return json::parse(text);

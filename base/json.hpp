@@ -19,6 +19,10 @@ expected<json> parse_json(std::string_view text, std::string_view what);
 /// The object without its comments (keys that start with "_"). parse_error when it is no object; invalid_argument for a key that is
 /// not among `known`, naming the nearest one. `where` starts the message ("configs/llm.json").
 expected<json> only_known_keys(const json& value, const std::vector<std::string>& known, const std::string& where);
+/// Reads a configuration: a JSON object whose keys are those of `known`, each of the same kind as there (any number for a
+/// number with a fraction). An unknown key is an invalid_argument that names the nearest known one, a value of another kind
+/// a parse_error; keys that start with "_" are comments and left out.
+expected<json> parse_settings(std::string_view text, std::string_view what, const json& known);
 
 /// Decodes a struct from JSON; a missing key keeps its default, a key of the wrong type is a parse_error that names `what`.
 template <class T> expected<T> from_json_value(const json& value, std::string_view what) {

@@ -15,12 +15,12 @@ namespace pragma {
 struct question {
   std::string text;
   size_t count = 5;
-  std::string profiler, hardware;     ///< scope; empty: what the words of the question say ("in ncu", "on Zen 3")
+  std::string profiler = {}, hardware = {}; ///< scope; empty: what the words of the question say ("in ncu", "on Zen 3")
 };
 
 struct hit {
   std::string id;                     ///< of the entry
-  double score = 0;                   ///< fused; 1 is about as good as it gets
+  double score = 0;                   ///< fused, 0 to 1; 1 for an entry that the question names
   double lexical = 0;                 ///< BM25 over the best one's
   double dense = 0;                   ///< cosine
   double scope = 0;                   ///< what the scope added
@@ -37,12 +37,14 @@ PRAGMA_JSON(answer_times, lexical, dense, fusion)
 struct found_entries {
   bool in_scope = false;              ///< false: the compendium does not know; `hits` holds the nearest all the same
   std::string why_not;
+  double evidence = 0;                ///< best BM25 over the most that the question's words could give; in_scope rests on it
   std::string profiler, hardware;     ///< the scope that was used
   std::vector<std::string> expansions; ///< "llc -> last level cache"
+  std::vector<std::string> notes;     ///< "without vectors: the endpoint does not answer ..."
   std::vector<hit> hits;
   answer_times seconds;
 };
-PRAGMA_JSON(found_entries, in_scope, why_not, profiler, hardware, expansions, hits, seconds)
+PRAGMA_JSON(found_entries, in_scope, why_not, evidence, profiler, hardware, expansions, notes, hits, seconds)
 
 /// configs/glossary.json: abbreviations, synonyms, and the words that name profilers and hardware.
 struct glossary {
@@ -64,8 +66,10 @@ enum class retrieval_mode { fused, lexical_only, dense_only };
 
 class retriever {
 public:
-  /// Writes the indexes for all entries into `folder` (a neighbour first, then renamed). `next` gives the entries one by one
-  /// and nullptr at the end; it is called twice over (restarted by `rewind`), so that 100,000 entries need not lie in memory.
+  /// Writes the indexes for all entries into a new folder inside `folder`; they count from the moment when meta.json, which
+  /// names that folder, is renamed into place, and the old ones are removed after. `next` gives the entries one by one and
+  /// nullptr at the end; it is called twice over (restarted by `rewind`), so that 100,000 entries need not lie in memory.
+  /// Errors: locked (another build), interrupted, io_error, and those of the embedder; the old indexes stay as they were.
   struct corpus {
     std::function<void()> rewind;
     std::function<const entry*()> next;

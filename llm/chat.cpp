@@ -207,11 +207,6 @@ private:
   std::mt19937 random_;
 };
 
-/// JSON of the same kind as the default's: any number for a number.
-bool same_kind(const json& a, const json& b) {
-  return a.type() == b.type() || (a.is_number() && b.is_number_float()) || (a.is_number_integer() && b.is_number_integer());
-}
-
 } // namespace
 
 std::string strip_thinking(std::string_view text, std::string* thinking) {
@@ -273,8 +268,6 @@ expected<void> check_llm_config(const llm_config& c) {
 }
 
 expected<llm_config> parse_llm_config(std::string_view text, std::string_view what) {
-  auto parsed = parse_json(text, what);
-  if (!parsed) return fail(parsed.error());
   const std::string where(what);
   const json known = llm_config{};
   std::vector<std::string> names;
@@ -285,6 +278,8 @@ expected<llm_config> parse_llm_config(std::string_view text, std::string_view wh
     if (!same_kind(value, known[key]))
       return fail(ec::parse_error, where + ": " + key + " must be a " + (known[key].is_number() ? "number" : known[key].type_name()) +
                                        ", but is a " + value.type_name());
+  const auto kept = parse_settings(text, what, llm_config{});
+  if (!kept) return fail(kept.error());
   auto config = from_json_value<llm_config>(*kept, what);
   if (!config) return config;
   if (auto good = check_llm_config(*config); !good)

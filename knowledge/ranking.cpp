@@ -1,0 +1,350 @@
+// One question -> ranked hits: names first, then BM25 and cosine fused by score (docs/knowledge.md has the measurements).
+#include "base/text.hpp"
+#include "knowledge/retrieval_state.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace pragma {
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+constexpr double scope_bonus = 0.25;        // of a profiler or hardware that the question's words name; other hardware loses as much
+constexpr double expansion_weight = 0.5;    // of BM25 over the glossary's words, beside that over the question's own
+constexpr double least_evidence = 0.2;      // below: "not in the compendium"
+constexpr double least_fuzzy = 0.6;         // trigram similarity from which an unknown identifier means a known name
+constexpr double least_listed = 0.3;        // the same for `pragma kb show`, which lists what is near
+constexpr size_t lexical_pool = 200, dense_pool = 50; // candidates that are scored by both, before families collapse
+constexpr size_t name_pool = 200;           // names with a piece of the one asked for
+
+double seconds_since(clock_type::time_point start) { return std::chrono::duration<double>(clock_type::now() - start).count(); }
+
+std::vector<std::string> texts_of(const std::vector<question_token>& tokens) {
+  std::vector<std::string> all;
+  for (const auto& t : tokens) all.push_back(t.text);
+  return all;
+}
+
+} // namespace
+
+// -- scope ---------------------------------------------------------------------------------------------------------
+
+scope_rule::scope_rule(const question& q, const understood_question& u, const phrase_book& book, const name_index& names) : names_(names) {
+  filter_profiler_ = !q.profiler.empty();
+  filter_hardware_ = !q.hardware.empty();
+  profiler_ = filter_profiler_ ? book.canonical_profiler(q.profiler) : u.profiler;
+  hardware_ = filter_hardware_ ? book.canonical_hardware(q.hardware) : u.hardware;
+  if (!profiler_.empty()) {
+    const auto wanted = fold_name(profiler_);
+    for (const auto& name : names.profilers()) same_profiler_.push_back(!name.empty() && fold_name(name) == wanted);
+    unknown_profiler_ = filter_profiler_ && std::find(same_profiler_.begin(), same_profiler_.end(), true) == same_profiler_.end();
+  }
+  if (!hardware_.empty())
+    for (const auto& name : names.hardware_names()) same_hardware_.push_back(book.same_hardware(name, hardware_));
+}
+
+scope_rule::relation scope_rule::profiler_of(uint32_t row) const {
+  const auto number = names_.profiler(row);
+  if (profiler_.empty() || number >= names_.profilers().size() || names_.profilers()[number].empty()) return relation::any; // concepts
+  return same_profiler_[number] ? relation::same : relation::other;
+}
+
+scope_rule::relation scope_rule::hardware_of(uint32_t row) const {
+  if (hardware_.empty()) return relation::any;
+  const auto numbers = names_.hardware(row);
+  if (numbers.empty()) return relation::any;
+  const bool same = std::any_of(numbers.begin(), numbers.end(), [&](uint32_t n) { return n < same_hardware_.size() && same_hardware_[n]; });
+  return same ? relation::same : relation::other;
+}
+
+bool scope_rule::admits(uint32_t row) const {
+  if (filter_profiler_ && profiler_of(row) == relation::other) return false;
+  return !filter_hardware_ || hardware_of(row) != relation::other;
+}
+
+double scope_rule::bonus(uint32_t row) const {
+  double sum = 0;
+  if (profiler_of(row) == relation::same) sum += scope_bonus;
+  const auto hardware = hardware_of(row);
+  if (hardware == relation::same) sum += scope_bonus;
+  if (hardware == relation::other) sum -= scope_bonus;
+  return sum;
+}
+
+// -- gathering -----------------------------------------------------------------------------------------------------
+
+/// The candidates of one question, each once.
+class retriever::impl::pool {
+public:
+  candidate& at(uint32_t row) {
+    auto& c = all_[row];
+    c.row = row;
+    return c;
+  }
+  std::vector<candidate> take() {
+    std::vector<candidate> list;
+    for (auto& [row, c] : all_) list.push_back(c);
+    all_.clear();
+    return list;
+  }
+  template <class F> void each(F f) {
+    for (auto& [row, c] : all_) f(c);
+  }
+  bool named = false, fuzzy = false;
+  std::vector<std::string> notes;
+
+private:
+  std::unordered_map<uint32_t, candidate> all_;
+};
+
+expected<std::vector<retriever::impl::similar_name>> retriever::impl::similar_names(const std::string& name, const scope_rule& scope,
+                                                                                    size_t count, double least) const {
+  std::vector<similar_name> found;
+  const auto folded = fold_name(name);
+  if (folded.empty()) return found;
+  const trigrams wanted(folded);
+  std::unordered_set<uint32_t> seen;
+  auto consider = [&](uint32_t row) {
+    if (!scope.admits(row) || !seen.insert(row).second) return;
+    const double similarity = wanted.similarity(names.folded_name(row));
+    if (similarity >= least) found.push_back({row, similarity});
+  };
+  std::vector<std::string> tokens;
+  for (const auto& t : tokens_of(name)) tokens.push_back(t.text);
+  auto hits = words.search_names(tokens, std::max(name_pool, count));
+  if (!hits) return fail(hits.error());
+  for (const auto& h : *hits) consider(static_cast<uint32_t>(h.row));
+  // A piece that is misspelt finds nothing in the index: then every name is compared.
+  if (found.size() < count || std::none_of(found.begin(), found.end(), [](const similar_name& s) { return s.similarity >= least_fuzzy; }))
+    for (uint32_t row = 0; row < names.size(); ++row) consider(row);
+  std::sort(found.begin(), found.end(), [](const similar_name& a, const similar_name& b) {
+    return a.similarity != b.similarity ? a.similarity > b.similarity : a.row < b.row;
+  });
+  return found;
+}
+
+expected<void> retriever::impl::add_names(const understood_question& u, const scope_rule& scope, pool& found) const {
+  int rank = 0;
+  auto add = [&](const name_key& key, int its_rank) {
+    if (!scope.admits(key.row)) return false;
+    auto& c = found.at(key.row);
+    if (c.name_rank == 0) c.name_rank = its_rank;
+    found.named = true;
+    return true;
+  };
+  constexpr int kinds = static_cast<int>(name_match::stem) + 1;
+  for (const auto& name : u.names) {
+    for (const auto& key : names.find(name)) add(key, rank + 1 + std::min(static_cast<int>(key.match), kinds - 1));
+    rank += kinds;
+  }
+  for (const auto& name : u.exact_names) {
+    for (const auto& key : names.find(fold_name(name)))
+      if (names.name(key.row) == name) add(key, rank + 1);
+    ++rank;
+  }
+  for (const auto& identifier : u.identifiers) {
+    const auto known = names.find(fold_name(identifier)), base = names.find(fold_name(base_metric(identifier))), stem = names.find(stem_key(identifier));
+    if (!known.empty() || !base.empty() || !stem.empty()) continue;
+    const auto similar = similar_names(identifier, scope, 1, least_fuzzy);
+    if (!similar) return fail(similar.error());
+    for (size_t i = 0; i < std::min(similar->size(), dense_pool); ++i) {
+      found.at((*similar)[i].row).fuzzy = (*similar)[i].similarity;
+      found.fuzzy = true;
+    }
+  }
+  return {};
+}
+
+expected<double> retriever::impl::most_possible(const understood_question& u, std::vector<std::string>& unknown) const {
+  double sum = 0;
+  for (const auto& t : u.tokens) {
+    const auto f = words.frequency_of(t.text);
+    if (!f) return fail(f.error());
+    if (f->documents == 0 && t.whole) continue; // its pieces say whether it is known
+    if (f->documents == 0 && std::find(unknown.begin(), unknown.end(), t.written) == unknown.end()) unknown.push_back(t.written);
+    sum += f->idf * (bm25_k1 + 1);
+  }
+  return sum;
+}
+
+expected<double> retriever::impl::add_words(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const {
+  const auto tokens = texts_of(u.tokens);
+  std::unordered_map<uint32_t, double> scores;
+  // More where a family or a filter has eaten most of the first ones.
+  for (size_t limit = std::max(lexical_pool, 4 * count);; limit *= 8) {
+    scores.clear();
+    std::unordered_set<uint64_t> groups;
+    bool all = true;
+    for (const auto& [list, factor] : {std::pair{&tokens, 1.0}, std::pair{&u.expanded, expansion_weight}}) {
+      const auto hits = words.search(*list, limit);
+      if (!hits) return fail(hits.error());
+      all = all && hits->size() < limit;
+      for (const auto& h : *hits) {
+        const auto row = static_cast<uint32_t>(h.row);
+        if (!scope.admits(row)) continue;
+        scores[row] += factor * h.score;
+        const auto family = names.family(row);
+        groups.insert(family ? (uint64_t{1} << 32) + family : row);
+      }
+    }
+    if (all || groups.size() >= count + count / 2 || limit >= names.size()) break;
+  }
+  double best = 0;
+  for (const auto& [row, score] : scores) best = std::max(best, score);
+  for (const auto& [row, score] : scores) found.at(row).lexical = best > 0 ? score / best : 0;
+  return best;
+}
+
+expected<void> retriever::impl::add_vectors(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const {
+  if (names.size() == 0) return {};
+  const auto query = model->embed(std::span(&u.text, 1));
+  if (!query) {
+    if (query.error().code == ec::interrupted) return fail(query.error());
+    found.notes.push_back("without vectors: " + query.error().message);
+    return {};
+  }
+  if (std::all_of(query->begin(), query->end(), [](float x) { return x == 0; })) return {};
+  for (size_t limit = std::max(dense_pool, 4 * count);; limit *= 8) {
+    const auto hits = vectors.search(*query, limit);
+    if (!hits) return fail(hits.error());
+    std::unordered_set<uint64_t> groups;
+    for (const auto& h : *hits) {
+      const auto row = static_cast<uint32_t>(h.row);
+      if (!scope.admits(row)) continue;
+      found.at(row);
+      const auto family = names.family(row);
+      groups.insert(family ? (uint64_t{1} << 32) + family : row);
+    }
+    if (groups.size() >= count + count / 2 || limit >= names.size()) break;
+  }
+  found.each([&](candidate& c) { c.dense = std::max(0.0, vectors.similarity(*query, c.row)); });
+  return {};
+}
+
+// -- ranking -------------------------------------------------------------------------------------------------------
+
+std::vector<hit> retriever::impl::collapsed(std::vector<candidate> ranked, const scope_rule& scope, size_t count) const {
+  std::vector<hit> hits;
+  std::unordered_set<uint32_t> families;
+  for (const auto& c : ranked) {
+    if (hits.size() == count) break;
+    const auto family = names.family(c.row);
+    if (family != 0 && !families.insert(family).second) continue;
+    hit h;
+    h.id = names.id(c.row);
+    if (h.id.empty()) continue; // of a damaged file
+    h.score = std::clamp(c.name_rank > 0 ? 1.0 : c.score, 0.0, 1.0);
+    h.lexical = c.lexical;
+    h.dense = c.dense;
+    h.scope = c.scope;
+    h.why = c.name_rank > 0 ? "name" : c.fuzzy > 0 && c.fuzzy >= c.score ? "fuzzy name" : "text";
+    for (const auto row : names.family_rows(family))
+      if (row != c.row && scope.admits(row)) h.family.emplace_back(names.id(row));
+    hits.push_back(std::move(h));
+  }
+  return hits;
+}
+
+expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode mode) const {
+  found_entries answer;
+  auto start = clock_type::now();
+  const auto u = book.understand(q.text);
+  const scope_rule scope(q, u, book, names);
+  answer.profiler = scope.profiler();
+  answer.hardware = scope.hardware();
+  answer.expansions = u.expansions;
+  if (scope.unknown_profiler()) {
+    const auto near = nearest_names(q.profiler, names.profilers(), 3);
+    answer.why_not = "the compendium has no entries of profiler '" + printable(q.profiler) + "'" + (near.empty() ? "" : "; near: " + join(near, ", "));
+    return answer;
+  }
+  pool found;
+  const size_t count = std::clamp<size_t>(q.count, 1, 10'000);
+  std::vector<std::string> unknown;
+  double best = 0, most = 0;
+  if (mode != retrieval_mode::dense_only) {
+    if (auto added = add_names(u, scope, found); !added) return fail(added.error());
+    const auto words_best = add_words(u, scope, count, found);
+    if (!words_best) return fail(words_best.error());
+    best = *words_best;
+  }
+  const auto possible = most_possible(u, unknown);
+  if (!possible) return fail(possible.error());
+  most = *possible;
+  answer.seconds.lexical = seconds_since(start);
+
+  start = clock_type::now();
+  if (mode != retrieval_mode::lexical_only)
+    if (auto added = add_vectors(u, scope, count, found); !added) return fail(added.error());
+  answer.seconds.dense = seconds_since(start);
+
+  start = clock_type::now();
+  answer.notes = found.notes;
+  auto ranked = found.take();
+  const double w = mode == retrieval_mode::lexical_only || !found.notes.empty() ? 0 : weight;
+  for (auto& c : ranked) {
+    c.scope = scope.bonus(c.row);
+    c.score = (mode == retrieval_mode::dense_only ? c.dense : (c.lexical + w * c.dense) / (1 + w)) + c.scope;
+    c.score = std::max(c.score, c.fuzzy);
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const candidate& a, const candidate& b) {
+    constexpr int unnamed = 1 << 30;
+    return std::tuple(a.name_rank ? a.name_rank : unnamed, -a.score, a.row) < std::tuple(b.name_rank ? b.name_rank : unnamed, -b.score, b.row);
+  });
+  answer.hits = collapsed(std::move(ranked), scope, count);
+  answer.evidence = most > 0 ? std::min(1.0, best / most) : 0;
+  answer.in_scope = !answer.hits.empty() && (found.named || found.fuzzy || answer.evidence >= least_evidence || mode == retrieval_mode::dense_only);
+  if (!answer.in_scope) {
+    if (names.size() == 0) answer.why_not = "the compendium is empty";
+    else if (u.tokens.empty()) answer.why_not = "the question has no words that could be looked up";
+    else if (!unknown.empty()) {
+      unknown.resize(std::min<size_t>(unknown.size(), 5));
+      answer.why_not = "not in the compendium: no entry speaks of " + join(unknown, ", ");
+    } else answer.why_not = "not in the compendium: no entry has enough of the question's words together";
+  }
+  answer.seconds.fusion = seconds_since(start);
+  return answer;
+}
+
+expected<std::vector<hit>> retriever::impl::find_name(const std::string& name, const std::string& profiler, size_t count) const {
+  question q;
+  q.profiler = profiler;
+  const scope_rule scope(q, {}, book, names);
+  if (scope.unknown_profiler()) {
+    const auto near = nearest_names(profiler, names.profilers(), 3);
+    return fail(ec::not_found, "the compendium has no entries of profiler '" + printable(profiler) + "'", near.empty() ? "" : "near: " + join(near, ", "));
+  }
+  count = std::clamp<size_t>(count, 1, 10'000);
+  std::vector<candidate> ranked;
+  std::unordered_set<uint32_t> seen;
+  const auto cut = std::string_view(name).substr(0, 4096);
+  for (const auto& key : {fold_name(cut), fold_name(base_metric(cut)), stem_key(cut)})
+    for (const auto& k : names.find(key)) {
+      if (!scope.admits(k.row) || !seen.insert(k.row).second) continue;
+      candidate c;
+      c.row = k.row;
+      c.name_rank = 1;
+      c.score = 1;
+      ranked.push_back(c);
+    }
+  // Concepts pass a profiler's scope; an entry of the profiler itself goes before them.
+  std::stable_sort(ranked.begin(), ranked.end(), [&](const candidate& a, const candidate& b) { return scope.bonus(a.row) > scope.bonus(b.row); });
+  const auto similar = similar_names(std::string(cut), scope, count, least_listed);
+  if (!similar) return fail(similar.error());
+  for (const auto& s : *similar) {
+    if (!seen.insert(s.row).second) continue;
+    candidate c;
+    c.row = s.row;
+    c.fuzzy = c.score = s.similarity;
+    ranked.push_back(c);
+  }
+  return collapsed(std::move(ranked), scope, count);
+}
+
+} // namespace pragma

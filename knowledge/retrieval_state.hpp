@@ -1,0 +1,70 @@
+// What an opened retriever holds, and the steps of an answer. Private to knowledge/: retrieval.cpp opens, ranking.cpp answers.
+#pragma once
+
+#include "knowledge/index_files.hpp"
+#include "knowledge/lexical_index.hpp"
+#include "knowledge/name_index.hpp"
+#include "knowledge/question.hpp"
+#include "knowledge/vector_index.hpp"
+
+namespace pragma {
+
+/// Which entries a scope admits, and what it adds to the score of those that it means. A scope that the user set filters; one
+/// that the words of the question name only shifts, for words are ambiguous.
+class scope_rule {
+public:
+  scope_rule(const question& q, const understood_question& u, const phrase_book& book, const name_index& names);
+  bool admits(uint32_t row) const;
+  double bonus(uint32_t row) const;
+  bool filters() const { return filter_profiler_ || filter_hardware_; }
+  const std::string& profiler() const { return profiler_; }
+  const std::string& hardware() const { return hardware_; }
+  /// The user asked for a profiler that no entry has.
+  bool unknown_profiler() const { return unknown_profiler_; }
+
+private:
+  enum class relation { any, same, other };
+  relation profiler_of(uint32_t row) const;
+  relation hardware_of(uint32_t row) const;
+
+  const name_index& names_;
+  std::string profiler_, hardware_;
+  std::vector<bool> same_profiler_, same_hardware_; ///< by number
+  bool filter_profiler_ = false, filter_hardware_ = false, unknown_profiler_ = false;
+};
+
+struct retriever::impl {
+  index_stamp stamp;
+  lexical_index words;
+  vector_index vectors;
+  name_index names;
+  std::unique_ptr<embedder> model;
+  phrase_book book;
+  double weight;
+
+  expected<found_entries> ask(const question& q, retrieval_mode mode) const;
+  expected<std::vector<hit>> find_name(const std::string& name, const std::string& profiler, size_t count) const;
+
+private:
+  struct candidate {
+    uint32_t row = 0;
+    double lexical = 0, dense = 0, scope = 0, fuzzy = 0, score = 0;
+    int name_rank = 0; ///< 0: not named; otherwise 1 for what the question names first and most surely
+  };
+  class pool;
+  struct similar_name {
+    uint32_t row;
+    double similarity;
+  };
+  /// Names like this one, best first, none below `least`.
+  expected<std::vector<similar_name>> similar_names(const std::string& name, const scope_rule& scope, size_t count, double least) const;
+  expected<void> add_names(const understood_question& u, const scope_rule& scope, pool& found) const;
+  expected<double> add_words(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const;
+  expected<void> add_vectors(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const;
+  /// The most that BM25 can give for the question, and the words of it that no entry has.
+  expected<double> most_possible(const understood_question& u, std::vector<std::string>& unknown) const;
+  /// One hit for each family.
+  std::vector<hit> collapsed(std::vector<candidate> ranked, const scope_rule& scope, size_t count) const;
+};
+
+} // namespace pragma
