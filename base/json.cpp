@@ -15,29 +15,6 @@ bool same_kind(const json& a, const json& b) {
 
 } // namespace
 
-expected<json> parse_settings(std::string_view text, std::string_view what, const json& known) {
-  auto parsed = parse_json(text, what);
-  if (!parsed) return fail(parsed.error());
-  const std::string where(what);
-  if (!parsed->is_object()) return fail(ec::parse_error, where + " is not a JSON object");
-  std::vector<std::string> names;
-  for (const auto& [key, value] : known.items()) names.push_back(key);
-  json kept = json::object();
-  for (const auto& [key, value] : parsed->items()) {
-    if (key.starts_with("_")) continue;
-    if (!known.contains(key)) {
-      const auto near = nearest_names(key, names, 1);
-      return fail(ec::invalid_argument, where + ": unknown key '" + printable(key) + "'",
-                  near.empty() ? "known keys: " + join(names, ", ") : "did you mean '" + near[0] + "'?");
-    }
-    if (!same_kind(value, known[key]))
-      return fail(ec::parse_error, where + ": " + key + " must be a " + (known[key].is_number() ? "number" : known[key].type_name()) +
-                                       ", but is a " + value.type_name());
-    kept[key] = value;
-  }
-  return kept;
-}
-
 expected<json> parse_json(std::string_view text, std::string_view what) {
   try {
     return json::parse(text);
@@ -53,7 +30,7 @@ expected<json> parse_json(std::string_view text, std::string_view what) {
 }
 
 expected<json> only_known_keys(const json& value, const std::vector<std::string>& known, const std::string& where) {
-  if (!value.is_object()) return fail(ec::parse_error, where + " must be a JSON object, but is a " + value.type_name());
+  if (!value.is_object()) return fail(ec::parse_error, where + " is not a JSON object");
   json kept = json::object();
   for (const auto& [key, member] : value.items()) {
     if (key.starts_with("_")) continue;
@@ -64,6 +41,21 @@ expected<json> only_known_keys(const json& value, const std::vector<std::string>
     }
     kept[key] = member;
   }
+  return kept;
+}
+
+expected<json> parse_settings(std::string_view text, std::string_view what, const json& known) {
+  auto parsed = parse_json(text, what);
+  if (!parsed) return parsed;
+  const std::string where(what);
+  std::vector<std::string> names;
+  for (const auto& [key, value] : known.items()) names.push_back(key);
+  auto kept = only_known_keys(*parsed, names, where);
+  if (!kept) return kept;
+  for (const auto& [key, value] : kept->items())
+    if (!same_kind(value, known[key]))
+      return fail(ec::parse_error, where + ": " + key + " must be a " + (known[key].is_number() ? "number" : known[key].type_name()) +
+                                       ", but is a " + value.type_name());
   return kept;
 }
 

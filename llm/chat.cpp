@@ -269,15 +269,6 @@ expected<void> check_llm_config(const llm_config& c) {
 
 expected<llm_config> parse_llm_config(std::string_view text, std::string_view what) {
   const std::string where(what);
-  const json known = llm_config{};
-  std::vector<std::string> names;
-  for (const auto& [key, value] : known.items()) names.push_back(key);
-  auto kept = only_known_keys(*parsed, names, where);
-  if (!kept) return fail(kept.error());
-  for (const auto& [key, value] : kept->items())
-    if (!same_kind(value, known[key]))
-      return fail(ec::parse_error, where + ": " + key + " must be a " + (known[key].is_number() ? "number" : known[key].type_name()) +
-                                       ", but is a " + value.type_name());
   const auto kept = parse_settings(text, what, llm_config{});
   if (!kept) return fail(kept.error());
   auto config = from_json_value<llm_config>(*kept, what);
