@@ -51,7 +51,7 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   const bool uses_model = setup.kind == "llm";
   builtin_options options;
   options.threads = setup.threads;
-  options.use_findings = setup.use_findings;
+  options.search = setup.search == "random" ? search_mode::random : setup.search == "unguided" ? search_mode::unguided : search_mode::findings;
   options.seed = setup.seed;
   options.machine = setup.limits;
   options.algebra = setup.algebra;

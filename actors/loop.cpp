@@ -81,7 +81,7 @@ coder_setup loop::coder_request() const {
   setup.task = header_.environment.task;
   setup.limits = header_.environment.limits;
   setup.threads = header_.request.load.threads;
-  setup.use_findings = header_.request.profile;
+  if (!header_.request.profile && setup.search == "findings") setup.search = "unguided";
   setup.history.clear();
   setup.tried.clear();
   for (size_t i = 0; i < history_.size(); ++i) {

@@ -86,7 +86,7 @@ struct coder_setup {
   machine_limits limits;
   std::string kind = "builtin";           ///< "builtin", "llm" (any chat_model)
   int threads = defaults::threads;
-  bool use_findings = true;
+  std::string search = "findings";  ///< "findings", "unguided", "random": kernels/synthesis/builtin.hpp
   bool seed_builtin = true;               ///< give an LLM the built-in's kernel to start from
   uint64_t seed = 1;
   bool algebra = true;                    ///< built-in coder: use simplifications that hold for all inputs
@@ -97,7 +97,7 @@ struct coder_setup {
   std::vector<code_request> history;      ///< resume: the requests of the earlier attempts, to be lived through again
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, use_findings, seed_builtin, seed, algebra, cold, known_schedule, known_from, llm, transcript, history, tried)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, algebra, cold, known_schedule, known_from, llm, transcript, history, tried)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try

@@ -17,17 +17,19 @@ void run_options::add_to(CLI::App& app) {
   app.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--seeds", seeds, "fresh input seeds per verification")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--patience", patience, "stop after this many attempts without a new best (0: never)")->capture_default_str();
-  app.add_flag("--no-profile", no_profile, "no metrics and no findings: blind search (N-PRAGMA of the paper)");
+  app.add_flag("--no-profile", no_profile, "no metrics and no findings (N-PRAGMA of the paper): --search unguided");
   app.add_option("--profile-seconds", profile_seconds, "budget of all profiling tools per attempt")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
   app.add_option("--metrics", metrics, "further metrics to collect, by name, comma separated")->delimiter(',');
-  app.add_option("--max-minutes", max_minutes, "stop after this much wall-clock time");
+  app.add_option("--max-minutes", max_minutes, "stop after this much wall-clock time (one attempt is always made)");
   app.add_option("--target", target, "stop when the speed-up is certainly above this");
   app.add_option("--budget-tokens", budget_tokens, "most tokens of the model per run");
   app.add_option("--budget-cost", budget_cost, "most money per run, by the prices in the model's settings");
   app.add_option("--seed", seed, "what a model starts from: builtin (our best first kernel) or none")->check(CLI::IsMember({"builtin", "none"}))->capture_default_str();
   app.add_flag("--no-algebra", no_algebra, "built-in coder: compute what the reference computes, even where algebra shows a shorter way");
   app.add_flag("--cold", cold, "built-in coder: ignore schedules that won on tasks like this one");
-  app.add_option("--search-seed", search_seed, "seed of the blind search")->capture_default_str();
+  app.add_option("--search", search, "built-in coder: by findings; unguided (the same moves from the best so far, in random order); random (schedules drawn blindly)")
+      ->check(CLI::IsMember({"findings", "unguided", "random"}))->capture_default_str();
+  app.add_option("--search-seed", search_seed, "seed of the searches without findings")->capture_default_str();
 }
 
 expected<run_request> run_options::request(const std::string& task, const std::string& out_dir) const {
@@ -67,13 +69,13 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   r.coder.seed = search_seed;
   r.coder.algebra = !no_algebra;
   r.coder.cold = cold;
-  r.coder.use_findings = !no_profile;
+  r.coder.search = search;
   if (!out_dir.empty() && r.coder.kind == "llm") r.coder.transcript = (std::filesystem::path(out_dir) / "transcript.jsonl").string();
   r.stop.attempts = attempts;
   r.stop.max_seconds = max_minutes * 60;
   r.stop.target_speedup = target;
   r.stop.patience = patience;
-  r.profile = !no_profile;
+  r.profile = !no_profile && search == "findings";
   r.profile_seconds = profile_seconds;
   r.extra_metrics = metrics;
   if (auto known = check_metric_names(metrics); !known) return fail(known.error());

@@ -22,6 +22,7 @@ struct run_options {
   int64_t budget_tokens = 0;
   double budget_cost = 0;
   std::string seed = "builtin";
+  std::string search = "findings";
   uint64_t search_seed = 1;
   bool no_algebra = false, cold = false;
   std::vector<std::string> metrics;

@@ -308,7 +308,7 @@ std::string stop_reason(const stop_rules& rules, const std::vector<iteration_rec
   }
   if (rules.attempts > 0 && static_cast<int>(history.size()) >= rules.attempts)
     return "all " + std::to_string(rules.attempts) + (rules.attempts == 1 ? " attempt is" : " attempts are") + " used";
-  if (rules.max_seconds > 0 && seconds_so_far >= rules.max_seconds)
+  if (rules.max_seconds > 0 && !history.empty() && seconds_so_far >= rules.max_seconds)
     return "the time limit of " + format_seconds(rules.max_seconds) + " is reached";
   if (rules.patience > 0) {
     int since = 0;

@@ -47,7 +47,7 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
 
 struct stop_rules {
   int attempts = defaults::attempts;
-  double max_seconds = 0;              ///< wall clock of the run, 0 = none
+  double max_seconds = 0;              ///< wall clock of the run, once an attempt was made; 0 = none
   double target_speedup = 0;           ///< stop when the interval's low end reaches it, 0 = none
   double roofline_share = defaults::stop_at_roofline_share;
   int patience = 0;                    ///< attempts without a new best, 0 = none

@@ -8,6 +8,7 @@ namespace {
 
 constexpr const char* level_names[] = {"L1", "L2", "L3", "memory"};
 constexpr size_t memory_level = 3;
+constexpr double formula_slack = 1.25; ///< no measurement of the peak is wrong by more
 
 double figure(const std::vector<double>& per_level, size_t level) {
   return per_level.empty() ? 0 : per_level[std::min(level, per_level.size() - 1)];
@@ -53,7 +54,8 @@ roofline_point place_on_roofline(double seconds, double flops, double bytes, con
     }
     if (level == memory_level && move <= 0) move = seconds_at(memory_level, bytes, written_bytes, limits);
   }
-  const double compute = limits.peak_gflops > 0 ? flops / (limits.peak_gflops * 1e9) : 0;
+  double compute = limits.peak_gflops > 0 ? flops / (limits.peak_gflops * 1e9) : 0;
+  if (compute > formula_slack * seconds) compute = 0; // the answer can be had with fewer operations than the formula counts
   point.attainable_seconds = std::max(move, compute);
   point.share = point.attainable_seconds / seconds;
   if (point.attainable_seconds > 0) point.limit = compute > move ? "peak FLOP/s" : std::string(level_names[level]) + " bandwidth";

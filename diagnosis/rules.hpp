@@ -30,6 +30,8 @@ struct roofline_point {
 /// Which level serves `bytes` per call is decided by the working set against cache_bytes. With `written_bytes` (the
 /// outputs' part of `bytes`) reads and writes are charged at their own measured cost; without it the faster of copying
 /// and reading is taken, so that attainable_seconds is never too long and share never too high.
+/// `flops` are those of the reference's way to the answer: a time that they rule out shows that there is a shorter one (a diagonal
+/// factor, a sum that is pulled out of a product), and then only bytes limit.
 roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes = -1);
 
 /// One row of the table of thresholds.

@@ -14,6 +14,7 @@ import importlib.util
 import inspect
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -59,12 +60,21 @@ def _processor():
         return ""
 
 
+def _compiler():
+    """The name by which it is installed here: clang++ may be there as clang++-16 only."""
+    name = SETTINGS["compiler"]
+    for candidate in [name] + ["%s-%d" % (name, version) for version in range(30, 10, -1)]:
+        if shutil.which(candidate):
+            return candidate
+    raise RuntimeError("%s is not installed: it is needed once, to build kernel.cpp" % name)
+
+
 def compile_kernel():
     """Path of the shared object; compiled unless the very same one lies there already."""
     source_path = os.path.join(FOLDER, "kernel.cpp")
     with open(source_path, "rb") as f:
         source = f.read()
-    command = [SETTINGS["compiler"]] + SETTINGS["flags"]
+    command = [_compiler()] + SETTINGS["flags"]
     key = hashlib.sha256(source + json.dumps(command).encode() + _processor().encode()).hexdigest()[:16]
     name = "kernel-%s.so" % key
     folder = FOLDER

@@ -54,7 +54,7 @@ def all_cpus():
     """What is not measured need not wait for the CPUs that measurements run on."""
     own = os.sched_getaffinity(0)
     try:
-        os.sched_setaffinity(0, range(os.cpu_count()))
+        os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))  # all that pragma itself may use
         torch.set_num_threads(max(THREADS, len(os.sched_getaffinity(0))))
         yield
     finally:

@@ -61,7 +61,7 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
                 "use --coder llm or --coder command for this task");
   auto g = parse_graph(t.graph);
   if (!g) return fail(g.error());
-  auto lowered = lower(*g);
+  auto lowered = lower(*g, options.algebra);
   if (!lowered) return fail(lowered.error());
   if (options.algebra) *lowered = simplify(*lowered);
   auto loops = build_program(*lowered);

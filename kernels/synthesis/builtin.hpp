@@ -11,10 +11,16 @@
 
 namespace pragma {
 
+enum class search_mode {
+  findings, ///< from the analytical start, moves that answer the findings first
+  unguided, ///< from the same start, the same moves from the best so far, in random order
+  random    ///< schedules drawn blindly from the same space
+};
+
 struct builtin_options {
   int threads = 1;
-  bool use_findings = true;         ///< false: blind search over the same space (for comparison; `--no-profile`)
-  uint64_t seed = 1;                ///< of blind search
+  search_mode search = search_mode::findings;
+  uint64_t seed = 1;                ///< of the searches without findings
   machine_limits machine;           ///< cache sizes and SIMD width for the analytical starting point; may be empty
   bool algebra = true;              ///< simplifications that hold for all inputs; false: compute what the reference computes
   std::string known_schedule;       ///< JSON text: tried first where it fits (synthesis/won_schedule.hpp); may be empty

@@ -368,12 +368,12 @@ bool computable(dtype t) { return t != dtype::float16 && t != dtype::bfloat16; }
 
 } // namespace
 
-expected<tensor_program> lower(const graph& g) {
+expected<tensor_program> lower(const graph& g, bool algebra) {
   if (g.random)
     return fail(ec::unsupported, "the reference draws random numbers, which no kernel can repeat",
                 "make the task deterministic (Dropout in eval mode, for example)");
   tensor_program program;
-  node_builder builder(program);
+  node_builder builder(program, algebra);
   std::map<std::string, int> values;
   std::map<std::string, std::vector<int>> several;
   std::set<std::string> missing;

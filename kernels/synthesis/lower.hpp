@@ -10,7 +10,8 @@
 namespace pragma::synthesis {
 
 /// unsupported: names every operator (or form of one) that cannot be lowered yet.
-expected<tensor_program> lower(const graph& g);
+/// `algebra`: a product with a diagonal matrix becomes a scaling.
+expected<tensor_program> lower(const graph& g, bool algebra = true);
 
 /// Thrown by a lowering rule when the form of an operator is not covered; lower() turns it into the expected error.
 struct not_lowered {
@@ -20,7 +21,9 @@ struct not_lowered {
 /// Builds primitives; equal ones are made once, so that fusion sees that two uses share a value.
 class node_builder {
 public:
-  explicit node_builder(tensor_program& program) : program_(program) {}
+  explicit node_builder(tensor_program& program, bool algebra_wanted = true) : algebra(algebra_wanted), program_(program) {}
+
+  const bool algebra; ///< rules may take a way with fewer operations than the reference's
 
   const tensor_node& at(int node) const { return program_.nodes[static_cast<size_t>(node)]; }
   int add(tensor_node node);

@@ -27,11 +27,11 @@ int product(node_builder& b, int left, int right) {
   auto out = l;
   out.back() = n;
   if (b.extent(left, {rank - 2, rank - 1}) == 0 || n == 0) throw not_lowered{"an empty matrix"};
-  if (const int d = diagonal_of(b, left); d >= 0) {
+  if (const int d = b.algebra ? diagonal_of(b, left) : -1; d >= 0) {
     b.note("the product with a diagonal matrix only scales rows: no zeros are multiplied or added");
     return b.mul(d, right);
   }
-  if (const int d = diagonal_of(b, right); d >= 0) {
+  if (const int d = b.algebra ? diagonal_of(b, right) : -1; d >= 0) {
     b.note("the product with a diagonal matrix only scales columns: no zeros are multiplied or added");
     return b.mul(left, b.reshape(d, {1, n}));
   }
@@ -125,6 +125,14 @@ results convolution_rule(const op_call& c) {
   return {c.b.add2(y, c.b.reshape(c.tensor("bias"), per_channel))};
 }
 
+results diagonal_matrix(const op_call& c, const char* offset) {
+  const int x = c.tensor("self");
+  if (c.b.at(x).shape.size() != 1 || c.integer(offset) != 0) throw not_lowered{"anything but the main diagonal of a new matrix"};
+  const auto shape = c.result().shape;
+  const int on = c.b.compare("eq", c.b.index(shape, 0), c.b.index(shape, 1));
+  return {c.b.select(on, c.b.unsqueeze(x, 1), c.b.number(0, x))};
+}
+
 } // namespace
 
 void add_anchor_rules(rule_table& t) {
@@ -136,13 +144,8 @@ void add_anchor_rules(rule_table& t) {
   t["aten.addmv"] = matrix_vector("mat", "vec", true);
   t["aten.dot"] = matrix_vector("self", "tensor", false);
   t["aten.convolution"] = convolution_rule;
-  t["aten.diag"] = [](const op_call& c) -> results {
-    const int x = c.tensor("self");
-    if (c.b.at(x).shape.size() != 1 || c.integer("diagonal") != 0) throw not_lowered{"anything but the main diagonal of a new matrix"};
-    const auto shape = c.result().shape;
-    const int on = c.b.compare("eq", c.b.index(shape, 0), c.b.index(shape, 1));
-    return {c.b.select(on, c.b.unsqueeze(x, 1), c.b.number(0, x))};
-  };
+  t["aten.diag"] = [](const op_call& c) { return diagonal_matrix(c, "diagonal"); };
+  t["aten.diag_embed"] = [](const op_call& c) { return diagonal_matrix(c, "offset"); }; // what newer Torch makes of diag()
 }
 
 } // namespace pragma::synthesis

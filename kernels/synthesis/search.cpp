@@ -11,6 +11,8 @@ namespace pragma::synthesis {
 namespace {
 
 using b = bottleneck;
+constexpr int most_unrolled = 16, widest_tile = 64, farthest_prefetch = 1 << 14; ///< steps, vectors, elements
+constexpr int draws_of_random = 200; ///< without a new schedule: the space is exhausted
 
 bool row_mode(const region& r, const region_schedule& s) {
   return s.vector_axis >= 0 && (r.reduced_mask() == 0 || r.axes[static_cast<size_t>(s.vector_axis)].reduced);
@@ -57,14 +59,14 @@ void next_tile(blocking& block, int lanes) {
 
 std::function<bool(schedule&, const loop_program&)> unrolled(bool up) {
   return [up](schedule& s, const loop_program& p) {
-    return each_region(s, p, [&](region_schedule& rs, const region& r) { return row_mode(r, rs) && scale(rs.unroll, 1, 16, up); });
+    return each_region(s, p, [&](region_schedule& rs, const region& r) { return row_mode(r, rs) && scale(rs.unroll, 1, most_unrolled, up); });
   };
 }
 
 std::function<bool(schedule&, const loop_program&)> tiled(bool up) {
   return [up](schedule& s, const loop_program& p) {
     return each_region(s, p, [&](region_schedule& rs, const region& r) {
-      return rs.vector_axis >= 0 && !row_mode(r, rs) && scale(rs.tile, 1, 64, up);
+      return rs.vector_axis >= 0 && !row_mode(r, rs) && scale(rs.tile, 1, widest_tile, up);
     });
   };
 }
@@ -215,6 +217,9 @@ std::optional<schedule> schedule_search::known_that_fits() const {
   auto known = from_json_value<schedule>(*parsed, "a known schedule");
   if (!known || known->regions.size() != program_.regions.size() || known->threads != start_.threads || known->lanes != start_.lanes) return std::nullopt;
   for (size_t i = 0; i < known->regions.size(); ++i) {
+    const auto& of = known->regions[i]; // a store is a file: what stands in it may be anything
+    if (of.unroll < 1 || of.unroll > most_unrolled || of.tile < 1 || of.tile > widest_tile || of.prefetch < 0 || of.prefetch > farthest_prefetch)
+      return std::nullopt;
     if (const auto& r = program_.regions[i]; r.anchor) {
       if (known->regions[i].vector_axis != r.anchor->n.back()) return std::nullopt;
       known->regions[i].block = fitted(known->regions[i].block, r, known->lanes);
@@ -246,6 +251,7 @@ std::optional<candidate> schedule_search::offer(const schedule& s, const std::st
 }
 
 std::optional<candidate> schedule_search::next(const std::optional<attempt_feedback>& last) {
+  if (options_.search == search_mode::random) return anywhere();
   if (!begun_) {
     begun_ = true;
     if (const auto known = known_that_fits()) return offer(*known, "Starting point: the schedule that won on " + options_.known_from + ".");
@@ -280,10 +286,25 @@ std::optional<candidate> schedule_search::next(const std::optional<attempt_feedb
   return neighbour(last && last->passed && last->new_best ? last->findings : best_findings_);
 }
 
+/// Below `limit`. A generator of our own (Knuth's MMIX constants): equal on every platform.
+size_t schedule_search::drawn(size_t limit) {
+  random_ = random_ * 6364136223846793005ull + 1442695040888963407ull;
+  return (random_ >> 33) % limit;
+}
+
+std::optional<candidate> schedule_search::anywhere() {
+  for (int attempt = 0; attempt < draws_of_random; ++attempt) {
+    schedule s = start_;
+    for (size_t step = 0, steps = drawn(2 * moves().size()); step < steps; ++step) moves()[drawn(moves().size())].apply(s, program_);
+    if (auto c = offer(s, "Drawn at random.")) return c;
+  }
+  return std::nullopt;
+}
+
 std::optional<candidate> schedule_search::neighbour(const std::vector<finding>& findings) {
   struct option { const move* m; const finding* f; };
   std::vector<option> options;
-  if (options_.use_findings) {
+  if (options_.search == search_mode::findings) {
     std::set<const move*> listed;
     for (const auto& f : findings)
       for (const auto& m : moves())
@@ -293,10 +314,7 @@ std::optional<candidate> schedule_search::neighbour(const std::vector<finding>& 
       if (listed.insert(&m).second) options.push_back({&m, nullptr});
   } else {
     for (const auto& m : moves()) options.push_back({&m, nullptr});
-    for (size_t i = options.size(); i > 1; --i) { // Fisher-Yates with a generator of our own: equal on every platform
-      random_ = random_ * 6364136223846793005ull + 1442695040888963407ull;
-      std::swap(options[i - 1], options[(random_ >> 33) % i]);
-    }
+    for (size_t i = options.size(); i > 1; --i) std::swap(options[i - 1], options[drawn(i)]); // Fisher-Yates
   }
   for (const auto& [m, f] : options) {
     schedule s = *best_;

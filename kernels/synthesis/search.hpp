@@ -1,6 +1,6 @@
 // The search over schedules. Each finding class maps to moves (the table is in docs/synthesis.md and in moves()); a move
-// changes the best schedule so far, one that does not help is left behind. Without findings the same moves come in a
-// random order. Used by builtin_coder.
+// changes the best schedule so far, one that does not help is left behind. For comparison the same moves come in a
+// random order, or schedules are drawn blindly from the same space. Used by builtin_coder.
 #pragma once
 
 #include "kernels/synthesis/builtin.hpp"
@@ -31,6 +31,9 @@ public:
 private:
   std::optional<schedule> known_that_fits() const;
   std::optional<candidate> offer(const schedule& s, const std::string& rationale);
+  size_t drawn(size_t limit);
+  /// A schedule from anywhere in the space: as many random moves as reach all of it.
+  std::optional<candidate> anywhere();
   std::optional<candidate> neighbour(const std::vector<finding>& findings);
 
   const loop_program& program_;

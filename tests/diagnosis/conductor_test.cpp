@@ -184,6 +184,7 @@ TEST_CASE("each reason to stop, and none while there is hope") {
   rules.max_seconds = 60;
   CHECK(stop_reason(rules, two, 59).empty());
   CHECK(stop_reason(rules, two, 60).find("time limit") != std::string::npos);
+  CHECK(stop_reason(rules, {}, 60).empty()); // loading took all the time: one attempt is made all the same
 
   rules.target_speedup = 3; // the interval's low end counts: 2.97
   CHECK(stop_reason(rules, two, 0).empty());

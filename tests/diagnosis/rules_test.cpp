@@ -289,6 +289,10 @@ TEST_CASE("the working set decides which level is the limit") {
   CHECK(place_on_roofline(1e-4, 0, 8 << 20, m).limit == "L3 bandwidth");
   CHECK(place_on_roofline(1e-1, 0, 128 << 20, m).limit == "memory bandwidth");
   CHECK(place_on_roofline(1e-1, 1e9, 8 << 20, m).limit == "peak FLOP/s");
+  // Far faster than its FLOPs allow: there is a way with fewer, so only the bytes limit.
+  const auto shorter_way = place_on_roofline(1e-3, 1e12, 8 << 20, m);
+  CHECK(shorter_way.limit == "L3 bandwidth");
+  CHECK(shorter_way.share < 1);
   // Private caches of all threads count together, the shared one once.
   CHECK(place_on_roofline(1e-5, 0, 1 << 20, machine(4)).limit == "L2 bandwidth");
   CHECK(place_on_roofline(1e-3, 0, 40 << 20, machine(4)).limit == "memory bandwidth");

@@ -31,6 +31,8 @@ const summed_task tasks[] = {
     {"one_image", "nn.Conv3d(2, 5, 2, padding=2)", "torch.sum(self.f(x), dim=(2, 3, 4))", "torch.randn(1, 2, 3, 4, 5)"},
     {"needed_elsewhere", "nn.Linear(30, 20)", "self.f(x) * torch.sum(self.f(x), dim=1, keepdim=True)", "torch.randn(13, 30)", false},
     {"not_linear", "nn.Linear(30, 20)", "torch.sum(torch.relu(self.f(x)), dim=1)", "torch.randn(13, 30)", false},
+    {"diagonal_rows", "nn.Identity()", "torch.diag(x) @ self.p.reshape(8, 8)", "torch.randn(8)"},
+    {"diagonal_columns", "nn.Identity()", "self.p.reshape(8, 8) @ torch.diag(x)", "torch.randn(8)"},
     {"grouped", "nn.Conv2d(4, 8, 3, groups=2)", "torch.sum(self.f(x), dim=(2, 3))", "torch.randn(2, 4, 9, 9)", false},
 };
 
@@ -42,7 +44,7 @@ std::string text_of(const summed_task& t) {
 
 bool says_so(const builtin_coder& coder) {
   for (const auto& f : coder.graph_findings())
-    if (f.why.find("keeps only its sums") != std::string::npos) return true;
+    if (f.why.find("keeps only its sums") != std::string::npos || f.why.find("only scales") != std::string::npos) return true;
   return false;
 }
 
