@@ -31,13 +31,15 @@ expected<std::vector<profiler_manifest>> chosen_manifests(const library_paths& p
   std::vector<std::string> names;
   for (const auto& m : *all) names.push_back(m.name);
   for (const auto& name : wanted) {
-    const auto it = std::find(names.begin(), names.end(), name);
-    if (it == names.end()) {
+    const auto it = std::find_if(all->begin(), all->end(), [&](const profiler_manifest& m) {
+      return m.name == name || std::find(m.aliases.begin(), m.aliases.end(), name) != m.aliases.end();
+    });
+    if (it == all->end()) {
       const auto near = nearest_names(name, names, 1);
       return fail(ec::not_found, "no profiler '" + printable(name) + "' is registered",
                   near.empty() ? "`pragma profiler list` shows all" : "did you mean " + near.front() + "? `pragma profiler add` registers another");
     }
-    chosen.push_back((*all)[static_cast<size_t>(it - names.begin())]);
+    chosen.push_back(*it);
   }
   return chosen;
 }

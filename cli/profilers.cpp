@@ -5,6 +5,8 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
+
 namespace pragma::cli {
 
 namespace {
@@ -73,7 +75,7 @@ expected<profiler_manifest> named(const std::string& name) {
   if (!all) return fail(all.error());
   std::vector<std::string> names;
   for (auto& m : *all) {
-    if (m.name == name) return std::move(m);
+    if (m.name == name || std::find(m.aliases.begin(), m.aliases.end(), name) != m.aliases.end()) return std::move(m);
     names.push_back(m.name);
   }
   const auto near = nearest_names(name, names, 1);

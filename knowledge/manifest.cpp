@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <glob.h>
 
 namespace pragma {
 
@@ -33,6 +34,15 @@ bool man_is_installed(const std::string& page) {
     for (const char* ending : {".gz", ""})
       if (fs::is_regular_file(fs::path(folder) / ("man" + section.substr(0, 1)) / (page + ending), ignored)) return true;
   return false;
+}
+
+/// Paths that are there; `*` stands for a version.
+std::vector<std::string> installed(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return paths;
 }
 
 } // namespace
@@ -117,10 +127,11 @@ doc_source source_of(const profiler_manifest& m, std::vector<std::string>& missi
   source.profiler = m.name;
   source.docs = m.docs.roots;
   for (const auto& local : m.docs.local) {
-    std::error_code ignored;
-    const bool there = is_man(local) ? man_is_installed(local.substr(4)) : is_web(local) || fs::exists(local, ignored);
-    if (there) source.docs.push_back(local);
-    else missing.push_back(local);
+    const auto before = source.docs.size();
+    if (is_web(local) || (is_man(local) && man_is_installed(local.substr(4)))) source.docs.push_back(local);
+    else if (!is_man(local))
+      for (auto& path : installed(local)) source.docs.push_back(std::move(path));
+    if (source.docs.size() == before) missing.push_back(local);
   }
   source.allow = m.docs.allow;
   source.deny = m.docs.deny;
