@@ -194,7 +194,7 @@ TEST_CASE("every metric of a profile is explained") {
       CHECK(known_names().contains(lower((*it)[1].str())));
     }
   }
-  CHECK(seen > 80);
+  CHECK(seen > 70);
 }
 
 TEST_CASE("every class of bottleneck is diagnosed by some entry") {
