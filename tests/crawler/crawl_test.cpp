@@ -256,6 +256,24 @@ TEST_CASE("/sitemap.xml is tried where robots.txt names none, and its dates spar
   CHECK(c.site.hits("/docs/new.html") == 1);
 }
 
+TEST_CASE("packed pages and packed sitemaps are read") {
+  crawl_case c;
+  site_answer map = html(gzip_of("<urlset><url><loc>" + c.site.url("/docs/packed.html") + "</loc></url></urlset>"));
+  map.type = "application/gzip"; // a file that is packed, not an encoding of the transfer
+  c.site.set("/robots.txt", html("Sitemap: " + c.site.url("/sitemap.xml.gz")));
+  c.site.set("/sitemap.xml.gz", map);
+  c.site.set("/docs/", page_with("start"));
+  auto packed = page_with(std::string(50'000, 'p'));
+  const auto size = packed.body.size();
+  packed.body = gzip_of(packed.body);
+  packed.headers = {{"Content-Encoding", "gzip"}};
+  c.site.set("/docs/packed.html", packed);
+  c.must();
+  CHECK(c.state("/docs/packed.html") == page_state::fetched);
+  CHECK(c.page("/docs/packed.html").bytes == size);
+  CHECK(c.store.segments.at(c.site.url("/docs/packed.html")).at(0).text.size() == 50'000);
+}
+
 TEST_CASE("a redirect makes its target the page") {
   crawl_case c;
   c.source.docs = {c.site.url("/docs")};
