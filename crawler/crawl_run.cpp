@@ -276,7 +276,7 @@ std::string crawl_run::site_of(const std::string& address) const {
 
 /// Sites with a root that led to no page, and which root that was and why.
 std::multimap<std::string, std::string> crawl_run::unanswered_sites() {
-  std::multimap<std::string, std::string> out;
+  std::multimap<std::string, std::string> out = uncertain_sites_;
   if (!seed_trouble_.empty()) out.emplace("file", seed_trouble_);
   for (const auto& root : scope_->roots()) {
     auto* first = frontier_->find(root.text());

@@ -242,6 +242,23 @@ TEST_CASE("sitemaps give pages that no link names, within the scope") {
   CHECK(c.state("/docs/hidden.html") == page_state::unchanged);
 }
 
+TEST_CASE("a sitemap that fails for now takes no page away") {
+  crawl_case c;
+  const auto map = html("<urlset><url><loc>" + c.site.url("/docs/hidden.html") + "</loc></url></urlset>");
+  c.site.set("/sitemap.xml", map);
+  c.site.set("/docs/", page_with("start"));
+  c.site.set("/docs/hidden.html", page_with("hidden"));
+  c.must();
+  c.site.set("/sitemap.xml", with_status(500));
+  const auto result = c.must();
+  CHECK(has(result.reason, "sitemap"));
+  CHECK(c.segments("/docs/hidden.html") == 1);
+  CHECK(c.state("/docs/hidden.html") != page_state::gone);
+  c.site.remove("/sitemap.xml"); // there is none any more
+  c.must();
+  CHECK(c.state("/docs/hidden.html") == page_state::gone);
+}
+
 TEST_CASE("/sitemap.xml is tried where robots.txt names none, and its dates spare requests") {
   crawl_case c;
   c.site.set("/sitemap.xml", html("<urlset><url><loc>" + c.site.url("/docs/old.html") + "</loc><lastmod>2020-01-01</lastmod></url><url><loc>" +
