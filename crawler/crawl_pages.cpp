@@ -195,6 +195,7 @@ void crawl_run::local_answered(page_node& node) {
   const bool root = node.record.from.empty();
   if (page.what == kind::refused) return finish(node, page_state::excluded, page.reason);
   // What the user named and is not there may be on a disk that is not mounted: what is known of it stays.
+  if (root && !man && page.what == kind::missing) page.reason += "; if it is an address on the web, write https:// before it";
   finish(node, page.what == kind::missing && !root ? page_state::gone : page_state::failed, page.reason);
 }
 
