@@ -3,7 +3,8 @@
 //
 //   crawl_vs_wget [ROUNDS] [PAGES]
 //
-// Prints pages/s of each round and the median ratio. Exit code 1 when a side did not get all pages.
+// Prints pages/s of each round and the median ratio; also CPU seconds (server included on both sides), which say more where other work
+// shares the machine. Exit code 1 when a side did not get all pages.
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
@@ -17,6 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+
+#include <sys/resource.h>
 
 using namespace pragma;
 
@@ -59,8 +62,19 @@ std::string page_text(int number, int pages) {
   return out + "</tbody></table></main></body></html>";
 }
 
+/// Of this process and the children that have ended.
+double cpu_seconds() {
+  double sum = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    ::getrusage(who, &usage);
+    for (const auto& t : {usage.ru_utime, usage.ru_stime}) sum += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  }
+  return sum;
+}
+
 struct measured {
-  double seconds = 0;
+  double seconds = 0, cpu = 0;
   int64_t pages = 0, segments = 0;
 };
 
@@ -74,19 +88,22 @@ expected<measured> our_crawl(const std::string& url, const std::filesystem::path
   source.max_pages = 1'000'000;
   source.max_depth = 1'000;
   const auto start = clock_type::now();
+  const double cpu = cpu_seconds();
   auto result = crawl(source, store, {});
   if (!result) return fail(result.error());
-  return measured{since(start), result->fetched, result->segments};
+  return measured{since(start), cpu_seconds() - cpu, result->fetched, result->segments};
 }
 
 expected<measured> wget_mirror(const std::string& url, const std::filesystem::path& folder) {
   process_spec spec;
   spec.argv = {"wget", "--mirror", "--quiet", "--directory-prefix", folder.string(), url};
   const auto start = clock_type::now();
+  const double cpu = cpu_seconds();
   auto run = run_process(spec);
   if (!run) return fail(run.error());
   measured out;
   out.seconds = since(start);
+  out.cpu = cpu_seconds() - cpu;
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) out.pages += file.path().extension() == ".html" && file.path().filename() != "robots.txt";
   return out;
 }
@@ -136,8 +153,9 @@ int main(int argc, char** argv) {
     const double our_rate = static_cast<double>(ours->pages) / ours->seconds, wget_rate = static_cast<double>(wget->pages) / wget->seconds;
     ratios.push_back(our_rate / wget_rate);
     all = all && ours->pages == pages && wget->pages == pages;
-    std::printf("round %d: crawl %.0f pages/s (%lld pages, %lld segments), wget %.0f pages/s (%lld pages), ratio %.2f\n", round + 1, our_rate,
-                static_cast<long long>(ours->pages), static_cast<long long>(ours->segments), wget_rate, static_cast<long long>(wget->pages), ratios.back());
+    std::printf("round %d: crawl %.0f pages/s (%lld pages, %lld segments, %.2f CPU s), wget %.0f pages/s (%lld pages, %.2f CPU s), ratio %.2f\n", round + 1,
+                our_rate, static_cast<long long>(ours->pages), static_cast<long long>(ours->segments), ours->cpu, wget_rate,
+                static_cast<long long>(wget->pages), wget->cpu, ratios.back());
   }
   std::sort(ratios.begin(), ratios.end());
   std::printf("median ratio %.2f (min %.2f, max %.2f) over %d rounds\n", ratios[ratios.size() / 2], ratios.front(), ratios.back(), rounds);

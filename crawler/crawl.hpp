@@ -44,7 +44,7 @@ struct crawl_result {
   bool complete = false;        ///< false: a limit or Ctrl-C ended it; the reason says which
   bool resumed = false;
   std::string reason;           ///< of an incomplete crawl; of a complete one what kept old pages, or was left out unrecorded
-  int64_t fetched = 0, unchanged = 0, excluded = 0, failed = 0, gone = 0; ///< pages of this generation
+  int64_t fetched = 0, unchanged = 0, excluded = 0, failed = 0, gone = 0; ///< pages of this generation; excluded: all known
   int64_t segments = 0;         ///< that the source has now
   uint64_t bytes = 0;           ///< of this generation, decompressed
   double seconds = 0;

@@ -259,6 +259,7 @@ void crawl_run::sitemap_answered(job& j, const transfer_result& result) {
     trouble = "redirects to another host, or too often";
   } else if (outcome.what == kind::retry) {
     if (retry_later(j, outcome, &trouble)) return;
+    uncertain_sites_.emplace(j.url.host, "sitemap " + name + ": " + trouble); // what it named last time may still be there
   } else if (outcome.what == kind::page) {
     auto map = parse_sitemap(result.response.body);
     if (map) {

@@ -13,8 +13,8 @@ namespace pragma {
 namespace {
 
 constexpr int max_redirects = 5;
-constexpr size_t max_links = 10'000;        ///< looked at in one page
-constexpr size_t max_stored_links = 2'000;  ///< of those in scope, remembered with the page
+constexpr size_t max_links = 5'000;         ///< looked at in one page; those in scope are remembered with it, 16 bytes each
+constexpr size_t max_notes = 20;            ///< of pages with more
 constexpr size_t max_field_bytes = 300;     ///< of a header or title that is stored
 constexpr size_t max_reason_bytes = 1000;
 
@@ -169,7 +169,7 @@ void crawl_run::redirected(page_node& node, const page_url& url, const std::stri
   auto* child = frontier_->reach(*to, node.record.depth, node.record.url);
   node.record.final_url = name;
   if (!refused.empty()) {
-    finish(node, page_state::excluded, what + cut(name) + ": " + refused);
+    finish(node, page_state::excluded, what + cut(name) + ": " + refused + (node.record.from.empty() ? "; make that a root to read it" : ""));
     return;
   }
   node.record.links = child ? link_text(name) : "";
@@ -195,6 +195,7 @@ void crawl_run::local_answered(page_node& node) {
   const bool root = node.record.from.empty();
   if (page.what == kind::refused) return finish(node, page_state::excluded, page.reason);
   // What the user named and is not there may be on a disk that is not mounted: what is known of it stays.
+  if (root && !man && page.what == kind::missing) page.reason += "; if it is an address on the web, write https:// before it";
   finish(node, page.what == kind::missing && !root ? page_state::gone : page_state::failed, page.reason);
 }
 
@@ -241,11 +242,14 @@ void crawl_run::follow_links(page_node& node, const document& d) {
   if (!base) return;
   std::unordered_set<std::string_view> written;
   std::unordered_set<std::string> named;
-  size_t stored = 0, seen = 0;
+  size_t seen = 0;
   for (const auto& l : d.links) {
     if (!l.follow && source_.robots) continue;
-    if (++seen > max_links) break;
     if (!written.insert(std::string_view(l.target).substr(0, l.target.find('#'))).second) continue;
+    if (++seen > max_links) {
+      if (notes_.size() < max_notes) notes_.push_back("only the first " + std::to_string(max_links) + " links of " + node.record.url + " were followed");
+      break;
+    }
     auto url = resolve_url(*base, l.target);
     if (!url) continue; // mailto:, javascript:, nonsense
     if (base->web() && !url->web()) {
@@ -255,10 +259,7 @@ void crawl_run::follow_links(page_node& node, const document& d) {
     const auto name = url->text();
     if (name == node.record.url || !named.insert(name).second) continue;
     const auto* child = frontier_->reach(*url, node.record.depth + 1, node.record.url);
-    if (child && child->in_scope && stored < max_stored_links) {
-      node.record.links += link_text(name);
-      ++stored;
-    }
+    if (child && child->in_scope) node.record.links += link_text(name);
   }
 }
 

@@ -276,7 +276,7 @@ std::string crawl_run::site_of(const std::string& address) const {
 
 /// Sites with a root that led to no page, and which root that was and why.
 std::multimap<std::string, std::string> crawl_run::unanswered_sites() {
-  std::multimap<std::string, std::string> out;
+  std::multimap<std::string, std::string> out = uncertain_sites_;
   if (!seed_trouble_.empty()) out.emplace("file", seed_trouble_);
   for (const auto& root : scope_->roots()) {
     auto* first = frontier_->find(root.text());
@@ -328,12 +328,13 @@ crawl_result crawl_run::summary(bool complete, std::string reason) {
   out.seconds = elapsed();
   for (const auto* node : frontier_->all()) {
     out.segments += node->record.segments;
+    if (node->record.state == page_state::excluded) ++out.excluded; // an unchanged page does not repeat its links to them
     if (!node->reached) continue;
     switch (node->record.state) {
     case page_state::queued: break;
     case page_state::fetched: ++out.fetched; break;
     case page_state::unchanged: ++out.unchanged; break;
-    case page_state::excluded: ++out.excluded; break;
+    case page_state::excluded: break;
     case page_state::failed: ++out.failed; break;
     case page_state::gone: ++out.gone; break;
     }

@@ -147,6 +147,7 @@ private:
   std::string ended_by_;        ///< "pages", "bytes", "seconds", "cancelled": for the state in the store
   std::string limit_reason_;
   std::string seed_trouble_;
+  std::multimap<std::string, std::string> uncertain_sites_; ///< hosts with a sitemap that could not be had for now, and why
   std::vector<std::string> notes_;
   std::optional<error> store_problem_;
 

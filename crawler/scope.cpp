@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <unordered_map>
 
 namespace pragma {
 
@@ -32,6 +33,29 @@ const std::vector<segment_rule>& segment_rules() {
       {"source listing", {"_sources", "_modules", "_static", "_images", "_downloads", "doxygen_sources"}},
   };
   return rules;
+}
+
+/// The rule that a segment falls under, or nullptr. Asked for each link of each page, so words without `*` are looked up at once.
+const segment_rule* rule_of(std::string_view segment) {
+  struct index {
+    std::unordered_map<std::string_view, const segment_rule*> words;
+    std::vector<std::pair<std::string_view, const segment_rule*>> patterns;
+  };
+  static const index all = [] {
+    index i;
+    for (const auto& rule : segment_rules())
+      for (const auto& pattern : rule.patterns) {
+        if (pattern.find('*') == std::string::npos)
+          i.words.emplace(pattern, &rule);
+        else
+          i.patterns.emplace_back(pattern, &rule);
+      }
+    return i;
+  }();
+  if (const auto found = all.words.find(segment); found != all.words.end()) return found->second;
+  for (const auto& [pattern, rule] : all.patterns) // most differ in their first letter or in the last
+    if (glob_match(pattern, segment)) return rule;
+  return nullptr;
 }
 
 // Extensions of files that no parser reads. What a server calls by another name is seen by its type and first bytes.
@@ -85,9 +109,7 @@ std::string built_in(std::string_view rest, const page_url& url) {
     std::string_view segment = whole;
     if (is_page_extension(extension(segment))) segment = segment.substr(0, segment.rfind('.'));
     if (segment.empty()) continue;
-    for (const auto& rule : segment_rules())
-      for (const auto& pattern : rule.patterns)
-        if (glob_match(pattern, segment)) return "built-in rule: " + std::string(rule.name) + " (" + printable(segment) + ")";
+    if (const auto* rule = rule_of(segment)) return "built-in rule: " + std::string(rule->name) + " (" + printable(segment) + ")";
   }
   if (url.query.empty()) return {};
   for (const auto& part : split(lower(url.query), '&')) {
@@ -186,7 +208,7 @@ std::string crawl_scope::refused(const page_url& url) const {
   if (url.scheme == "file" && !below) return "a local file outside the folders of the source";
   if (allow_.empty() ? !below : !allowed(url)) {
     if (!allow_.empty()) return "fits no allow pattern (" + printable(join(allow_, ", ").substr(0, 200)) + ")";
-    return "outside the folder of every root";
+    return url.scheme == "man" ? "a manual page that is no root" : "outside the folder of every root";
   }
   if (url.scheme == "file")
     for (const auto& segment : split(rest, '/'))

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t max_url_bytes = 4096; ///< servers refuse longer ones (8 KiB is common for the whole request line)
 constexpr size_t max_host_bytes = 253; ///< of DNS
-constexpr size_t quoted_bytes = 200;   ///< of an address in an error
+constexpr size_t shown_bytes = 200;   ///< of an address in an error
 
 bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -33,8 +33,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
-  return "'" + printable(text.substr(0, quoted_bytes)) + (text.size() > quoted_bytes ? "...'" : "'");
+std::string shown(std::string_view text) {
+  return "'" + printable(text.substr(0, shown_bytes)) + (text.size() > shown_bytes ? "...'" : "'");
 }
 
 void append_byte(std::string& out, char c) {
@@ -147,20 +147,20 @@ expected<void> set_authority(page_url& url, std::string_view authority, std::str
   std::string_view host = authority, port;
   if (authority.starts_with('[')) {
     const auto close = authority.find(']');
-    if (close == std::string_view::npos) return fail(ec::invalid_argument, quoted(whole) + " has a '[' without ']'");
+    if (close == std::string_view::npos) return fail(ec::invalid_argument, shown(whole) + " has a '[' without ']'");
     host = authority.substr(0, close + 1);
     port = authority.substr(close + 1);
-    if (!port.empty() && port[0] != ':') return fail(ec::invalid_argument, quoted(whole) + " has text behind its ']'");
+    if (!port.empty() && port[0] != ':') return fail(ec::invalid_argument, shown(whole) + " has text behind its ']'");
   } else if (const auto colon = authority.rfind(':'); colon != std::string_view::npos) {
     host = authority.substr(0, colon);
     port = authority.substr(colon);
   }
   if (!port.empty()) port.remove_prefix(1);
   for (const char c : port)
-    if (!is_digit(c) || port.size() > 5) return fail(ec::invalid_argument, quoted(whole) + " has a port that is no number");
+    if (!is_digit(c) || port.size() > 5) return fail(ec::invalid_argument, shown(whole) + " has a port that is no number");
   const int number = port.empty() ? 0 : std::stoi(std::string(port));
   if (number > 65535 || (!port.empty() && number == 0))
-    return fail(ec::invalid_argument, quoted(whole) + " has a port that does not exist");
+    return fail(ec::invalid_argument, shown(whole) + " has a port that does not exist");
   url.port = number == (url.scheme == "https" ? 443 : 80) ? 0 : number;
 
   if (host.starts_with('[')) {
@@ -168,16 +168,16 @@ expected<void> set_authority(page_url& url, std::string_view authority, std::str
     char text[INET6_ADDRSTRLEN] = "";
     if (::inet_pton(AF_INET6, std::string(host.substr(1, host.size() - 2)).c_str(), &parsed) != 1 ||
         !::inet_ntop(AF_INET6, &parsed, text, sizeof text))
-      return fail(ec::invalid_argument, quoted(whole) + " has an IPv6 address that is none");
+      return fail(ec::invalid_argument, shown(whole) + " has an IPv6 address that is none");
     url.host = "[" + std::string(text) + "]";
     return {};
   }
   if (host.ends_with('.')) host.remove_suffix(1);
   if (host.empty() || host.size() > max_host_bytes || host.starts_with('.'))
-    return fail(ec::invalid_argument, quoted(whole) + " has no host name");
+    return fail(ec::invalid_argument, shown(whole) + " has no host name");
   for (const char c : host)
     if (!is_alpha(c) && !is_digit(c) && c != '-' && c != '.' && c != '_')
-      return fail(ec::invalid_argument, quoted(whole) + " has a host name that is not plain ASCII", "write it in its xn-- form");
+      return fail(ec::invalid_argument, shown(whole) + " has a host name that is not plain ASCII", "write it in its xn-- form");
   url.host = lower(host);
   return {};
 }
@@ -192,7 +192,7 @@ expected<page_url> parse_man(std::string_view rest, std::string_view whole) {
   good = good && is_alpha(name[dot + 1]) + is_digit(name[dot + 1]) == 1;
   for (const char c : name)
     good = good && (is_alpha(c) || is_digit(c) || std::string_view("-._+:@").find(c) != std::string_view::npos);
-  if (!good) return fail(ec::invalid_argument, quoted(whole) + " is no manual page", "write man:NAME.SECTION, as in man:perf-stat.1");
+  if (!good) return fail(ec::invalid_argument, shown(whole) + " is no manual page", "write man:NAME.SECTION, as in man:perf-stat.1");
   page_url url;
   url.scheme = "man";
   url.path = name;
@@ -218,15 +218,15 @@ std::string page_url::text() const {
 
 expected<page_url> parse_url(std::string_view given) {
   const auto text = without_breaks(given);
-  if (text.size() > max_url_bytes) return fail(ec::invalid_argument, quoted(text) + " is longer than " + format_bytes(max_url_bytes));
+  if (text.size() > max_url_bytes) return fail(ec::invalid_argument, shown(text) + " is longer than " + format_bytes(max_url_bytes));
   const auto length = scheme_length(text);
-  if (length == 0) return fail(ec::invalid_argument, quoted(text) + " is no address");
+  if (length == 0) return fail(ec::invalid_argument, shown(text) + " is no address");
   page_url url;
   url.scheme = lower(std::string_view(text).substr(0, length));
   std::string_view rest = std::string_view(text).substr(length + 1);
   if (url.scheme == "man") return parse_man(rest, text);
   if (url.scheme != "http" && url.scheme != "https" && url.scheme != "file")
-    return fail(ec::unsupported, quoted(text) + ": addresses of the kind " + printable(url.scheme) + ": are not fetched");
+    return fail(ec::unsupported, shown(text) + ": addresses of the kind " + printable(url.scheme) + ": are not fetched");
 
   std::string slashes(rest.substr(0, 2));
   if (url.web())
@@ -237,14 +237,14 @@ expected<page_url> parse_url(std::string_view given) {
       set_target(url, rest);
       return url;
     }
-    return fail(ec::invalid_argument, quoted(text) + " lacks the // behind its scheme");
+    return fail(ec::invalid_argument, shown(text) + " lacks the // behind its scheme");
   }
   rest.remove_prefix(2);
   const auto end = std::min(rest.find_first_of(url.web() ? "/\\?#" : "/?#"), rest.size());
   const auto authority = rest.substr(0, end);
   if (url.scheme == "file") {
     if (!authority.empty() && lower(authority) != "localhost")
-      return fail(ec::invalid_argument, quoted(text) + " names a file of another machine");
+      return fail(ec::invalid_argument, shown(text) + " names a file of another machine");
   } else if (auto good = set_authority(url, authority, text); !good) {
     return fail(good.error());
   }
@@ -255,7 +255,7 @@ expected<page_url> parse_url(std::string_view given) {
 expected<page_url> resolve_url(const page_url& base, std::string_view given) {
   const auto reference = without_breaks(given);
   if (reference.size() > max_url_bytes)
-    return fail(ec::invalid_argument, quoted(reference) + " is longer than " + format_bytes(max_url_bytes));
+    return fail(ec::invalid_argument, shown(reference) + " is longer than " + format_bytes(max_url_bytes));
   if (scheme_length(reference) > 0) return parse_url(reference);
   std::string_view rest = reference;
   page_url url = base;
@@ -263,7 +263,7 @@ expected<page_url> resolve_url(const page_url& base, std::string_view given) {
     url.fragment = rest.empty() ? "" : std::string(rest.substr(1));
     return url;
   }
-  if (base.scheme == "man") return fail(ec::unsupported, quoted(reference) + " is relative, which a manual page has no base for");
+  if (base.scheme == "man") return fail(ec::unsupported, shown(reference) + " is relative, which a manual page has no base for");
   const auto slash = [&](size_t at) { return at < rest.size() && (rest[at] == '/' || (base.web() && rest[at] == '\\')); };
   if (slash(0) && slash(1)) return parse_url(base.scheme + "://" + std::string(rest.substr(2)));
   if (slash(0)) {
@@ -274,7 +274,7 @@ expected<page_url> resolve_url(const page_url& base, std::string_view given) {
     set_target(url, folder_of(base) + std::string(rest));
   }
   if (url.path.size() + url.query.size() > max_url_bytes)
-    return fail(ec::invalid_argument, quoted(reference) + " is longer than " + format_bytes(max_url_bytes));
+    return fail(ec::invalid_argument, shown(reference) + " is longer than " + format_bytes(max_url_bytes));
   return url;
 }
 
@@ -291,8 +291,8 @@ expected<page_url> parse_root(std::string_view text) {
   }
   std::error_code problem;
   auto path = std::filesystem::absolute(std::filesystem::path(root), problem).lexically_normal().string();
-  if (problem) return fail(ec::invalid_argument, quoted(root) + " is no path: " + problem.message());
-  if (path.find('\0') != std::string::npos) return fail(ec::invalid_argument, quoted(root) + " is no path: it has a NUL in it");
+  if (problem) return fail(ec::invalid_argument, shown(root) + " is no path: " + problem.message());
+  if (path.find('\0') != std::string::npos) return fail(ec::invalid_argument, shown(root) + " is no path: it has a NUL in it");
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return file_url(path);
 }
@@ -320,7 +320,7 @@ expected<std::string> file_path(const page_url& url) {
       c = static_cast<char>(hex_value(url.path[i + 1]) * 16 + hex_value(url.path[i + 2]));
       i += 2;
     }
-    if (c == '\0') return fail(ec::invalid_argument, quoted(url.path) + " has an encoded NUL in it");
+    if (c == '\0') return fail(ec::invalid_argument, shown(url.path) + " has an encoded NUL in it");
     out += c;
   }
   return out;

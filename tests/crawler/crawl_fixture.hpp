@@ -7,6 +7,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <zlib.h>
+
 namespace pragma::test {
 
 struct crawl_case {
@@ -47,6 +49,20 @@ struct crawl_case {
 };
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+inline std::string gzip_of(std::string text) {
+  z_stream stream{};
+  std::string out(text.size() + 1024, '\0');
+  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
 
 /// A page with links and one paragraph.
 inline site_answer page_with(const std::string& text, const std::vector<std::string>& links = {}) {

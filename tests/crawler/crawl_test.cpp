@@ -242,6 +242,23 @@ TEST_CASE("sitemaps give pages that no link names, within the scope") {
   CHECK(c.state("/docs/hidden.html") == page_state::unchanged);
 }
 
+TEST_CASE("a sitemap that fails for now takes no page away") {
+  crawl_case c;
+  const auto map = html("<urlset><url><loc>" + c.site.url("/docs/hidden.html") + "</loc></url></urlset>");
+  c.site.set("/sitemap.xml", map);
+  c.site.set("/docs/", page_with("start"));
+  c.site.set("/docs/hidden.html", page_with("hidden"));
+  c.must();
+  c.site.set("/sitemap.xml", with_status(500));
+  const auto result = c.must();
+  CHECK(has(result.reason, "sitemap"));
+  CHECK(c.segments("/docs/hidden.html") == 1);
+  CHECK(c.state("/docs/hidden.html") != page_state::gone);
+  c.site.remove("/sitemap.xml"); // there is none any more
+  c.must();
+  CHECK(c.state("/docs/hidden.html") == page_state::gone);
+}
+
 TEST_CASE("/sitemap.xml is tried where robots.txt names none, and its dates spare requests") {
   crawl_case c;
   c.site.set("/sitemap.xml", html("<urlset><url><loc>" + c.site.url("/docs/old.html") + "</loc><lastmod>2020-01-01</lastmod></url><url><loc>" +
@@ -254,6 +271,24 @@ TEST_CASE("/sitemap.xml is tried where robots.txt names none, and its dates spar
   CHECK(c.must().unchanged == 3);
   CHECK(c.site.hits("/docs/old.html") == 0);
   CHECK(c.site.hits("/docs/new.html") == 1);
+}
+
+TEST_CASE("packed pages and packed sitemaps are read") {
+  crawl_case c;
+  site_answer map = html(gzip_of("<urlset><url><loc>" + c.site.url("/docs/packed.html") + "</loc></url></urlset>"));
+  map.type = "application/gzip"; // a file that is packed, not an encoding of the transfer
+  c.site.set("/robots.txt", html("Sitemap: " + c.site.url("/sitemap.xml.gz")));
+  c.site.set("/sitemap.xml.gz", map);
+  c.site.set("/docs/", page_with("start"));
+  auto packed = page_with(std::string(50'000, 'p'));
+  const auto size = packed.body.size();
+  packed.body = gzip_of(packed.body);
+  packed.headers = {{"Content-Encoding", "gzip"}};
+  c.site.set("/docs/packed.html", packed);
+  c.must();
+  CHECK(c.state("/docs/packed.html") == page_state::fetched);
+  CHECK(c.page("/docs/packed.html").bytes == size);
+  CHECK(c.store.segments.at(c.site.url("/docs/packed.html")).at(0).text.size() == 50'000);
 }
 
 TEST_CASE("a redirect makes its target the page") {

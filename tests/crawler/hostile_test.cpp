@@ -155,6 +155,12 @@ TEST_CASE("redirects end after five, and circles are seen") {
   CHECK_FALSE(has(c.reason("/docs/nowhere"), "password@"));
   CHECK(c.state("/docs/outside") == page_state::excluded);
   CHECK(has(c.reason("/docs/outside"), "outside the folder of every root"));
+
+  crawl_case moved;
+  moved.site.set("/docs/", redirect("https://www.example.org/docs/", 301));
+  const auto nothing = moved.must();
+  CHECK(nothing.fetched == 0);
+  CHECK(has(nothing.reason, "make that a root"));
 }
 
 TEST_CASE("bodies are bounded after decompression: gzip bomb, 100 MB page, endless body") {
