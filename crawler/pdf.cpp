@@ -107,9 +107,9 @@ bool take_table(const lines& group, document_builder& builder, const std::string
   std::map<size_t, size_t> starts; // column -> lines
   size_t with_columns = 0;
   for (const auto& line : group) {
-    const auto at = column_starts(line);
-    with_columns += at.size() >= 2;
-    for (const size_t s : at) ++starts[s];
+    size_t found = 0;
+    for (const size_t s : column_starts(line)) ++starts[s], ++found;
+    with_columns += found >= 2;
   }
   if (with_columns < 2 || with_columns * 2 < group.size()) return false;
   std::vector<size_t> columns;
