@@ -21,6 +21,7 @@ namespace {
 constexpr size_t max_meaning = 400, max_more = 700, max_quote = 600;   ///< bytes
 constexpr size_t max_related = 12, max_claims = 40, max_names_together = 6;
 constexpr size_t least_meaning = 25;      ///< bytes; a shorter first sentence ("Cycles.") is joined with the second
+constexpr size_t longest_sentence = 450; ///< bytes; longer ones in prose are lists without full stops
 constexpr size_t longest_phrase = 16;     ///< words before "(Name)"; more is not the name of a thing
 
 std::string clipped(std::string_view text, size_t most) {
@@ -158,6 +159,8 @@ std::vector<std::string> names_in_bracket(std::string_view inside, std::string_v
     if (at < inside.size() && (inside[at] == '/' || inside[at] == ',')) {
       ++at;
     } else if (at < inside.size()) {
+      const auto rest = inside.substr(at);
+      if (rest == "event" || rest == "events" || rest == "counter" || rest == "metric") return all;
       return {}; // "(ILmr + DLmr)" and "(Bcm misses)" do not name what stands before
     }
   }
@@ -322,7 +325,7 @@ void take_prose(const segment& s, std::vector<claim>& claims) {
   // What other sentences say of a metric; of those that nothing defines here, only how to read them.
   for (const auto sentence : sentences) {
     const bool reading = tells_reading(sentence), measuring = tells_measurement(sentence);
-    if ((!reading && !measuring) || ascii_lower(sentence).find("example") != std::string::npos) continue; // examples tell of one program
+    if ((!reading && !measuring) || sentence.size() > longest_sentence || ascii_lower(sentence).find("example") != std::string::npos) continue; // examples tell of one program
     for (const auto& n : metric_names_in(sentence)) {
       auto* c = claim_named(n);
       if (!c && reading && word_count(sentence) >= 6 && plausible_here(n, sentence, s)) c = begin_claim(n, sentence);
@@ -337,6 +340,7 @@ void take_prose(const segment& s, std::vector<claim>& claims) {
     if (!subject.empty() && !names(sentence, subject))
       if (auto* c = claim_named(subject); c && one_line(sentence) != c->meaning) add_sentence(reading ? c->reading : c->measurement, sentence);
   }
+  std::erase_if(claims, [](const auto& c) { return c.meaning.empty() && c.reading.empty(); });
   for (auto& c : claims) {
     c.unit = implied_unit(c.meaning);
     // How to read a value says which bottleneck it stands for only where it says so.
