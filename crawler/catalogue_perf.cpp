@@ -44,6 +44,7 @@ bool is_perf_list(std::string_view text) {
 document parse_perf_list(std::string_view utf8, std::string_view url) {
   document d;
   d.base = url;
+  d.title = "perf list";
   std::string names, description;
   bool open = false;             // in a description that goes on over lines
   auto close = [&] {
@@ -68,7 +69,7 @@ document parse_perf_list(std::string_view utf8, std::string_view url) {
     const auto bracket = text.rfind("  [");
     if (bracket != std::string::npos && text.ends_with(']')) {
       const auto type = text.substr(bracket + 3, text.size() - bracket - 4);
-      if (type == "Tracepoint event") continue; // thousands of kernel functions, none of them a metric
+      if (type == "Tracepoint event" || type.starts_with("SDT ")) continue; // thousands of places in the kernel and in programs, not metrics
       if (is_event_type(type)) take_names(std::string_view(text).substr(0, bracket), type, {}, d);
     } else {
       names = text;
