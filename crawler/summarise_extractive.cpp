@@ -107,7 +107,7 @@ claim claim_of_record(const segment& s) {
   }
   c.unit = clipped(r.unit, 40);
   if (c.unit.empty()) c.unit = implied_unit(c.meaning);
-  c.diagnoses = implied_diagnoses(r.name + " " + r.description);
+  c.diagnoses = implied_diagnoses(r.name + ". " + c.meaning + " " + c.reading); // not of remarks like "this includes hits on misses"
   c.related = related_in(s.text, r.name);
   return c;
 }
