@@ -19,13 +19,14 @@ namespace {
 constexpr size_t max_name_bytes = 200, max_description_bytes = 8000, max_field_bytes = 2000, max_fields = 64;
 constexpr size_t max_steps = 5'000'000;     ///< objects and arrays that are visited
 
-enum class key { other, name, brief, description, title, unit, scale, formula, container, skipped, marks };
+// `subject`: "event", "counter": a name, unless there is a better one ("Counter" in Intel's lists says which counters can count it).
+enum class key { other, name, subject, brief, description, title, unit, scale, formula, container, skipped, marks };
 
 /// Keys without case and separators: "EventName", "event_name", "Event Name" are one.
 key key_of(std::string_view text) {
   static const std::map<std::string, key, std::less<>> keys = {
       {"eventname", key::name},          {"metricname", key::name},       {"countername", key::name},     {"name", key::name},
-      {"archstdevent", key::name},       {"metric", key::name},           {"event", key::name},           {"counter", key::name},
+      {"archstdevent", key::name},       {"metric", key::subject},        {"event", key::subject},        {"counter", key::subject},
       {"symbol", key::name},             {"briefdescription", key::brief}, {"summary", key::brief},       {"shortdescription", key::brief},
       {"description", key::description}, {"publicdescription", key::description}, {"longdescription", key::description}, {"desc", key::description},
       {"plain", key::description},       {"title", key::title},           {"unit", key::unit},            {"units", key::unit},
@@ -67,6 +68,9 @@ bool is_counting_box(const json& object, const std::string& unit) {
 metric_record record_of(const json& object, std::string name) {
   metric_record r;
   r.name = std::move(name);
+  for (const auto wanted : {key::name, key::subject})
+    for (const auto& [k, value] : object.items())
+      if (r.name.empty() && key_of(k) == wanted) r.name = text_of(value);
   std::string brief, title, scale;
   for (const auto& [k, value] : object.items()) {
     auto text = text_of(value);
@@ -76,8 +80,8 @@ metric_record record_of(const json& object, std::string name) {
     if (text.empty()) continue;
     switch (key_of(k)) {
       case key::name:
-        if (r.name.empty()) r.name = std::move(text);
-        else if (text != r.name && r.fields.size() < max_fields) r.fields.emplace(k, std::move(text));
+      case key::subject:
+        if (text != r.name && r.fields.size() < max_fields) r.fields.emplace(k, std::move(text));
         break;
       case key::brief: brief = std::move(text); break;
       case key::description:
@@ -119,13 +123,13 @@ bool describes(const json& object) {
 
 bool has_name(const json& object) {
   for (const auto& [k, value] : object.items())
-    if (key_of(k) == key::name && value.is_string()) return true;
+    if ((key_of(k) == key::name || key_of(k) == key::subject) && value.is_string()) return true;
   return false;
 }
 
 bool holds_others(const json& object) {
   for (const auto& [k, value] : object.items())
-    if ((key_of(k) == key::container || key_of(k) == key::name) && value.is_structured() && !value.empty() && value.front().is_structured()) return true;
+    if ((key_of(k) == key::container || key_of(k) == key::subject) && value.is_structured() && !value.empty() && value.front().is_structured()) return true;
   return false;
 }
 
@@ -133,7 +137,7 @@ bool holds_others(const json& object) {
 bool is_dictionary_by_name(const json& object) {
   size_t described = 0, objects = 0;
   for (const auto& [k, value] : object.items()) {
-    if (key_of(k) != key::other && key_of(k) != key::name) return false;
+    if (key_of(k) != key::other && key_of(k) != key::name && key_of(k) != key::subject) return false;
     if (!value.is_object()) continue;
     ++objects;
     described += describes(value) && !has_name(value) && !holds_others(value);

@@ -52,6 +52,8 @@ std::string implied_unit(std::string_view description) {
   const auto text = flat_lower(description);
   const auto start = std::string_view(text).substr(0, 160); // what it is stands first; units of other things come later
   if (says_any(start, {"percent", "percentage", "fraction in percent"}) || start.find("(%)") != std::string_view::npos || start.find(" in %") != std::string_view::npos) return "%";
+  // "the number of instructions divided by the number of cycles" is in neither
+  if (says_any(start, {"divided by", "dividing", "over the number of", "multiplied by"})) return {};
   if (says_any(start, {"bytes per second", "bytes/second", "bytes/sec"})) return "bytes/s";
   if (says_any(start, {"gb/s"})) return "GB/s";
   if (says_any(start, {"ratio of", "ratio between", "the ratio"})) return "ratio";
@@ -70,8 +72,10 @@ std::string implied_unit(std::string_view description) {
 }
 
 bool tells_measurement(std::string_view sentence) {
-  return says_any(flat_lower(sentence), {"computed", "calculated", "measured", "measures", "counted", "counts", "sampled", "ratio of", "formula", "divided by", "is given by",
-                                         "derived from", "sum of", "summing", "multiplied by", "normalised", "normalized", "simulated", "incremented", "increments", "per cycle"});
+  return says_any(flat_lower(sentence), {"computed", "calculated", "measured", "measures", "counted", "counts the", "counts how", "counts all", "counts any", "counts each", "counts every", "counts only",
+                                         "counts both", "counts cycles", "sampled", "ratio of", "formula", "divided by", "is given by",
+                                         "derived from", "sum of", "summing", "multiplied by", "normalised", "normalized", "simulated", "incremented", "increments"}) ||
+         flat_lower(sentence).starts_with("counts ");
 }
 
 bool tells_reading(std::string_view sentence) {

@@ -55,7 +55,8 @@ std::vector<segment> segments_of(const document& d, const std::string& profiler,
 /// SQ_WAVES, FETCH_SIZE; not for plain words of the language.
 bool looks_like_metric(std::string_view word);
 
-/// The output of a tool's own catalogue command (`perf list -j --details`, `ncu --csv --query-metrics`) as segments.
+/// The output of a tool's own catalogue command (`perf list -j --details`, `ncu --csv --query-metrics`; with page_format::text also `perf
+/// list` of perf before 6.2) as segments.
 expected<std::vector<segment>> catalogue_segments(page_format format, std::string_view text, const std::string& profiler,
                                                   const std::string& origin, const std::string& fetched);
 

@@ -36,9 +36,9 @@ constexpr auto counted_pieces = std::to_array<std::string_view>(
      "transactions", "uops", "util", "utilisation", "utilization", "warps", "wavefronts", "waves", "writes"});
 
 constexpr auto denied_pieces = std::to_array<std::string_view>(
-    {"callback", "cfg", "config", "create", "destroy", "dir", "dump", "file", "files", "flag", "flags", "func", "function", "get", "handle",
-     "help", "init", "install", "lib", "list", "main", "name", "names", "opt", "option", "options", "opts", "path", "print", "ptr", "script",
-     "set", "show", "size", "sort", "start", "stop", "struct", "test", "toggle", "type", "types", "version"});
+    {"callback", "cfg", "class", "config", "create", "destroy", "dir", "dump", "file", "files", "flag", "flags", "func", "function", "get", "handle",
+     "help", "init", "install", "lib", "list", "main", "mode", "name", "names", "opt", "option", "options", "opts", "path", "print", "process", "ptr", "script",
+     "set", "show", "size", "sort", "start", "stop", "struct", "test", "toggle", "type", "types", "version", "view"});
 
 // The piece that makes a hyphenated word an event of perf ("branch-misses") rather than English ("floating-point").
 constexpr auto counted_ends = std::to_array<std::string_view>(
@@ -47,7 +47,8 @@ constexpr auto counted_ends = std::to_array<std::string_view>(
 
 // Environment variables, macros and constants that are written like hardware events.
 constexpr auto denied_prefixes = std::to_array<std::string_view>(
-    {"ASAN_",  "CAP_",   "CC_",    "CL_",   "CLONE_", "CMAKE_", "CONFIG_", "CUDA_", "CXX_",  "GCC_",   "GIT_",    "GL_",
+    {"ANNOTATE_", "ASAN_", "AT_",  "CACHEGRIND_", "CALLGRIND_", "CALL_FN_", "CAP_", "CC_", "CL_", "CLOCK_", "CLONE_", "CMAKE_", "DRD_", "I_WRAP_", "RUNNING_",
+     "CONFIG_", "CUDA_", "CXX_",  "GCC_",   "GIT_",    "GL_",
      "GNU_",   "HIP_",   "HSA_",   "HTTP_", "IA32_",  "INT_",   "LC_",     "LD_",   "LLVM_", "MD_",    "MPI_",    "MSR_",
      "NCCL_",  "NV_",    "OMP_",   "OMPI_", "OPENMP_", "PERF_", "POSIX_",  "PR_",   "PTHREAD_", "ROCM_", "ROCR_", "ROCPROF_",
      "RLIMIT_", "SAMPLE_", "SIG_",  "SYS_",  "UINT_",  "VALGRIND_", "VG_",  "VK_",   "XDG_",  "XML_"});

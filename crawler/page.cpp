@@ -148,7 +148,9 @@ expected<document> parse_page(page_format format, std::string_view bytes, std::s
       case page_format::json_catalogue: return parse_json_catalogue(decoded.text, url);
       case page_format::csv_catalogue: return parse_csv_catalogue(decoded.text, url);
       case page_format::yaml_catalogue: return parse_yaml_catalogue(decoded.text, url);
-      default: return parse_text(decoded.text, url);
+      default:
+        if (is_perf_list(decoded.text)) return parse_perf_list(decoded.text, url);
+        return parse_text(decoded.text, url);
     }
   }();
   if (!d) return d;

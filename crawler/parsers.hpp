@@ -38,6 +38,10 @@ expected<document> parse_json_catalogue(std::string_view utf8, std::string_view 
 expected<document> parse_csv_catalogue(std::string_view utf8, std::string_view url);
 expected<document> parse_yaml_catalogue(std::string_view utf8, std::string_view url);
 
+/// `perf list` as perf before 6.2 prints it, which knew no JSON; tracepoints are left out.
+bool is_perf_list(std::string_view utf8);
+document parse_perf_list(std::string_view utf8, std::string_view url);
+
 /// The records that a tree of objects describes, whatever the nesting: see catalogue.cpp for the shapes. Adds to d.records.
 void take_records(const json& root, document& d);
 /// Cleaned and bounded, into d.records; false when it has no name or the limit is reached.

@@ -3,6 +3,7 @@
 #include "crawler/charset.hpp"
 #include "crawler/child.hpp"
 #include "crawler/document_builder.hpp"
+#include "crawler/metric_names.hpp"
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -16,8 +17,7 @@ namespace pragma::crawler {
 namespace {
 
 constexpr size_t edge_lines = 2;          ///< at the top and bottom of a page, where running titles and page numbers stand
-constexpr double repeated_share = 0.4;    ///< of the pages: a line on so many is a running title
-constexpr size_t min_pages_for_edges = 4;
+constexpr size_t repeated_on = 3;         ///< pages: a line at the edge of so many is a running title
 constexpr size_t max_heading = 90;        ///< characters
 constexpr size_t column_gap = 3;          ///< spaces between two columns of a table; justified text has up to two
 constexpr size_t max_lines = 2'000'000;
@@ -29,28 +29,6 @@ std::string without_page_number(std::string_view line) {
   auto out = one_line(line);
   while (!out.empty() && std::isdigit(static_cast<unsigned char>(out.back()))) out.pop_back();
   return out.erase(0, std::min(out.find_first_not_of("0123456789"), out.size()));
-}
-
-/// Running titles and page numbers: the same words at the edge of many pages.
-void drop_running_titles(std::vector<lines>& pages) {
-  std::map<std::string, size_t> seen;
-  auto edges = [&](const lines& page, auto&& visit) {
-    size_t found = 0;
-    for (size_t i = 0; i < page.size() && found < edge_lines; ++i)
-      if (!page[i].empty()) visit(i), ++found;
-    found = 0;
-    for (size_t i = page.size(); i > 0 && found < edge_lines; --i)
-      if (!page[i - 1].empty()) visit(i - 1), ++found;
-  };
-  for (const auto& page : pages) edges(page, [&](size_t i) { ++seen[without_page_number(page[i])]; });
-  if (pages.size() < min_pages_for_edges) return;
-  for (auto& page : pages) {
-    std::vector<size_t> gone;
-    edges(page, [&](size_t i) {
-      if (static_cast<double>(seen[without_page_number(page[i])]) >= repeated_share * static_cast<double>(pages.size())) gone.push_back(i);
-    });
-    for (const size_t i : gone) page[i].clear();
-  }
 }
 
 /// Where the words behind wide gaps start.
@@ -66,6 +44,38 @@ std::vector<size_t> column_starts(std::string_view line) {
     spaces = 0;
   }
   return starts;
+}
+
+/// The header of a table that goes on over pages is repeated, too, and needed.
+bool is_table_header(std::string_view line) {
+  std::vector<std::string> cells;
+  const auto starts = column_starts(line);
+  for (size_t k = 0; k < starts.size(); ++k) cells.push_back(one_line(line.substr(starts[k], (k + 1 < starts.size() ? starts[k + 1] : line.size()) - starts[k])));
+  return looks_like_header(cells);
+}
+
+/// "Counters . . . . . . 17" of a table of contents.
+bool is_leader(std::string_view line) { return line.find(". . . .") != std::string_view::npos || line.find(".....") != std::string_view::npos; }
+
+/// Running titles and page numbers: the same words at the edge of many pages.
+void drop_running_titles(std::vector<lines>& pages) {
+  std::map<std::string, size_t> seen;
+  auto edges = [&](const lines& page, auto&& visit) {
+    size_t found = 0;
+    for (size_t i = 0; i < page.size() && found < edge_lines; ++i)
+      if (!page[i].empty()) visit(i), ++found;
+    found = 0;
+    for (size_t i = page.size(); i > 0 && found < edge_lines; --i)
+      if (!page[i - 1].empty()) visit(i - 1), ++found;
+  };
+  for (const auto& page : pages) edges(page, [&](size_t i) { ++seen[without_page_number(page[i])]; });
+  for (auto& page : pages) {
+    std::vector<size_t> gone;
+    edges(page, [&](size_t i) {
+      if (seen[without_page_number(page[i])] >= repeated_on && !is_table_header(page[i])) gone.push_back(i);
+    });
+    for (const size_t i : gone) page[i].clear();
+  }
 }
 
 /// 0: no heading. "2.3 Branch counters" is of level 2; a short line in capitals is of level 1.
@@ -107,9 +117,9 @@ bool take_table(const lines& group, document_builder& builder, const std::string
   std::map<size_t, size_t> starts; // column -> lines
   size_t with_columns = 0;
   for (const auto& line : group) {
-    const auto at = column_starts(line);
-    with_columns += at.size() >= 2;
-    for (const size_t s : at) ++starts[s];
+    size_t found = 0;
+    for (const size_t s : column_starts(line)) ++starts[s], ++found;
+    with_columns += found >= 2;
   }
   if (with_columns < 2 || with_columns * 2 < group.size()) return false;
   std::vector<size_t> columns;
@@ -188,7 +198,7 @@ expected<document> parse_pdf(std::string_view bytes, std::string_view url) {
     for (auto& line : pages[n]) {
       const auto text = one_line(line);
       if (text.empty() || is_bullet(text)) take_group(group, builder, anchor);
-      if (!text.empty()) group.push_back(std::move(line));
+      if (!text.empty() && !is_leader(text)) group.push_back(std::move(line));
     }
     take_group(group, builder, anchor);
   }

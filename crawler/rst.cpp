@@ -86,6 +86,8 @@ private:
         }
       } else if (c == '`' || (c == ':' && starts && role_length(window) > 0)) {
         i += reference(window, out);
+      } else if (c == '[' && starts && footnote_length(window) > 0) {
+        i += footnote_length(window);
       } else if (c == '*' && starts) {
         const std::string_view mark = window.starts_with("**") ? "**" : "*";
         const auto end = window.find(mark, mark.size() + 1);
@@ -109,6 +111,12 @@ private:
   static bool simple_word_before(std::string_view text, size_t at) {
     while (at > 0 && std::isalnum(static_cast<unsigned char>(text[at - 1]))) --at;
     return at == 0 || text[at - 1] == ' ' || text[at - 1] == '\n' || text[at - 1] == '(';
+  }
+  /// "[1]_", "[#name]_", "[*]_": a reference to a footnote.
+  static size_t footnote_length(std::string_view text) {
+    const auto close = text.substr(0, 40).find(']');
+    if (close == std::string_view::npos || close + 1 >= text.size() || text[close + 1] != '_') return 0;
+    return text[1] == '#' || text[1] == '*' || std::isdigit(static_cast<unsigned char>(text[1])) ? close + 2 : 0;
   }
   /// ":c:func:`" -> 8, the length up to the backquote; 0 when it is none.
   static size_t role_length(std::string_view text) {

@@ -212,8 +212,11 @@ private:
     size_t columns = t.header.size();
     for (const auto& r : t.rows) columns = std::max(columns, r.size());
     if (columns < 2) return -1;
-    for (size_t k = 0; k < t.header.size(); ++k)
-      if (column_of(t.header[k]) == column::metric && share_of(k, true) >= 0.5) return static_cast<int>(k);
+    // Where a table has counters and events, the counters are registers and the events what is counted in them (LIKWID).
+    for (const bool register_too : {false, true})
+      for (size_t k = 0; k < t.header.size(); ++k)
+        if (column_of(t.header[k]) == column::metric && (register_too || ascii_lower(t.header[k]).find("counter") == std::string::npos) && share_of(k, true) >= 0.5)
+          return static_cast<int>(k);
     for (size_t k = 0; k < t.header.size(); ++k)
       if (column_of(t.header[k]) == column::name && share_of(k, false) >= 0.3) return static_cast<int>(k);
     for (size_t k = 0; k < columns; ++k)

@@ -21,6 +21,7 @@ namespace {
 constexpr size_t max_meaning = 400, max_more = 700, max_quote = 600;   ///< bytes
 constexpr size_t max_related = 12, max_claims = 40, max_names_together = 6;
 constexpr size_t least_meaning = 25;      ///< bytes; a shorter first sentence ("Cycles.") is joined with the second
+constexpr size_t longest_sentence = 450; ///< bytes; longer ones in prose are lists without full stops
 constexpr size_t longest_phrase = 16;     ///< words before "(Name)"; more is not the name of a thing
 
 std::string clipped(std::string_view text, size_t most) {
@@ -106,7 +107,7 @@ claim claim_of_record(const segment& s) {
   }
   c.unit = clipped(r.unit, 40);
   if (c.unit.empty()) c.unit = implied_unit(c.meaning);
-  c.diagnoses = implied_diagnoses(r.name + " " + r.description);
+  c.diagnoses = implied_diagnoses(r.name + ". " + c.meaning + " " + c.reading); // not of remarks like "this includes hits on misses"
   c.related = related_in(s.text, r.name);
   return c;
 }
@@ -124,7 +125,7 @@ std::string_view without_connectives(std::string_view phrase) {
     again = false;
     const auto first = phrase.find_first_not_of(" \n\t,;:-");
     phrase = first == std::string_view::npos ? std::string_view() : phrase.substr(first);
-    for (const std::string_view word : {"and ", "or ", "as well as ", "the ", "The ", "plus ", "and\n"})
+    for (const std::string_view word : {"and ", "or ", "as well as ", "together with ", "along with ", "the ", "The ", "plus ", "and\n"})
       if (phrase.starts_with(word)) {
         phrase.remove_prefix(word.size());
         again = true;
@@ -158,10 +159,32 @@ std::vector<std::string> names_in_bracket(std::string_view inside, std::string_v
     if (at < inside.size() && (inside[at] == '/' || inside[at] == ',')) {
       ++at;
     } else if (at < inside.size()) {
+      const auto rest = inside.substr(at);
+      if (rest == "event" || rest == "events" || rest == "counter" || rest == "metric") return all;
       return {}; // "(ILmr + DLmr)" and "(Bcm misses)" do not name what stands before
     }
   }
   return all;
+}
+
+/// A phrase can be the name of a thing where it ends in a plain word, and does not lean on what was said before.
+bool is_noun_like(std::string_view phrase) {
+  const auto last = phrase.substr(phrase.find_last_of(" /") == std::string_view::npos ? 0 : phrase.find_last_of(" /") + 1);
+  const auto first = ascii_lower(phrase.substr(0, phrase.find(' ')));
+  for (const std::string_view word : {"related", "corresponding", "such", "these", "those", "this", "other", "respective", "see", "like", "use", "using", "versus", "pass", "call"})
+    if (first == word) return false;
+  return !last.empty() && std::all_of(last.begin(), last.end(), [](unsigned char c) { return std::isalpha(c) || c == '-' || c == '\'' || c >= 0x80; });
+}
+
+/// Names in capitals are also those of macros and constants: prose has to speak of counting.
+bool plausible_here(const std::string& name, std::string_view sentence, const segment& s) {
+  if (std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; }) || name.find('_') == std::string::npos) return true;
+  const auto about = ascii_lower(sentence) + " " + ascii_lower(join(s.headings, " "));
+  for (const std::string_view other : {"macro", "function", "client request", "system call", "syscall", "environment variable", "constant"})
+    if (ascii_lower(sentence).find(other) != std::string::npos) return false;
+  for (const std::string_view word : {"counter", "metric", "event", "counts", "number of", "cycles", "instructions"})
+    if (about.find(word) != std::string::npos) return true;
+  return false;
 }
 
 /// "conditional branches executed (Bc) and conditional branches mispredicted (Bcm)"
@@ -172,7 +195,9 @@ void find_bracketed(std::string_view sentence, std::vector<found_claim>& found) 
     if (close == std::string_view::npos) return;
     std::string_view tail;
     const auto list = names_in_bracket(sentence.substr(open + 1, close - open - 1), tail);
-    if (!list.empty() && open > phrase_start) {
+    // "openat(AT_FDCWD)" is a call, no explanation.
+    const bool apart = open > 0 && (sentence[open - 1] == ' ' || sentence[open - 1] == '\n');
+    if (!list.empty() && apart && open > phrase_start) {
       // The phrase reaches back to the bracket before, or to a comma, a colon or a dash.
       auto phrase = sentence.substr(phrase_start, open - phrase_start);
       for (const std::string_view stop : {": ", ", ", "; ", " - ", ",\n", ":\n"}) {
@@ -195,11 +220,11 @@ void find_bracketed(std::string_view sentence, std::vector<found_claim>& found) 
       }
       const auto words = word_count(phrase);
       const bool explains = tail.find("which ") != std::string_view::npos || tail.find("that is") != std::string_view::npos || tail.find("i.e.") != std::string_view::npos;
-      if (words >= 2 && words <= longest_phrase)
+      if (words >= 2 && words <= longest_phrase && is_noun_like(flat))
         for (size_t i = 0; i < list.size(); ++i) {
           auto meaning = parts.size() == list.size() ? parts[i] : flat;
           if (explains && list.size() == 1) meaning += ", " + std::string(without_connectives(one_line(tail)));
-          found.push_back({list[i], meaning});
+          if (is_noun_like(parts.size() == list.size() ? parts[i] : flat)) found.push_back({list[i], meaning});
         }
     }
     phrase_start = close + 1;
@@ -293,27 +318,34 @@ void take_prose(const segment& s, std::vector<claim>& claims) {
     find_leading(sentence, found);
     find_bracketed(sentence, found);
     for (const auto& f : found) {
-      if (claim_named(f.name)) continue; // the first definition is the best one
+      if (claim_named(f.name) || !plausible_here(f.name, sentence, s)) continue; // the first definition is the best one
       if (auto* c = begin_claim(f.name, sentence)) c->meaning = clipped(f.meaning, max_meaning);
     }
   }
   // What other sentences say of a metric; of those that nothing defines here, only how to read them.
   for (const auto sentence : sentences) {
     const bool reading = tells_reading(sentence), measuring = tells_measurement(sentence);
-    if (!reading && !measuring) continue;
+    if ((!reading && !measuring) || sentence.size() > longest_sentence || ascii_lower(sentence).find("example") != std::string::npos) continue; // examples tell of one program
     for (const auto& n : metric_names_in(sentence)) {
       auto* c = claim_named(n);
-      if (!c && reading && word_count(sentence) >= 6) c = begin_claim(n, sentence);
-      if (!c || one_line(sentence) == c->meaning) continue;
+      if (!c && reading && word_count(sentence) >= 6 && plausible_here(n, sentence, s)) c = begin_claim(n, sentence);
+      if (!c) continue;
+      if (one_line(sentence) == c->meaning) {
+        if (measuring) add_sentence(c->measurement, sentence);
+        continue;
+      }
       if (reading) add_sentence(c->reading, sentence);
       else if (one_line(sentence) != one_line(c->quote)) add_sentence(c->measurement, sentence);
     }
     if (!subject.empty() && !names(sentence, subject))
       if (auto* c = claim_named(subject); c && one_line(sentence) != c->meaning) add_sentence(reading ? c->reading : c->measurement, sentence);
   }
+  std::erase_if(claims, [](const auto& c) { return c.meaning.empty() && c.reading.empty(); });
   for (auto& c : claims) {
     c.unit = implied_unit(c.meaning);
-    c.diagnoses = implied_diagnoses(c.meaning.empty() ? c.reading : c.meaning);
+    // How to read a value says which bottleneck it stands for only where it says so.
+    const bool tells = c.reading.find("indicat") != std::string::npos || c.reading.find("bottleneck") != std::string::npos;
+    c.diagnoses = implied_diagnoses(!c.meaning.empty() ? c.meaning : tells ? c.reading : "");
     std::string about = c.quote + "\n" + c.reading + "\n" + c.measurement;
     c.related = related_in(about, c.name);
   }

@@ -119,6 +119,20 @@ TEST_CASE("YAML that is broken, endless or explosive") {
   CHECK_FALSE(parse_page(page_format::yaml_catalogue, std::string(50'000, '-'), "x", {}));
 }
 
+TEST_CASE("perf list in plain text: events with their other names, metrics with their descriptions, no tracepoints") {
+  const auto d = parsed(page_format::text, "\nList of pre-defined events (to be used in -e or -M):\n\n"
+                                           "  context-switches OR cs                             [Software event]\n"
+                                           "  alarmtimer:alarmtimer_cancel                       [Tracepoint event]\n"
+                                           "  cpu/t1=v1[,t2=v2,t3 ...]/modifier                  [Raw hardware event descriptor]\n"
+                                           "\nMetrics:\n\n  ex_miss_ratio\n       [Share of accesses\n        that missed. Unit: cpu]\n  ex_other_hits\n       [Hits]\n");
+  CHECK(d.records.size() == 4);
+  REQUIRE(find_record(d, "cs"));
+  CHECK(find_record(d, "cs")->fields.at("Other name") == "context-switches");
+  CHECK(find_record(d, "context-switches")->fields.at("Type") == "Software event");
+  REQUIRE(find_record(d, "ex_miss_ratio"));
+  CHECK(find_record(d, "ex_miss_ratio")->description == "Share of accesses that missed. Unit: cpu");
+}
+
 TEST_CASE("a tool's catalogue becomes segments in one call") {
   auto all = catalogue_segments(page_format::csv_catalogue, data_file("ncu_query.csv"), "ncu", "ncu --query-metrics", "2026-01-02");
   REQUIRE(all);

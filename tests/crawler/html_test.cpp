@@ -21,7 +21,7 @@ std::string repeated(const std::string& text, size_t times) {
   return out;
 }
 
-const link* find_link(const document& d, const std::string& target) {
+const pragma::link* find_link(const document& d, const std::string& target) {
   for (const auto& l : d.links)
     if (l.target == target) return &l;
   return nullptr;

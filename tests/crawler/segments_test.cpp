@@ -60,6 +60,7 @@ TEST_CASE("a column of names is found by its header, or by what stands in it") {
   CHECK(records("<table><tr><td>EX_A_MISS<td>one thing<tr><td>EX_B_MISS<td>another thing</table>") == names{"EX_A_MISS[]", "EX_B_MISS[]"});
   CHECK(records("<table><tr><th>Metric<th>Description<tr><td>Task Duration(us)<td>Time of the task.</table>") == names{"Task Duration[us]"});
   CHECK(records("<table><tr><th>Event<th>Description<tr><td>D1mr, D1mw<td>Misses of reads and writes.</table>") == names{"D1mr[]", "D1mw[]"});
+  CHECK(records("<table><tr><th>Counter name<th>Event name<tr><td>PMC0<td>EX_RETIRED_ANY</table>") == names{"EX_RETIRED_ANY[]"});
   CHECK(records("<table><tr><th>Name<th>Description<tr><td>Alice<td>wrote it<tr><td>Bob<td>read it</table>").empty());
   CHECK(records("<table><tr><th>Option<th>Description<tr><td>--events<td>which to count</table>").empty());
   CHECK(records("<table><tr><th>Metric Type<th>Value<tr><td>counter<td>3</table>").empty());

@@ -164,9 +164,10 @@ TEST_CASE("prose: names in brackets after what they name") {
 }
 
 TEST_CASE("prose: several names in one bracket, names that lead a sentence, headings that are names") {
-  const auto pairs = summarise_extractive(prose("Further counters are enabled: number of executed conditional branches and related predictor misses (\"Bc\"/\"Bcm\")."));
+  const auto pairs = summarise_extractive(prose("Further counters are enabled: number of executed conditional branches and branches mispredicted (\"Bc\"/\"Bcm\")."));
   CHECK(find_claim(pairs, "Bc")->meaning == "number of executed conditional branches");
-  CHECK(find_claim(pairs, "Bcm")->meaning == "related predictor misses");
+  CHECK(find_claim(pairs, "Bcm")->meaning == "branches mispredicted");
+  CHECK(find_claim(summarise_extractive(prose("It records the number of system calls (sysCount event).")), "sysCount"));
 
   const auto leading = summarise_extractive(prose("AcCost1 and AcCost2 are counters showing bad temporal locality for L1 and LL caches. D1mr: read misses of the first level. "
                                                   "The tma_core_bound metric represents slots that waited for execution units."));
@@ -183,7 +184,9 @@ TEST_CASE("prose: several names in one bracket, names that lead a sentence, head
 TEST_CASE("prose that uses names without defining them makes no definitions") {
   for (const auto* text : {"The rate is computed as (ILmr + DLmr + DLmw) / (Ir + Dr + Dw).", "Use --show=D1mr,DLmr to see misses (see Bcm).",
                            "Functions are sorted by their Ir counts, then by I1mr.", "It works on most processors (e.g. Zen 3) and needs no root.",
-                           "    Ir  I1mr  ILmr\n    12  3  4", "The kernel (version 5.4) is enough."}) {
+                           "    Ir  I1mr  ILmr\n    12  3  4", "The kernel (version 5.4) is enough.", "Older systems use open() and openat(AT_FDCWD_MISS) instead.",
+                           "It adds the result of clock_gettime (EX_REALTIME_CYCLES) to that.", "Such costs (D1mr) follow, and related misses (DLmr).",
+                           "The macro EX_BEGIN_CYCLES indicates that a region should begin."}) {
     INFO(text);
     for (const auto& c : summarise_extractive(prose(text)).claims) CHECK(c.meaning.empty());
   }
