@@ -16,7 +16,7 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 
 constexpr double scope_bonus = 0.25;        // of a profiler or hardware that the question's words name; other hardware loses as much
-constexpr double expansion_weight = 0.5;    // of BM25 over the glossary's words, beside that over the question's own
+constexpr double expansion_weight = 0.25;   // of BM25 over the glossary's words, beside that over the question's own
 constexpr double least_evidence = 0.2;      // below: "not in the compendium"
 constexpr double least_fuzzy = 0.6;         // trigram similarity from which an unknown identifier means a known name
 constexpr double least_listed = 0.3;        // the same for `pragma kb show`, which lists what is near
