@@ -16,20 +16,15 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 
 constexpr double scope_bonus = 0.25;        // of a profiler or hardware that the question's words name; other hardware loses as much
-constexpr double expansion_weight = 0.5;    // of BM25 over the glossary's words, beside that over the question's own
+constexpr double expansion_weight = 0.25;   // of BM25 over the glossary's words, beside that over the question's own
 constexpr double least_evidence = 0.2;      // below: "not in the compendium"
 constexpr double least_fuzzy = 0.6;         // trigram similarity from which an unknown identifier means a known name
 constexpr double least_listed = 0.3;        // the same for `pragma kb show`, which lists what is near
 constexpr size_t lexical_pool = 200, dense_pool = 50; // candidates that are scored by both, before families collapse
+constexpr double no_idf = 1e-5;              // FTS5 gives 1e-6 to words of more than half of the entries
 constexpr size_t name_pool = 200;           // names with a piece of the one asked for
 
 double seconds_since(clock_type::time_point start) { return std::chrono::duration<double>(clock_type::now() - start).count(); }
-
-std::vector<std::string> texts_of(const std::vector<question_token>& tokens) {
-  std::vector<std::string> all;
-  for (const auto& t : tokens) all.push_back(t.text);
-  return all;
-}
 
 } // namespace
 
@@ -161,27 +156,38 @@ expected<void> retriever::impl::add_names(const understood_question& u, const sc
   return {};
 }
 
-expected<double> retriever::impl::most_possible(const understood_question& u, std::vector<std::string>& unknown) const {
-  double sum = 0;
+expected<retriever::impl::weighed_words> retriever::impl::weigh(const understood_question& u) const {
+  weighed_words w;
+  std::vector<std::string> common;
   for (const auto& t : u.tokens) {
     const auto f = words.frequency_of(t.text);
     if (!f) return fail(f.error());
     if (f->documents == 0 && t.whole) continue; // its pieces say whether it is known
-    if (f->documents == 0 && std::find(unknown.begin(), unknown.end(), t.written) == unknown.end()) unknown.push_back(t.written);
-    sum += f->idf * (bm25_k1 + 1);
+    w.most += f->idf * (bm25_k1 + 1);
+    if (f->documents == 0) {
+      if (std::find(w.unknown.begin(), w.unknown.end(), t.written) == w.unknown.end()) w.unknown.push_back(t.written);
+    } else {
+      (f->idf > no_idf ? w.searched : common).push_back(t.text);
+    }
   }
-  return sum;
+  // A word of more than half of all entries adds nothing to BM25, and makes it score them all.
+  if (w.searched.empty()) w.searched = common;
+  for (const auto& text : u.expanded) {
+    const auto f = words.frequency_of(text);
+    if (!f) return fail(f.error());
+    if (f->documents > 0 && f->idf > no_idf) w.expanded.push_back(text);
+  }
+  return w;
 }
 
-expected<double> retriever::impl::add_words(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const {
-  const auto tokens = texts_of(u.tokens);
+expected<double> retriever::impl::add_words(const weighed_words& w, const scope_rule& scope, size_t count, pool& found) const {
   std::unordered_map<uint32_t, double> scores;
   // More where a family or a filter has eaten most of the first ones.
   for (size_t limit = std::max(lexical_pool, 4 * count);; limit *= 8) {
     scores.clear();
     std::unordered_set<uint64_t> groups;
     bool all = true;
-    for (const auto& [list, factor] : {std::pair{&tokens, 1.0}, std::pair{&u.expanded, expansion_weight}}) {
+    for (const auto& [list, factor] : {std::pair{&w.searched, 1.0}, std::pair{&w.expanded, expansion_weight}}) {
       const auto hits = words.search(*list, limit);
       if (!hits) return fail(hits.error());
       all = all && hits->size() < limit;
@@ -266,17 +272,15 @@ expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode m
   }
   pool found;
   const size_t count = std::clamp<size_t>(q.count, 1, 10'000);
-  std::vector<std::string> unknown;
-  double best = 0, most = 0;
+  auto weighed = weigh(u);
+  if (!weighed) return fail(weighed.error());
+  double best = 0;
   if (mode != retrieval_mode::dense_only) {
     if (auto added = add_names(u, scope, found); !added) return fail(added.error());
-    const auto words_best = add_words(u, scope, count, found);
+    const auto words_best = add_words(*weighed, scope, count, found);
     if (!words_best) return fail(words_best.error());
     best = *words_best;
   }
-  const auto possible = most_possible(u, unknown);
-  if (!possible) return fail(possible.error());
-  most = *possible;
   answer.seconds.lexical = seconds_since(start);
 
   start = clock_type::now();
@@ -298,12 +302,12 @@ expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode m
     return std::tuple(a.name_rank ? a.name_rank : unnamed, -a.score, a.row) < std::tuple(b.name_rank ? b.name_rank : unnamed, -b.score, b.row);
   });
   answer.hits = collapsed(std::move(ranked), scope, count);
-  answer.evidence = most > 0 ? std::min(1.0, best / most) : 0;
+  answer.evidence = weighed->most > 0 ? std::min(1.0, best / weighed->most) : 0;
   answer.in_scope = !answer.hits.empty() && (found.named || found.fuzzy || answer.evidence >= least_evidence || mode == retrieval_mode::dense_only);
   if (!answer.in_scope) {
     if (names.size() == 0) answer.why_not = "the compendium is empty";
     else if (u.tokens.empty()) answer.why_not = "the question has no words that could be looked up";
-    else if (!unknown.empty()) {
+    else if (auto& unknown = weighed->unknown; !unknown.empty()) {
       unknown.resize(std::min<size_t>(unknown.size(), 5));
       answer.why_not = "not in the compendium: no entry speaks of " + join(unknown, ", ");
     } else answer.why_not = "not in the compendium: no entry has enough of the question's words together";

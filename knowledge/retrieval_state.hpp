@@ -59,10 +59,15 @@ private:
   /// Names like this one, best first, none below `least`.
   expected<std::vector<similar_name>> similar_names(const std::string& name, const scope_rule& scope, size_t count, double least) const;
   expected<void> add_names(const understood_question& u, const scope_rule& scope, pool& found) const;
-  expected<double> add_words(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const;
+  struct weighed_words {
+    double most = 0;                   ///< the most that BM25 can give for the question
+    std::vector<std::string> searched; ///< its tokens that tell entries apart
+    std::vector<std::string> expanded; ///< the glossary's that do
+    std::vector<std::string> unknown;  ///< words of the question that no entry has
+  };
+  expected<weighed_words> weigh(const understood_question& u) const;
+  expected<double> add_words(const weighed_words& w, const scope_rule& scope, size_t count, pool& found) const;
   expected<void> add_vectors(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const;
-  /// The most that BM25 can give for the question, and the words of it that no entry has.
-  expected<double> most_possible(const understood_question& u, std::vector<std::string>& unknown) const;
   /// One hit for each family.
   std::vector<hit> collapsed(std::vector<candidate> ranked, const scope_rule& scope, size_t count) const;
 };

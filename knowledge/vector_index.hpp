@@ -1,5 +1,5 @@
-// The dense half of retrieval: the entries' vectors in a checksummed file that is mapped, not read, and nearest neighbours by
-// FAISS: exhaustive up to 100,000 entries, an HNSW graph (Malkov, Yashunin 2016) beyond. Used by retriever.
+// The dense half of retrieval: the entries' vectors in a checksummed file that is mapped, not read, and their nearest neighbours:
+// by exhaustive search up to 100,000 entries, by FAISS's HNSW graph (Malkov, Yashunin 2016) beyond. Used by retriever.
 #pragma once
 
 #include "base/error.hpp"

@@ -491,7 +491,8 @@ TEST_CASE("vectors of an endpoint: built in batches, asked once a question, and 
     // Each text becomes the counts of its letters.
     test::stub_server server([](const test::stub_request& request, size_t) {
       json data = json::array();
-      for (const auto& text : json::parse(request.body)["input"]) {
+      const auto body_sent = json::parse(request.body);
+      for (const auto& text : body_sent["input"]) {
         std::vector<double> counts(26, 0.0);
         for (const char c : text.get<std::string>())
           if (c >= 'a' && c <= 'z') ++counts[static_cast<size_t>(c - 'a')];
