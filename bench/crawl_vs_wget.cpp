@@ -128,6 +128,7 @@ int main(int argc, char** argv) {
   const auto url = site.url("/docs/p0.html");
   std::printf("%d pages, %s, served on loopback without delay\n", pages, format_bytes(static_cast<double>(bytes)).c_str());
   std::vector<double> ratios;
+  double our_best = 0, wget_best = 0;
   bool all = true;
   for (int round = 0; round < rounds; ++round) {
     auto folder = temp_dir::create("pragma-crawl-bench-");
@@ -152,13 +153,16 @@ int main(int argc, char** argv) {
       }
     const double our_rate = static_cast<double>(ours->pages) / ours->seconds, wget_rate = static_cast<double>(wget->pages) / wget->seconds;
     ratios.push_back(our_rate / wget_rate);
+    our_best = std::max(our_best, our_rate);
+    wget_best = std::max(wget_best, wget_rate);
     all = all && ours->pages == pages && wget->pages == pages;
     std::printf("round %d: crawl %.0f pages/s (%lld pages, %lld segments, %.2f CPU s), wget %.0f pages/s (%lld pages, %.2f CPU s), ratio %.2f\n", round + 1,
                 our_rate, static_cast<long long>(ours->pages), static_cast<long long>(ours->segments), ours->cpu, wget_rate,
                 static_cast<long long>(wget->pages), wget->cpu, ratios.back());
   }
   std::sort(ratios.begin(), ratios.end());
-  std::printf("median ratio %.2f (min %.2f, max %.2f) over %d rounds\n", ratios[ratios.size() / 2], ratios.front(), ratios.back(), rounds);
+  std::printf("median ratio %.2f (min %.2f, max %.2f) over %d rounds; best against best: crawl %.0f, wget %.0f pages/s, ratio %.2f\n",
+              ratios[ratios.size() / 2], ratios.front(), ratios.back(), rounds, our_best, wget_best, our_best / wget_best);
   if (!all) std::fprintf(stderr, "a side did not get all pages\n");
   return all ? 0 : 1;
 }
