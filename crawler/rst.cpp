@@ -4,6 +4,7 @@
 #include "crawler/charset.hpp"
 #include "crawler/csv.hpp"
 #include "crawler/document_builder.hpp"
+#include "crawler/rst_inline.hpp"
 #include "crawler/rst_tables.hpp"
 
 #include "base/text.hpp"
@@ -20,7 +21,6 @@ namespace {
 using lines = std::vector<std::string>;
 
 constexpr int max_depth = 16;            ///< of nested bodies; deeper ones are read as plain text
-constexpr size_t inline_window = 2000;   ///< bytes in which the end of an inline markup is looked for
 constexpr size_t tab_width = 8;
 
 bool one_of(std::string_view word, std::initializer_list<std::string_view> list) { return std::find(list.begin(), list.end(), word) != list.end(); }
@@ -65,90 +65,11 @@ public:
   }
 
 private:
-  // -- inline markup -------------------------------------------------------------------------------------------------
   std::string plain(std::string_view text) {
-    std::string out;
-    for (size_t i = 0; i < text.size();) {
-      const char c = text[i];
-      const bool starts = i == 0 || std::string_view(" \n([{<-/'\":|").find(text[i - 1]) != std::string_view::npos;
-      const auto window = text.substr(i, inline_window);
-      if (c == '\\' && i + 1 < text.size()) {
-        if (text[i + 1] != ' ' && text[i + 1] != '\n') out += text[i + 1];
-        i += 2;
-      } else if (window.starts_with("``")) {
-        const auto end = window.find("``", 2);
-        if (end == std::string_view::npos) {
-          out += "``";
-          i += 2;
-        } else {
-          out += window.substr(2, end - 2);
-          i += end + 2;
-        }
-      } else if (c == '`' || (c == ':' && starts && role_length(window) > 0)) {
-        i += reference(window, out);
-      } else if (c == '[' && starts && footnote_length(window) > 0) {
-        i += footnote_length(window);
-      } else if (c == '*' && starts) {
-        const std::string_view mark = window.starts_with("**") ? "**" : "*";
-        const auto end = window.find(mark, mark.size() + 1);
-        if (end == std::string_view::npos || window[mark.size()] == ' ' || window[end - 1] == ' ') {
-          out += c;
-          ++i;
-        } else {
-          out += window.substr(mark.size(), end - mark.size());
-          i += end + mark.size();
-        }
-      } else if (c == '_' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) && ends_word(text, i + 1) && simple_word_before(text, i)) {
-        ++i; // the reference "name_"
-      } else {
-        out += c;
-        ++i;
-      }
-    }
+    std::vector<std::string> targets;
+    auto out = rst_plain_text(text, source_ending_, targets);
+    for (const auto& target : targets) builder_.add_link(target, true);
     return out;
-  }
-  static bool ends_word(std::string_view text, size_t at) { return at >= text.size() || std::string_view(" \n.,;:)!?").find(text[at]) != std::string_view::npos; }
-  static bool simple_word_before(std::string_view text, size_t at) {
-    while (at > 0 && std::isalnum(static_cast<unsigned char>(text[at - 1]))) --at;
-    return at == 0 || text[at - 1] == ' ' || text[at - 1] == '\n' || text[at - 1] == '(';
-  }
-  /// "[1]_", "[#name]_", "[*]_": a reference to a footnote.
-  static size_t footnote_length(std::string_view text) {
-    const auto close = text.substr(0, 40).find(']');
-    if (close == std::string_view::npos || close + 1 >= text.size() || text[close + 1] != '_') return 0;
-    return text[1] == '#' || text[1] == '*' || std::isdigit(static_cast<unsigned char>(text[1])) ? close + 2 : 0;
-  }
-  /// ":c:func:`" -> 8, the length up to the backquote; 0 when it is none.
-  static size_t role_length(std::string_view text) {
-    size_t i = 1;
-    while (i < text.size() && i < 40 && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '-' || text[i] == '_' || text[i] == ':' || text[i] == '.')) ++i;
-    return i > 2 && i < text.size() && text[i] == '`' && text[i - 1] == ':' ? i : 0;
-  }
-  /// `text`, `text <target>`_, :role:`text <target>`: writes the text; returns how much was read.
-  size_t reference(std::string_view window, std::string& out) {
-    const size_t open = window[0] == ':' ? role_length(window) : 0;
-    const auto close = window.find('`', open + 1);
-    if (close == std::string_view::npos) {
-      out += window.substr(0, open + 1);
-      return open + 1;
-    }
-    auto text = window.substr(open + 1, close - open - 1);
-    size_t end = close + 1;
-    while (end < window.size() && window[end] == '_') ++end;
-    const auto angle = text.rfind('<');
-    if (angle != std::string_view::npos && text.ends_with('>')) {
-      const auto target = text.substr(angle + 1, text.size() - angle - 2);
-      if (open == 0 && target.find("://") != std::string_view::npos) builder_.add_link(target, true);
-      if (window.substr(0, open) == ":doc:") builder_.add_link(std::string(target) + source_ending_, true);
-      text = angle > 0 ? text.substr(0, angle) : target;
-    } else if (window.substr(0, open) == ":doc:") {
-      builder_.add_link(std::string(text) + source_ending_, true);
-    }
-    auto word = trim(text);
-    if (open > 0 && word.starts_with('~')) word = word.substr(word.find_last_of(".~") + 1); // only the last part of a dotted name
-    if (open > 0 && word.starts_with('!')) word.erase(0, 1);
-    out += word;
-    return end;
   }
 
   // -- where text goes: to the document, or into the description of something ----------------------------------------
@@ -208,7 +129,7 @@ private:
         put_table(read_simple_table(all, i), {}, into);
       } else if (bullet_of(line) > 0) {
         list_item(all, i, depth, into);
-      } else if (line[0] == ':' && line.size() > 2 && line[1] != ' ' && line[1] != ':' && line.find(':', 1) != std::string::npos && role_length(line) == 0) {
+      } else if (line[0] == ':' && line.size() > 2 && line[1] != ' ' && line[1] != ':' && line.find(':', 1) != std::string::npos && rst_role_length(line) == 0) {
         field(all, i, depth, into);
       } else if (line.starts_with("| ") || line == "|") {
         std::string text;
@@ -329,7 +250,7 @@ private:
     for (; i < block.size() && !block[i].empty(); ++i) {
       const auto& line = block[i];
       const auto colon = line[0] == ':' ? line.find(':', 1) : std::string::npos;
-      if (colon != std::string::npos && role_length(line) == 0) options[line.substr(1, colon - 1)] = trim(std::string_view(line).substr(colon + 1));
+      if (colon != std::string::npos && rst_role_length(line) == 0) options[line.substr(1, colon - 1)] = trim(std::string_view(line).substr(colon + 1));
       else if (!admonition && !arguments.empty() && options.empty() && line[0] != ' ' && is_description(name)) arguments.push_back(line);
       else break;
     }
