@@ -256,7 +256,8 @@ private:
   }
 
   void close_definition(definition_list& list) {
-    if (list.block == document_builder::npos && !list.terms.empty()) list.block = builder_.definition(join(list.terms, ", "), {}, list.anchor);
+    if (list.block == document_builder::npos && !list.terms.empty())
+      list.block = builder_.definition(join(list.terms, ", "), {}, list.anchor);
   }
 
   /// The table turned out to be layout: what was read of it becomes paragraphs.
@@ -414,13 +415,16 @@ private:
 
 expected<document> parse_html(std::string_view utf8, std::string_view url, const html_options& options) {
   if (utf8.size() > limits::source_bytes)
-    return fail(ec::limit_exceeded, std::string(url) + ": the page has " + format_bytes(static_cast<double>(utf8.size())) + " of HTML, more than the " +
-                                        format_bytes(static_cast<double>(limits::source_bytes)) + " that are read",
+    return fail(ec::limit_exceeded,
+                std::string(url) + ": the page has " + format_bytes(static_cast<double>(utf8.size())) +
+                    " of HTML, more than the " + format_bytes(static_cast<double>(limits::source_bytes)) + " that are read",
                 "lower max_page_bytes of the source, or leave the page out with a deny pattern");
   html_reader reader(url, options);
   size_t removed = 0;
   const auto text = without_monstrous_tags(utf8, removed);
-  if (removed > 0) reader.builder().note(std::to_string(removed) + " tag(s) with more than " + std::to_string(max_attributes) + " attributes left out");
+  if (removed > 0)
+    reader.builder().note(std::to_string(removed) + " tag(s) with more than " + std::to_string(max_attributes) +
+                          " attributes left out");
   reader.read(text);
   return reader.finish();
 }

@@ -10,8 +10,35 @@
 namespace pragma::crawler {
 
 enum class tag : uint8_t {
-  inline_, block, a, article, base, body, br, caption, cell, chrome, dd, dl, dt, frame, head_, header, heading, html, invisible, li, link_, list,
-  meta, pre, row, table, table_head, table_body, title
+  inline_,
+  block,
+  a,
+  article,
+  base,
+  body,
+  br,
+  caption,
+  cell,
+  chrome,
+  dd,
+  dl,
+  dt,
+  frame,
+  head_,
+  header,
+  heading,
+  html,
+  invisible,
+  li,
+  link_,
+  list,
+  meta,
+  pre,
+  row,
+  table,
+  table_head,
+  table_body,
+  title
 };
 
 /// `name` in lower case; unknown elements are inline.

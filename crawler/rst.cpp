@@ -23,7 +23,9 @@ using lines = std::vector<std::string>;
 constexpr int max_depth = 16;            ///< of nested bodies; deeper ones are read as plain text
 constexpr size_t tab_width = 8;
 
-bool one_of(std::string_view word, std::initializer_list<std::string_view> list) { return std::find(list.begin(), list.end(), word) != list.end(); }
+bool one_of(std::string_view word, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
 
 size_t indent_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
@@ -45,7 +47,8 @@ lines dedented(const lines& all, size_t from, size_t to) {
 
 /// Length of "- ", "12. ", "(a) ", "#. " at the start; 0 when it is no list item.
 size_t bullet_of(std::string_view line) {
-  if (line.size() >= 2 && (line[0] == '-' || line[0] == '*' || line[0] == '+') && line[1] == ' ') return std::min(line.find_first_not_of(' ', 1), line.size());
+  if (line.size() >= 2 && (line[0] == '-' || line[0] == '*' || line[0] == '+') && line[1] == ' ')
+    return std::min(line.find_first_not_of(' ', 1), line.size());
   size_t i = line.starts_with('(');
   const size_t start = i;
   while (i < line.size() && i < start + 4 && std::isdigit(static_cast<unsigned char>(line[i]))) ++i;
@@ -114,7 +117,8 @@ private:
       } else if (depth == 0 && is_adornment(line) && i + 2 < all.size() && !next.empty() && all[i + 2] == line) {
         section(trim(next), line[0], true);
         i += 3;
-      } else if (depth == 0 && !next.empty() && is_adornment(next) && !is_adornment(line) && next.size() >= std::min<size_t>(line.size(), 4)) {
+      } else if (depth == 0 && !next.empty() && is_adornment(next) && !is_adornment(line) &&
+                 next.size() >= std::min<size_t>(line.size(), 4)) {
         section(line, next[0], false);
         i += 2;
       } else if (line.size() >= 4 && is_adornment(line)) {
@@ -129,7 +133,8 @@ private:
         put_table(read_simple_table(all, i), {}, into);
       } else if (bullet_of(line) > 0) {
         list_item(all, i, depth, into);
-      } else if (line[0] == ':' && line.size() > 2 && line[1] != ' ' && line[1] != ':' && line.find(':', 1) != std::string::npos && rst_role_length(line) == 0) {
+      } else if (line[0] == ':' && line.size() > 2 && line[1] != ' ' && line[1] != ':' &&
+                 line.find(':', 1) != std::string::npos && rst_role_length(line) == 0) {
         field(all, i, depth, into);
       } else if (line.starts_with("| ") || line == "|") {
         std::string text;
@@ -234,7 +239,9 @@ private:
     if (head.starts_with('|')) return; // a substitution
     const auto colons = head.find("::");
     const bool directive = colons != std::string::npos && colons > 0 && head.substr(0, colons).find_first_of(" \t`") == std::string::npos;
-    if (directive) return run_directive(ascii_lower(head.substr(0, colons)), trim(std::string_view(head).substr(colons + 2)), block, depth, into);
+    if (directive)
+      return run_directive(ascii_lower(head.substr(0, colons)), trim(std::string_view(head).substr(colons + 2)), block, depth,
+                           into);
     if (head.starts_with('[')) put_paragraph(plain(head + " " + join(block, " ")), into); // a footnote or citation
     // Anything else is a comment.
   }
@@ -245,12 +252,14 @@ private:
     std::vector<std::string> arguments;
     if (!argument.empty()) arguments.push_back(argument);
     size_t i = 0;
-    const bool admonition = one_of(name, {"note", "warning", "tip", "hint", "important", "attention", "caution", "danger", "error", "seealso", "admonition",
-                                          "versionadded", "versionchanged", "deprecated", "topic", "sidebar", "todo"});
+    const bool admonition =
+        one_of(name, {"note", "warning", "tip", "hint", "important", "attention", "caution", "danger", "error", "seealso",
+                      "admonition", "versionadded", "versionchanged", "deprecated", "topic", "sidebar", "todo"});
     for (; i < block.size() && !block[i].empty(); ++i) {
       const auto& line = block[i];
       const auto colon = line[0] == ':' ? line.find(':', 1) : std::string::npos;
-      if (colon != std::string::npos && rst_role_length(line) == 0) options[line.substr(1, colon - 1)] = trim(std::string_view(line).substr(colon + 1));
+      if (colon != std::string::npos && rst_role_length(line) == 0)
+        options[line.substr(1, colon - 1)] = trim(std::string_view(line).substr(colon + 1));
       else if (!admonition && !arguments.empty() && options.empty() && line[0] != ' ' && is_description(name)) arguments.push_back(line);
       else break;
     }
@@ -287,8 +296,10 @@ private:
       else builder_.definition(term, text, label);
     } else if (name == "rubric") {
       put_paragraph(plain(argument), into);
-    } else if (one_of(name, {"image", "raw", "include", "literalinclude", "index", "meta", "contents", "highlight", "program", "module", "currentmodule", "default-role",
-                             "role", "title", "sectionauthor", "codeauthor", "replace", "unicode", "date", "tabularcolumns"})) {
+    } else if (one_of(name,
+                      {"image",         "raw",        "include", "literalinclude", "index",        "meta",          "contents",
+                       "highlight",     "program",    "module",  "currentmodule",  "default-role", "role",          "title",
+                       "sectionauthor", "codeauthor", "replace", "unicode",        "date",         "tabularcolumns"})) {
       return;
     } else {
       body(content, depth + 1, into); // table, figure, container, only, tabs, ...: what they hold counts
@@ -297,8 +308,8 @@ private:
 
   /// Directives whose argument is the name of something that their content describes.
   static bool is_description(std::string_view name) {
-    if (one_of(name, {"option", "cmdoption", "describe", "object", "envvar", "confval", "function", "data", "attribute", "macro", "type", "metric", "counter", "event",
-                      "setting"}))
+    if (one_of(name, {"option", "cmdoption", "describe", "object", "envvar", "confval", "function", "data", "attribute", "macro",
+                      "type", "metric", "counter", "event", "setting"}))
       return true;
     const auto domain = name.substr(0, name.find(':'));
     return name.find(':') != std::string_view::npos && one_of(domain, {"c", "cpp", "py", "std", "js", "rst"});
@@ -306,7 +317,9 @@ private:
 
   static size_t count_of(const std::map<std::string, std::string>& options, const char* key) {
     const auto it = options.find(key);
-    return it == options.end() || it->second.empty() || !std::isdigit(static_cast<unsigned char>(it->second[0])) ? 0 : static_cast<size_t>(it->second[0] - '0');
+    return it == options.end() || it->second.empty() || !std::isdigit(static_cast<unsigned char>(it->second[0]))
+               ? 0
+               : static_cast<size_t>(it->second[0] - '0');
   }
 
   /// A list of rows that are lists of cells: "* - a" begins a row, "  - b" another cell.
@@ -316,8 +329,10 @@ private:
     std::string* cell = nullptr;
     for (const auto& line : content) {
       const auto text = std::string_view(line).substr(indent_of(line));
-      const bool begins_row = indent_of(line) == 0 && (line.starts_with("* -") || line.starts_with("- *") || line.starts_with("- -") || line.starts_with("* *"));
-      const bool begins_cell = indent_of(line) > 0 && indent_of(line) <= 3 && !rows.empty() && (text.starts_with("- ") || text.starts_with("* ") || text == "-" || text == "*");
+      const bool begins_row = indent_of(line) == 0 && (line.starts_with("* -") || line.starts_with("- *") ||
+                                                       line.starts_with("- -") || line.starts_with("* *"));
+      const bool begins_cell = indent_of(line) > 0 && indent_of(line) <= 3 && !rows.empty() &&
+                               (text.starts_with("- ") || text.starts_with("* ") || text == "-" || text == "*");
       if (begins_row) rows.emplace_back();
       if (begins_row || begins_cell) {
         if (rows.back().size() >= limits::table_columns) continue;
@@ -369,7 +384,8 @@ private:
 
 expected<document> parse_rst(std::string_view utf8, std::string_view url) {
   if (utf8.size() > limits::source_bytes)
-    return fail(ec::limit_exceeded, std::string(url) + ": " + format_bytes(static_cast<double>(utf8.size())) + " of reStructuredText is too much",
+    return fail(ec::limit_exceeded,
+                std::string(url) + ": " + format_bytes(static_cast<double>(utf8.size())) + " of reStructuredText is too much",
                 "leave the page out with a deny pattern");
   lines all;
   for (const auto& raw : split(clean_text(utf8), '\n')) {

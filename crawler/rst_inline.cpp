@@ -11,7 +11,9 @@ namespace {
 
 constexpr size_t inline_window = 2000;   ///< bytes in which the end of an inline markup is looked for
 
-bool ends_word(std::string_view text, size_t at) { return at >= text.size() || std::string_view(" \n.,;:)!?").find(text[at]) != std::string_view::npos; }
+bool ends_word(std::string_view text, size_t at) {
+  return at >= text.size() || std::string_view(" \n.,;:)!?").find(text[at]) != std::string_view::npos;
+}
 bool simple_word_before(std::string_view text, size_t at) {
   while (at > 0 && std::isalnum(static_cast<unsigned char>(text[at - 1]))) --at;
   return at == 0 || text[at - 1] == ' ' || text[at - 1] == '\n' || text[at - 1] == '(';
@@ -54,7 +56,10 @@ size_t reference(std::string_view window, std::string_view source_ending, std::v
 
 size_t rst_role_length(std::string_view text) {
   size_t i = 1;
-  while (i < text.size() && i < 40 && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '-' || text[i] == '_' || text[i] == ':' || text[i] == '.')) ++i;
+  while (
+      i < text.size() && i < 40 &&
+      (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '-' || text[i] == '_' || text[i] == ':' || text[i] == '.'))
+    ++i;
   return i > 2 && i < text.size() && text[i] == '`' && text[i - 1] == ':' ? i : 0;
 }
 
@@ -90,7 +95,8 @@ std::string rst_plain_text(std::string_view text, std::string_view source_ending
         out += window.substr(mark.size(), end - mark.size());
         i += end + mark.size();
       }
-    } else if (c == '_' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) && ends_word(text, i + 1) && simple_word_before(text, i)) {
+    } else if (c == '_' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) && ends_word(text, i + 1) &&
+               simple_word_before(text, i)) {
       ++i; // the reference "name_"
     } else {
       out += c;
