@@ -6,7 +6,7 @@
 namespace pragma::cli {
 
 void model_options::add_to(CLI::App& app) {
-  app.add_option("--llm", llm_config, "file with the model's settings (configs/llm.json.example)");
+  app.add_option("--llm", llm_file, "file with the model's settings (configs/llm.json.example)");
   app.add_option("--model", model, "model name for an OpenAI-compatible endpoint");
   app.add_option("--base-url", base_url, "its URL, e.g. http://127.0.0.1:11434/v1 (key: environment, OPENAI_API_KEY by default)");
   app.add_option("--command", command, "a command as model: prompt on stdin, answer on stdout");
@@ -14,12 +14,12 @@ void model_options::add_to(CLI::App& app) {
 }
 
 expected<std::optional<llm_config>> model_options::chat() const {
-  if (llm_config.empty() && model.empty() && base_url.empty() && command.empty()) return std::optional<pragma::llm_config>{};
-  pragma::llm_config config;
-  if (!llm_config.empty()) {
-    auto text = read_file(llm_config);
+  if (llm_file.empty() && model.empty() && base_url.empty() && command.empty()) return std::optional<llm_config>{};
+  llm_config config;
+  if (!llm_file.empty()) {
+    auto text = read_file(llm_file);
     if (!text) return fail(text.error());
-    auto parsed = parse_llm_config(*text, llm_config);
+    auto parsed = parse_llm_config(*text, llm_file);
     if (!parsed) return fail(parsed.error());
     config = std::move(*parsed);
   }
@@ -30,7 +30,7 @@ expected<std::optional<llm_config>> model_options::chat() const {
     config.command = {"/bin/sh", "-c", command};
   }
   if (auto good = check_llm_config(config); !good) return fail(good.error());
-  return std::optional<pragma::llm_config>(std::move(config));
+  return std::optional<llm_config>(std::move(config));
 }
 
 expected<embedding_config> model_options::embedding() const {

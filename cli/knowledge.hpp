@@ -11,7 +11,7 @@ namespace pragma::cli {
 
 /// --llm, --model, --base-url, --embeddings: as the commands that need them offer them.
 struct model_options {
-  std::string llm_config, model, base_url, command, embeddings;
+  std::string llm_file, model, base_url, command, embeddings;
   void add_to(CLI::App& app);
   /// Null where no model was configured.
   expected<std::optional<llm_config>> chat() const;

@@ -24,19 +24,53 @@ enum class key { other, name, subject, brief, description, title, unit, scale, f
 
 /// Keys without case and separators: "EventName", "event_name", "Event Name" are one.
 key key_of(std::string_view text) {
-  static const std::map<std::string, key, std::less<>> keys = {
-      {"eventname", key::name},          {"metricname", key::name},       {"countername", key::name},     {"name", key::name},
-      {"archstdevent", key::name},       {"metric", key::subject},        {"event", key::subject},        {"counter", key::subject},
-      {"symbol", key::name},             {"briefdescription", key::brief}, {"summary", key::brief},       {"shortdescription", key::brief},
-      {"description", key::description}, {"publicdescription", key::description}, {"longdescription", key::description}, {"desc", key::description},
-      {"plain", key::description},       {"title", key::title},           {"unit", key::unit},            {"units", key::unit},
-      {"unitofmeasure", key::unit},      {"metricunit", key::unit},       {"scaleunit", key::scale},      {"formula", key::formula},
-      {"expression", key::formula},      {"metricexpr", key::formula},    {"expr", key::formula},         {"value", key::formula},
-      {"avg", key::formula},             {"events", key::container},      {"metrics", key::container},    {"counters", key::container},
-      {"datasource", key::container},    {"header", key::skipped},        {"groups", key::skipped},       {"methodologies", key::skipped},
-      {"productconfiguration", key::skipped}, {"panelconfig", key::container}, {"code", key::marks},      {"eventcode", key::marks},
-      {"configcode", key::marks},        {"architectures", key::marks},   {"block", key::marks},          {"definitions", key::marks},
-      {"tips", key::marks},              {"peak", key::marks},            {"rst", key::other}};
+  static const std::map<std::string, key, std::less<>> keys = {{"eventname", key::name},
+                                                               {"metricname", key::name},
+                                                               {"countername", key::name},
+                                                               {"name", key::name},
+                                                               {"archstdevent", key::name},
+                                                               {"metric", key::subject},
+                                                               {"event", key::subject},
+                                                               {"counter", key::subject},
+                                                               {"symbol", key::name},
+                                                               {"briefdescription", key::brief},
+                                                               {"summary", key::brief},
+                                                               {"shortdescription", key::brief},
+                                                               {"description", key::description},
+                                                               {"publicdescription", key::description},
+                                                               {"longdescription", key::description},
+                                                               {"desc", key::description},
+                                                               {"plain", key::description},
+                                                               {"title", key::title},
+                                                               {"unit", key::unit},
+                                                               {"units", key::unit},
+                                                               {"unitofmeasure", key::unit},
+                                                               {"metricunit", key::unit},
+                                                               {"scaleunit", key::scale},
+                                                               {"formula", key::formula},
+                                                               {"expression", key::formula},
+                                                               {"metricexpr", key::formula},
+                                                               {"expr", key::formula},
+                                                               {"value", key::formula},
+                                                               {"avg", key::formula},
+                                                               {"events", key::container},
+                                                               {"metrics", key::container},
+                                                               {"counters", key::container},
+                                                               {"datasource", key::container},
+                                                               {"header", key::skipped},
+                                                               {"groups", key::skipped},
+                                                               {"methodologies", key::skipped},
+                                                               {"productconfiguration", key::skipped},
+                                                               {"panelconfig", key::container},
+                                                               {"code", key::marks},
+                                                               {"eventcode", key::marks},
+                                                               {"configcode", key::marks},
+                                                               {"architectures", key::marks},
+                                                               {"block", key::marks},
+                                                               {"definitions", key::marks},
+                                                               {"tips", key::marks},
+                                                               {"peak", key::marks},
+                                                               {"rst", key::other}};
   std::string plain;
   for (const char c : text)
     if (std::isalnum(static_cast<unsigned char>(c))) plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -115,7 +149,8 @@ metric_record record_of(const json& object, std::string name) {
 bool describes(const json& object) {
   for (const auto& [k, value] : object.items()) {
     const auto what = key_of(k);
-    if (what == key::brief || what == key::description || what == key::formula || what == key::marks || what == key::unit || what == key::scale)
+    if (what == key::brief || what == key::description || what == key::formula || what == key::marks || what == key::unit ||
+        what == key::scale)
       return true;
   }
   return false;
@@ -129,7 +164,9 @@ bool has_name(const json& object) {
 
 bool holds_others(const json& object) {
   for (const auto& [k, value] : object.items())
-    if ((key_of(k) == key::container || key_of(k) == key::subject) && value.is_structured() && !value.empty() && value.front().is_structured()) return true;
+    if ((key_of(k) == key::container || key_of(k) == key::subject) && value.is_structured() && !value.empty() &&
+        value.front().is_structured())
+      return true;
   return false;
 }
 
@@ -164,7 +201,8 @@ bool add_record(document& d, metric_record r) {
   r.fields = std::move(fields);
   if (r.unit.empty()) r.unit = unit_in_brackets(r.name);
   if (d.records.size() >= limits::records) {
-    if (d.notes.empty() || !d.notes.back().starts_with("cut after")) d.notes.push_back("cut after " + std::to_string(limits::records) + " records");
+    if (d.notes.empty() || !d.notes.back().starts_with("cut after"))
+      d.notes.push_back("cut after " + std::to_string(limits::records) + " records");
     return false;
   }
   d.records.push_back(std::move(r));
@@ -172,8 +210,10 @@ bool add_record(document& d, metric_record r) {
 }
 
 tl::unexpected<error> no_records(std::string_view url, std::string_view format, const std::string& seen) {
-  return fail(ec::parse_error, std::string(url) + ": this " + std::string(format) + " names no metric" + (seen.empty() ? "" : " (" + seen + ")"),
-              "a catalogue needs a name for each metric (keys or columns such as \"name\", \"EventName\", \"Metric Name\") and a description");
+  return fail(ec::parse_error,
+              std::string(url) + ": this " + std::string(format) + " names no metric" + (seen.empty() ? "" : " (" + seen + ")"),
+              "a catalogue needs a name for each metric (keys or columns such as \"name\", \"EventName\", \"Metric Name\") and a "
+              "description");
 }
 
 void take_records(const json& root, document& d) {
@@ -192,7 +232,8 @@ void take_records(const json& root, document& d) {
       for (const auto& part : value)
         if (part.is_structured()) children.push_back(&part);
     } else if (value.is_object()) {
-      if (d.title.empty() && value.contains("title") && value["title"].is_string()) d.title = one_line(clean_text(value["title"].get_ref<const std::string&>()));
+      if (d.title.empty() && value.contains("title") && value["title"].is_string())
+        d.title = one_line(clean_text(value["title"].get_ref<const std::string&>()));
       if (has_name(value) && describes(value) && !holds_others(value)) {
         add_record(d, record_of(value, {}));
         continue;
@@ -214,7 +255,11 @@ expected<document> parse_json_catalogue(std::string_view utf8, std::string_view 
   document d;
   d.base = url;
   take_records(*root, d);
-  if (d.records.empty()) return no_records(url, "JSON", root->is_object() && !root->empty() ? "its first key is '" + std::string(utf8_prefix(root->begin().key(), 60)) + "'" : std::string());
+  if (d.records.empty())
+    return no_records(url, "JSON",
+                      root->is_object() && !root->empty()
+                          ? "its first key is '" + std::string(utf8_prefix(root->begin().key(), 60)) + "'"
+                          : std::string());
   return d;
 }
 

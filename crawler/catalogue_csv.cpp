@@ -24,8 +24,8 @@ std::string without_noise(std::string_view text, size_t& dropped) {
     const auto end = std::min(text.find('\n', start), text.size());
     const auto line = text.substr(start, end - start);
     start = end + 1;
-    const bool noise = line.starts_with("==PROF==") || line.starts_with("==ERROR==") || line.starts_with("==WARNING==") || line.starts_with("#") ||
-                       (line.starts_with("Device ") && line.find(',') == std::string_view::npos);
+    const bool noise = line.starts_with("==PROF==") || line.starts_with("==ERROR==") || line.starts_with("==WARNING==") ||
+                       line.starts_with("#") || (line.starts_with("Device ") && line.find(',') == std::string_view::npos);
     if (noise) ++dropped;
     else out.append(line) += '\n';
   }
@@ -96,7 +96,8 @@ void take_blocks(std::string_view text, document& d) {
     if (line.empty()) continue;
     const auto colon = line.find(':');
     const auto head = colon == std::string::npos ? std::string() : ascii_lower(trim(std::string_view(line).substr(0, colon)));
-    const bool is_key = !head.empty() && head.size() <= 24 && head.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_- ") == std::string::npos;
+    const bool is_key = !head.empty() && head.size() <= 24 &&
+                        head.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_- ") == std::string::npos;
     if (!is_key) {
       if (last) *last += " " + line;
       continue;
@@ -120,7 +121,9 @@ void take_blocks(std::string_view text, document& d) {
 
 expected<document> parse_csv_catalogue(std::string_view utf8, std::string_view url) {
   if (utf8.size() > limits::source_bytes)
-    return fail(ec::limit_exceeded, std::string(url) + ": " + format_bytes(static_cast<double>(utf8.size())) + " of CSV is too much", "split the list");
+    return fail(ec::limit_exceeded,
+                std::string(url) + ": " + format_bytes(static_cast<double>(utf8.size())) + " of CSV is too much",
+                "split the list");
   document d;
   d.base = url;
   size_t noise = 0;
@@ -135,7 +138,10 @@ expected<document> parse_csv_catalogue(std::string_view utf8, std::string_view u
   if (d.records.empty()) take_blocks(text, d);
   if (d.records.empty()) {
     if (!rows) return fail(rows.error());
-    return no_records(url, "CSV", rows->empty() ? "it is empty" : "its first row is '" + std::string(utf8_prefix(one_line(join((*rows)[0].cells, ", ")), 120)) + "'");
+    return no_records(url, "CSV",
+                      rows->empty()
+                          ? "it is empty"
+                          : "its first row is '" + std::string(utf8_prefix(one_line(join((*rows)[0].cells, ", ")), 120)) + "'");
   }
   if (noise > 0) d.notes.push_back(std::to_string(noise) + " line(s) that are not part of the table left out");
   return d;

@@ -11,7 +11,9 @@ namespace {
 
 constexpr size_t description_indent = 7;
 
-bool is_event_type(std::string_view text) { return text.ends_with(" event") || text.ends_with(" descriptor") || text == "Hardware breakpoint" || text == "Metric"; }
+bool is_event_type(std::string_view text) {
+  return text.ends_with(" event") || text.ends_with(" descriptor") || text == "Hardware breakpoint" || text == "Metric";
+}
 
 void take_names(std::string_view names, const std::string& type, const std::string& description, document& d) {
   std::string rest(names);
@@ -37,8 +39,9 @@ void take_names(std::string_view names, const std::string& type, const std::stri
 } // namespace
 
 bool is_perf_list(std::string_view text) {
-  return text.find("  [Software event]") != std::string_view::npos || text.find("  [Hardware event]") != std::string_view::npos || text.starts_with("\nMetrics:\n") ||
-         text.starts_with("Metrics:\n") || text.starts_with("\nList of pre-defined events") || text.starts_with("List of pre-defined events");
+  return text.find("  [Software event]") != std::string_view::npos || text.find("  [Hardware event]") != std::string_view::npos ||
+         text.starts_with("\nMetrics:\n") || text.starts_with("Metrics:\n") || text.starts_with("\nList of pre-defined events") ||
+         text.starts_with("List of pre-defined events");
 }
 
 document parse_perf_list(std::string_view utf8, std::string_view url) {
@@ -69,7 +72,8 @@ document parse_perf_list(std::string_view utf8, std::string_view url) {
     const auto bracket = text.rfind("  [");
     if (bracket != std::string::npos && text.ends_with(']')) {
       const auto type = text.substr(bracket + 3, text.size() - bracket - 4);
-      if (type == "Tracepoint event" || type.starts_with("SDT ")) continue; // thousands of places in the kernel and in programs, not metrics
+      if (type == "Tracepoint event" || type.starts_with("SDT "))
+        continue; // thousands of places in the kernel and in programs, not metrics
       if (is_event_type(type)) take_names(std::string_view(text).substr(0, bracket), type, {}, d);
     } else {
       names = text;

@@ -96,8 +96,11 @@ expected<document> parse_yaml_catalogue(std::string_view utf8, std::string_view 
     for (const auto& part : YAML::LoadAll(std::string(utf8))) root.push_back(as_json(part, 0, used));
   } catch (const YAML::Exception& e) {
     const auto& at = e.mark;
-    return fail(ec::parse_error, where + ": not valid YAML" + (at.is_null() ? "" : " at line " + std::to_string(at.line + 1) + ", column " + std::to_string(at.column + 1)) +
-                                     ": " + one_line(printable(e.msg)));
+    return fail(
+        ec::parse_error,
+        where + ": not valid YAML" +
+            (at.is_null() ? "" : " at line " + std::to_string(at.line + 1) + ", column " + std::to_string(at.column + 1)) + ": " +
+            one_line(printable(e.msg)));
   }
   if (used.spent) d.notes.push_back("cut: its nesting or its aliases unfold to more than is read");
   take_records(root, d);

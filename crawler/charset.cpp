@@ -162,7 +162,8 @@ std::string guess(std::string_view bytes) {
   if (lower.starts_with("utf-16") || lower.starts_with("utf-32") || lower.starts_with("iso-2022")) return found;
   // A few accents in English text are noise to a statistical detector, which then names any charset of the world.
   const bool rare = static_cast<double>(high) < rare_share * static_cast<double>(bytes.size());
-  static constexpr std::string_view east_asian[] = {"shift_jis", "euc-jp", "gb18030", "big5", "euc-kr", "uhc", "euc-tw", "hz-gb-2312", "johab"};
+  static constexpr std::string_view east_asian[] = {"shift_jis", "euc-jp", "gb18030",    "big5", "euc-kr",
+                                                    "uhc",       "euc-tw", "hz-gb-2312", "johab"};
   if (std::find(std::begin(east_asian), std::end(east_asian), lower) != std::end(east_asian)) return found;
   return rare ? std::string() : found;
 }

@@ -29,13 +29,18 @@ expected<std::string> run_reader(const std::vector<std::string>& argv, std::stri
   auto run = run_process(spec);
   if (!run) return fail(run.error());
   if (run->timed_out)
-    return fail(ec::timeout, page + ": " + argv[0] + " took longer than " + format_seconds(limits::child_seconds), "leave the page out with a deny pattern");
+    return fail(ec::timeout, page + ": " + argv[0] + " took longer than " + format_seconds(limits::child_seconds),
+                "leave the page out with a deny pattern");
   if (run->output_truncated && run->out.size() >= limits::child_output_bytes)
-    return fail(ec::limit_exceeded, page + ": " + argv[0] + " makes more than " + format_bytes(static_cast<double>(limits::child_output_bytes)) + " of it",
+    return fail(ec::limit_exceeded,
+                page + ": " + argv[0] + " makes more than " + format_bytes(static_cast<double>(limits::child_output_bytes)) +
+                    " of it",
                 "leave the page out with a deny pattern");
   if (!run->ok() && !(partial && !trim(run->out).empty())) {
     const auto words = trim(cut_lines(printable(run->err), 3, 0, 400));
-    return fail(ec::tool_failed, page + ": " + argv[0] + " failed (" + describe_end(*run, limits::child_seconds) + ")" + (words.empty() ? "" : ": " + words),
+    return fail(ec::tool_failed,
+                page + ": " + argv[0] + " failed (" + describe_end(*run, limits::child_seconds) + ")" +
+                    (words.empty() ? "" : ": " + words),
                 "try it by hand on this page");
   }
   return std::move(run->out);

@@ -55,7 +55,8 @@ expected<std::vector<csv_row>> read_csv(std::string_view text, char separator, s
     }
   }
   if (quoted)
-    return fail(ec::parse_error, std::string(what) + ": the quote opened in line " + std::to_string(quote_line) + " is never closed (is the file complete?)");
+    return fail(ec::parse_error, std::string(what) + ": the quote opened in line " + std::to_string(quote_line) +
+                                     " is never closed (is the file complete?)");
   end_row();
   return rows;
 }

@@ -199,7 +199,8 @@ std::string absolute_url(std::string_view target, const std::string& base) {
   for (const char c : wanted) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '\n' || c == '\r' || c == '\t') continue;
-    if (byte <= 0x20 || byte >= 0x7f || c == '"' || c == '<' || c == '>' || c == '\\' || c == '^' || c == '`' || c == '{' || c == '|' || c == '}') {
+    if (byte <= 0x20 || byte >= 0x7f || c == '"' || c == '<' || c == '>' || c == '\\' || c == '^' || c == '`' || c == '{' ||
+        c == '|' || c == '}') {
       static constexpr char digits[] = "0123456789ABCDEF";
       (encoded += '%') += digits[byte >> 4];
       encoded += digits[byte & 15];
@@ -226,7 +227,8 @@ std::string github_slug(std::string_view heading) {
     else if (c >= 'A' && c <= 'Z') out += static_cast<char>(c - 'A' + 'a');
     else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_') out += static_cast<char>(c);
     // Beyond ASCII letters stay and punctuation goes; the blocks of punctuation are few.
-    else if (c >= 0xaa && !(c >= 0x2000 && c <= 0x2bff) && !(c >= 0x3000 && c <= 0x3004) && c != 0xab && c != 0xbb && c != 0xb7 && c != 0xd7 && c != 0xf7)
+    else if (c >= 0xaa && !(c >= 0x2000 && c <= 0x2bff) && !(c >= 0x3000 && c <= 0x3004) && c != 0xab && c != 0xbb && c != 0xb7 &&
+             c != 0xd7 && c != 0xf7)
       out.append(heading.substr(before, i - before));
   }
   return out;

@@ -38,7 +38,9 @@ std::set<std::string> numbers_in(std::string_view text) {
     for (; i < text.size(); ++i) {
       const bool digit_follows = i + 1 < text.size() && digit(text[i + 1]);
       if (digit(text[i])) number += text[i];
-      else if (text[i] == ',' && digit_follows && i + 3 < text.size() && digit(text[i + 2]) && digit(text[i + 3]) && !(i + 4 < text.size() && digit(text[i + 4]))) continue;
+      else if (text[i] == ',' && digit_follows && i + 3 < text.size() && digit(text[i + 2]) && digit(text[i + 3]) &&
+               !(i + 4 < text.size() && digit(text[i + 4])))
+        continue;
       else if (text[i] == '.' && digit_follows && !point) number += '.', point = true;
       else break;
     }
@@ -78,8 +80,8 @@ bool stands_in(const std::string& source, const std::string& name) {
 
 std::string short_form(const std::string& text) { return text.size() <= 80 ? text : std::string(utf8_prefix(text, 80)) + "..."; }
 
-std::string check(const claim& c, const std::string& source, const std::string& folded, const std::string& lower, const std::set<std::string>& numbers,
-                  const std::set<std::string>& names) {
+std::string check(const claim& c, const std::string& source, const std::string& folded, const std::string& lower,
+                  const std::set<std::string>& numbers, const std::set<std::string>& names) {
   const auto named = [&](const std::string& name, bool any_case) {
     return stands_in(source, name) || stands_in(folded, one_line(name)) || (any_case && stands_in(lower, ascii_lower(one_line(name))));
   };
@@ -87,12 +89,14 @@ std::string check(const claim& c, const std::string& source, const std::string& 
   if (trim(c.name).empty()) return "a claim without a name";
   if (c.kind != "metric" && c.kind != "concept") return where + "its kind '" + short_form(c.kind) + "' is neither metric nor concept";
   if (!named(c.name, c.kind == "concept")) return where + "no such name stands in the segment";
-  if (!c.quote.empty() && folded.find(one_line(c.quote)) == std::string::npos) return where + "its quote does not stand in the segment: '" + short_form(c.quote) + "'";
+  if (!c.quote.empty() && folded.find(one_line(c.quote)) == std::string::npos)
+    return where + "its quote does not stand in the segment: '" + short_form(c.quote) + "'";
   for (const auto& text : {c.meaning, c.measurement, c.reading}) {
     for (const auto& number : numbers_in(text))
       if (!numbers.contains(number)) return where + "the number " + number + " does not stand in the segment";
     for (const auto& name : metric_names_in(text))
-      if (!names.contains(name) && !stands_in(source, name)) return where + "the name '" + short_form(name) + "' does not stand in the segment";
+      if (!names.contains(name) && !stands_in(source, name))
+        return where + "the name '" + short_form(name) + "' does not stand in the segment";
   }
   for (const auto& name : c.related)
     if (!named(name, false)) return where + "the related name '" + short_form(name) + "' does not stand in the segment";
@@ -101,7 +105,8 @@ std::string check(const claim& c, const std::string& source, const std::string& 
   const auto& known = diagnosis_names();
   for (const auto& d : c.diagnoses)
     if (std::find(known.begin(), known.end(), d) == known.end()) return where + "'" + short_form(d) + "' is no class of bottleneck";
-  if (!c.unit.empty() && (c.unit.size() > max_unit_bytes || (!is_unit(c.unit) && !c.unit.starts_with("1/") && lower.find(ascii_lower(one_line(c.unit))) == std::string::npos)))
+  if (!c.unit.empty() && (c.unit.size() > max_unit_bytes || (!is_unit(c.unit) && !c.unit.starts_with("1/") &&
+                                                             lower.find(ascii_lower(one_line(c.unit))) == std::string::npos)))
     return where + "the unit '" + short_form(c.unit) + "' does not stand in the segment";
   return {};
 }

@@ -4,13 +4,13 @@
 #include "crawler/charset.hpp"
 #include "crawler/document_builder.hpp"
 #include "crawler/html_table.hpp"
+#include "crawler/html_tags.hpp"
 
 #include "base/text.hpp"
 
 #include <algorithm>
 #include <cstdarg>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include <libxml/HTMLparser.h>
@@ -22,109 +22,11 @@ namespace {
 
 // An end tag without a start costs libxml2 a walk over all open elements. This many steps are some seconds; real pages stay below 10^6.
 constexpr uint64_t max_repair_steps = 500'000'000;
-constexpr size_t max_attributes = 256;   ///< of one tag: libxml2 compares each with each
 constexpr size_t max_text_run = 4u << 20; ///< bytes of one paragraph
 constexpr size_t max_terms = 16;         ///< <dt> for one <dd>
 constexpr size_t max_open_lists = 64;    ///< deeper definition lists and tables are read as plain text
 
-enum class tag : uint8_t {
-  inline_, block, a, article, base, body, br, caption, cell, chrome, dd, dl, dt, frame, head_, header, heading, html, invisible, li, link_, list,
-  meta, pre, row, table, table_head, table_body, title
-};
-
-tag tag_of(std::string_view name) {
-  static const std::unordered_map<std::string_view, tag> tags = {
-      {"a", tag::a},             {"address", tag::block},    {"area", tag::a},            {"article", tag::article}, {"aside", tag::block},
-      {"audio", tag::invisible}, {"base", tag::base},        {"blockquote", tag::block},  {"body", tag::body},       {"br", tag::br},
-      {"button", tag::invisible}, {"canvas", tag::invisible}, {"caption", tag::caption},  {"center", tag::block},    {"datalist", tag::invisible},
-      {"dd", tag::dd},           {"details", tag::block},    {"dialog", tag::invisible},  {"div", tag::block},       {"dl", tag::dl},
-      {"dt", tag::dt},           {"embed", tag::invisible},  {"fieldset", tag::block},    {"figcaption", tag::block}, {"figure", tag::block},
-      {"footer", tag::chrome},   {"form", tag::block},       {"frame", tag::frame},       {"h1", tag::heading},      {"h2", tag::heading},
-      {"h3", tag::heading},      {"h4", tag::heading},       {"h5", tag::heading},        {"h6", tag::heading},      {"head", tag::head_},
-      {"header", tag::header},   {"hr", tag::block},         {"html", tag::html},         {"iframe", tag::invisible}, {"li", tag::li},
-      {"link", tag::link_},      {"main", tag::article},     {"menu", tag::list},         {"meta", tag::meta},       {"nav", tag::chrome},
-      {"noembed", tag::invisible}, {"noscript", tag::invisible}, {"object", tag::invisible}, {"ol", tag::list},      {"option", tag::invisible},
-      {"p", tag::block},         {"pre", tag::pre},          {"script", tag::invisible},  {"search", tag::chrome},   {"section", tag::article},
-      {"select", tag::invisible}, {"style", tag::invisible}, {"summary", tag::block},     {"svg", tag::invisible},   {"table", tag::table},
-      {"tbody", tag::table_body}, {"td", tag::cell},         {"template", tag::invisible}, {"textarea", tag::invisible}, {"tfoot", tag::table_body},
-      {"th", tag::cell},         {"thead", tag::table_head}, {"title", tag::title},       {"tr", tag::row},          {"ul", tag::list},
-      {"video", tag::invisible}};
-  const auto it = tags.find(name);
-  return it == tags.end() ? tag::inline_ : it->second;
-}
-
-bool is_block(tag t) {
-  switch (t) {
-    case tag::inline_:
-    case tag::a:
-    case tag::base:
-    case tag::br:
-    case tag::frame:
-    case tag::invisible:
-    case tag::link_:
-    case tag::meta:
-    case tag::title: return false;
-    default: return true;
-  }
-}
-
-// Class names that documentation generators give to what surrounds the text: DocBook, Sphinx and its themes, Doxygen, mandoc.
-bool is_chrome_class(std::string_view word, tag t) {
-  static constexpr std::string_view anywhere[] = {"toc", "localtoc", "toctree-wrapper", "breadcrumb", "breadcrumbs", "wy-breadcrumbs", "sphinxsidebar",
-                                                  "wy-nav-side", "navheader", "navfooter", "navpath", "rst-footer-buttons", "bd-sidebar", "bd-toc",
-                                                  "headerlink", "skip-link", "sidebar-toggle", "edit-this-page", "cookie-banner", "nav", "navbar"};
-  if (std::find(std::begin(anywhere), std::end(anywhere), word) != std::end(anywhere)) return true;
-  return t == tag::table && (word == "head" || word == "foot");
-}
-
 enum class dropped : uint8_t { no, text, all };
-
-/// Takes tags with very many attributes out before libxml2 sees them.
-std::string without_monstrous_tags(std::string_view html, size_t& removed) {
-  std::string out;
-  out.reserve(html.size());
-  auto name_char = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == ':' || c == '.'; };
-  size_t copied = 0;
-  for (size_t i = html.find('<'); i != std::string_view::npos; i = html.find('<', i)) {
-    if (html.substr(i, 4) == "<!--") {
-      const auto end = html.find("-->", i + 4);
-      i = end == std::string_view::npos ? html.size() : end + 3;
-      continue;
-    }
-    if (i + 1 >= html.size() || !std::isalpha(static_cast<unsigned char>(html[i + 1]))) {
-      ++i;
-      continue;
-    }
-    const size_t start = i;
-    size_t attributes = 0;
-    for (++i; i < html.size() && html[i] != '>'; ++i) {
-      if (name_char(html[i]) && !name_char(html[i - 1])) ++attributes;
-      if (html[i] != '=') continue;
-      auto quote = html.find_first_not_of(" \t\r\n", i + 1);
-      if (quote == std::string_view::npos || (html[quote] != '"' && html[quote] != '\'')) continue;
-      const auto end = html.find(html[quote], quote + 1);
-      i = end == std::string_view::npos ? html.size() - 1 : end;
-    }
-    i = std::min(i + 1, html.size());
-    if (attributes > 2 * max_attributes) { // names and values count
-      out.append(html.substr(copied, start - copied));
-      copied = i;
-      ++removed;
-    }
-    // Inside scripts and styles a '<' means nothing.
-    const auto name = ascii_lower(html.substr(start + 1, 6));
-    for (const std::string_view raw : {"script", "style"}) {
-      if (!name.starts_with(raw)) continue;
-      while (i < html.size()) {
-        i = std::min(html.find("</", i), html.size());
-        if (ascii_lower(html.substr(std::min(i + 2, html.size()), raw.size())) == raw) break;
-        i = std::min(i + 2, html.size());
-      }
-    }
-  }
-  out.append(html.substr(copied));
-  return out;
-}
 
 class html_reader {
 public:
@@ -354,7 +256,8 @@ private:
   }
 
   void close_definition(definition_list& list) {
-    if (list.block == document_builder::npos && !list.terms.empty()) list.block = builder_.definition(join(list.terms, ", "), {}, list.anchor);
+    if (list.block == document_builder::npos && !list.terms.empty())
+      list.block = builder_.definition(join(list.terms, ", "), {}, list.anchor);
   }
 
   /// The table turned out to be layout: what was read of it becomes paragraphs.
@@ -512,13 +415,16 @@ private:
 
 expected<document> parse_html(std::string_view utf8, std::string_view url, const html_options& options) {
   if (utf8.size() > limits::source_bytes)
-    return fail(ec::limit_exceeded, std::string(url) + ": the page has " + format_bytes(static_cast<double>(utf8.size())) + " of HTML, more than the " +
-                                        format_bytes(static_cast<double>(limits::source_bytes)) + " that are read",
+    return fail(ec::limit_exceeded,
+                std::string(url) + ": the page has " + format_bytes(static_cast<double>(utf8.size())) +
+                    " of HTML, more than the " + format_bytes(static_cast<double>(limits::source_bytes)) + " that are read",
                 "lower max_page_bytes of the source, or leave the page out with a deny pattern");
   html_reader reader(url, options);
   size_t removed = 0;
   const auto text = without_monstrous_tags(utf8, removed);
-  if (removed > 0) reader.builder().note(std::to_string(removed) + " tag(s) with more than " + std::to_string(max_attributes) + " attributes left out");
+  if (removed > 0)
+    reader.builder().note(std::to_string(removed) + " tag(s) with more than " + std::to_string(max_attributes) +
+                          " attributes left out");
   reader.read(text);
   return reader.finish();
 }

@@ -101,7 +101,8 @@ table html_table::finish() {
   for (const auto& line : grid) columns = std::max(columns, line.size());
   for (auto& line : grid) line.resize(columns);
   const bool has_head = std::find(head.begin(), head.end(), true) != head.end();
-  while (header_rows < grid.size() && header_rows < max_header_rows && (has_head ? head[header_rows] : all_headers[header_rows])) ++header_rows;
+  while (header_rows < grid.size() && header_rows < max_header_rows && (has_head ? head[header_rows] : all_headers[header_rows]))
+    ++header_rows;
   if (header_rows == grid.size()) header_rows = grid.size() > 1 ? 1 : 0; // all of it is "header": only the first row is one
   for (size_t i = 0; i < header_rows; ++i) {
     const auto& line = grid[i];

@@ -36,7 +36,9 @@ void link_see_also(document_builder& links, const document& d) {
       const auto close = b.text.find(')', open);
       if (close == std::string::npos || close - open > 4 || close == open + 1 || b.text[open + 1] < '1' || b.text[open + 1] > '8') continue;
       size_t start = open;
-      while (start > 0 && (std::isalnum(static_cast<unsigned char>(b.text[start - 1])) || std::string_view("_.+:-").find(b.text[start - 1]) != std::string_view::npos)) --start;
+      while (start > 0 && (std::isalnum(static_cast<unsigned char>(b.text[start - 1])) ||
+                           std::string_view("_.+:-").find(b.text[start - 1]) != std::string_view::npos))
+        --start;
       if (start < open) links.add_link("man:" + b.text.substr(start, open - start) + "." + b.text.substr(open + 1, close - open - 1), true);
     }
   }
@@ -60,12 +62,14 @@ expected<document> parse_man(std::string_view utf8, std::string_view url) {
   if (!d) return d;
   // "PERF-STAT(1)" is how mandoc names the page; the line below NAME says what it is.
   for (size_t i = 0; i + 1 < d->blocks.size() && i < 4; ++i)
-    if (d->blocks[i].what == block::type::heading && d->blocks[i].text == "NAME") d->title += (d->title.empty() ? "" : ": ") + d->blocks[i + 1].text;
+    if (d->blocks[i].what == block::type::heading && d->blocks[i].text == "NAME")
+      d->title += (d->title.empty() ? "" : ": ") + d->blocks[i + 1].text;
   d->title = utf8_prefix(one_line(d->title), 200);
   document_builder links(url);
   link_see_also(links, *d);
   for (auto& l : links.result().links)
-    if (std::none_of(d->links.begin(), d->links.end(), [&](const auto& have) { return have.target == l.target; })) d->links.push_back(std::move(l));
+    if (std::none_of(d->links.begin(), d->links.end(), [&](const auto& have) { return have.target == l.target; }))
+      d->links.push_back(std::move(l));
   return d;
 }
 

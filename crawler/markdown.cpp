@@ -121,8 +121,9 @@ std::string_view without_front_matter(std::string_view text, std::string& title)
 
 expected<document> parse_markdown(std::string_view utf8, std::string_view url) {
   if (utf8.size() > limits::markdown_bytes)
-    return fail(ec::limit_exceeded, std::string(url) + ": " + format_bytes(static_cast<double>(utf8.size())) + " of Markdown, more than the " +
-                                        format_bytes(static_cast<double>(limits::markdown_bytes)) + " that are read",
+    return fail(ec::limit_exceeded,
+                std::string(url) + ": " + format_bytes(static_cast<double>(utf8.size())) + " of Markdown, more than the " +
+                    format_bytes(static_cast<double>(limits::markdown_bytes)) + " that are read",
                 "leave the page out with a deny pattern");
   std::string title;
   const auto text = without_front_matter(utf8, title);

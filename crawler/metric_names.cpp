@@ -28,17 +28,21 @@ constexpr auto short_names = std::to_array<std::string_view>(
 
 // A piece of an identifier in lower or mixed case that says that something is counted: without one it is a function or a variable.
 constexpr auto counted_pieces = std::to_array<std::string_view>(
-    {"accesses", "active", "avg", "bound", "brn", "bubbles", "busy", "clk", "clks", "conflict", "conflicts", "cpi", "cyc", "cycle", "cycles",
-     "duration", "efficiency", "elapsed", "evict", "evictions", "executed", "faults", "flop", "flops", "gflops", "hit", "hits", "idle",
-     "inst", "instr", "instructions", "insts", "ipc", "issued", "latency", "loads", "migrations", "misp", "mispred", "mispredicted", "miss",
-     "misses", "occupancy", "occupied", "ops", "pct", "ratio", "reads", "refill", "refs", "replay", "replays", "requests", "retired",
-     "sectors", "slots", "speculation", "stall", "stalled", "stalls", "starvation", "stores", "switches", "throughput", "tma", "topdown",
-     "transactions", "uops", "util", "utilisation", "utilization", "warps", "wavefronts", "waves", "writes"});
+    {"accesses",   "active",    "avg",         "bound",        "brn",     "bubbles", "busy",        "clk",         "clks",
+     "conflict",   "conflicts", "cpi",         "cyc",          "cycle",   "cycles",  "duration",    "efficiency",  "elapsed",
+     "evict",      "evictions", "executed",    "faults",       "flop",    "flops",   "gflops",      "hit",         "hits",
+     "idle",       "inst",      "instr",       "instructions", "insts",   "ipc",     "issued",      "latency",     "loads",
+     "migrations", "misp",      "mispred",     "mispredicted", "miss",    "misses",  "occupancy",   "occupied",    "ops",
+     "pct",        "ratio",     "reads",       "refill",       "refs",    "replay",  "replays",     "requests",    "retired",
+     "sectors",    "slots",     "speculation", "stall",        "stalled", "stalls",  "starvation",  "stores",      "switches",
+     "throughput", "tma",       "topdown",     "transactions", "uops",    "util",    "utilisation", "utilization", "warps",
+     "wavefronts", "waves",     "writes"});
 
 constexpr auto denied_pieces = std::to_array<std::string_view>(
-    {"callback", "cfg", "class", "config", "create", "destroy", "dir", "dump", "file", "files", "flag", "flags", "func", "function", "get", "handle",
-     "help", "init", "install", "lib", "list", "main", "mode", "name", "names", "opt", "option", "options", "opts", "path", "print", "process", "ptr", "script",
-     "set", "show", "size", "sort", "start", "stop", "struct", "test", "toggle", "type", "types", "version", "view"});
+    {"callback", "cfg",      "class",  "config",  "create", "destroy", "dir",     "dump",    "file",  "files",   "flag", "flags",
+     "func",     "function", "get",    "handle",  "help",   "init",    "install", "lib",     "list",  "main",    "mode", "name",
+     "names",    "opt",      "option", "options", "opts",   "path",    "print",   "process", "ptr",   "script",  "set",  "show",
+     "size",     "sort",     "start",  "stop",    "struct", "test",    "toggle",  "type",    "types", "version", "view"});
 
 // The piece that makes a hyphenated word an event of perf ("branch-misses") rather than English ("floating-point").
 constexpr auto counted_ends = std::to_array<std::string_view>(
@@ -47,12 +51,14 @@ constexpr auto counted_ends = std::to_array<std::string_view>(
 
 // Environment variables, macros and constants that are written like hardware events.
 constexpr auto denied_prefixes = std::to_array<std::string_view>(
-    {"ANNOTATE_", "ASAN_", "AT_",  "CACHEGRIND_", "CALLGRIND_", "CALL_FN_", "CAP_", "CC_", "CL_", "CLOCK_", "CLONE_", "CMAKE_", "DRD_", "I_WRAP_", "RUNNING_",
-     "CONFIG_", "CUDA_", "CXX_",  "GCC_",   "GIT_",    "GL_",
-     "GNU_",   "HIP_",   "HSA_",   "HTTP_", "IA32_",  "INT_",   "LC_",     "LD_",   "LLVM_", "MD_",    "MPI_",    "MSR_",
-     "NCCL_",  "NV_",    "OMP_",   "OMPI_", "OPENMP_", "PERF_", "POSIX_",  "PR_",   "PTHREAD_", "ROCM_", "ROCR_", "ROCPROF_",
-     "RLIMIT_", "SAMPLE_", "SIG_",  "SYS_",  "UINT_",  "VALGRIND_", "VG_",  "VK_",   "XDG_",  "XML_"});
-constexpr auto denied_suffixes = std::to_array<std::string_view>({"_DIR", "_FLAGS", "_H", "_HOME", "_HPP", "_MAX", "_MIN", "_OPTS", "_PATH", "_VERSION"});
+    {"ANNOTATE_", "ASAN_",    "AT_",   "CACHEGRIND_", "CALLGRIND_", "CALL_FN_", "CAP_",    "CC_",     "CL_",   "CLOCK_",
+     "CLONE_",    "CMAKE_",   "DRD_",  "I_WRAP_",     "RUNNING_",   "CONFIG_",  "CUDA_",   "CXX_",    "GCC_",  "GIT_",
+     "GL_",       "GNU_",     "HIP_",  "HSA_",        "HTTP_",      "IA32_",    "INT_",    "LC_",     "LD_",   "LLVM_",
+     "MD_",       "MPI_",     "MSR_",  "NCCL_",       "NV_",        "OMP_",     "OMPI_",   "OPENMP_", "PERF_", "POSIX_",
+     "PR_",       "PTHREAD_", "ROCM_", "ROCR_",       "ROCPROF_",   "RLIMIT_",  "SAMPLE_", "SIG_",    "SYS_",  "UINT_",
+     "VALGRIND_", "VG_",      "VK_",   "XDG_",        "XML_"});
+constexpr auto denied_suffixes =
+    std::to_array<std::string_view>({"_DIR", "_FLAGS", "_H", "_HOME", "_HPP", "_MAX", "_MIN", "_OPTS", "_PATH", "_VERSION"});
 
 constexpr auto file_endings = std::to_array<std::string_view>(
     {".a",   ".asm", ".bin", ".c",   ".cc",  ".cfg", ".com", ".conf", ".cpp", ".cs",  ".csv", ".cu",   ".cubin", ".db",  ".dll", ".exe",
@@ -73,8 +79,9 @@ std::vector<std::string> pieces_of(std::string_view word) {
       if (!all.back().empty()) all.emplace_back();
       continue;
     }
-    const bool starts_hump = upper(c) && i > 0 &&
-                             (lower(word[i - 1]) || digit(word[i - 1]) || (upper(word[i - 1]) && i + 1 < word.size() && lower(word[i + 1])));
+    const bool starts_hump =
+        upper(c) && i > 0 &&
+        (lower(word[i - 1]) || digit(word[i - 1]) || (upper(word[i - 1]) && i + 1 < word.size() && lower(word[i + 1])));
     if (starts_hump && !all.back().empty()) all.emplace_back();
     all.back() += upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
   }
@@ -110,7 +117,9 @@ bool is_upper_case_event(std::string_view word) {
 
 /// "cache-misses", "L1-dcache-load-misses", "topdown-fe-bound".
 bool is_hyphenated_event(std::string_view word) {
-  if (word.find('_') != std::string_view::npos || word.find('.') != std::string_view::npos || word.find(':') != std::string_view::npos) return false;
+  if (word.find('_') != std::string_view::npos || word.find('.') != std::string_view::npos ||
+      word.find(':') != std::string_view::npos)
+    return false;
   const auto pieces = split(word, '-');
   if (pieces.size() < 2 || pieces.size() > 6) return false;
   for (const auto& piece : pieces)
@@ -146,7 +155,8 @@ std::vector<std::string_view> words_of(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const size_t before = i;
     const char32_t c = next_code_point(text, i);
-    const bool part = c < 0x80 ? std::isalnum(static_cast<unsigned char>(c)) || c == '_' || ends_of_words.find(static_cast<char>(c)) != std::string_view::npos
+    const bool part = c < 0x80 ? std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
+                                     ends_of_words.find(static_cast<char>(c)) != std::string_view::npos
                                : !separates(c);
     if (!part) close(before);
     else if (start == std::string_view::npos) start = before;
@@ -158,7 +168,8 @@ std::vector<std::string_view> words_of(std::string_view text) {
 std::vector<std::string> metric_names_in(std::string_view text, size_t most) {
   std::vector<std::string> names;
   auto take = [&](std::string_view word) {
-    if (names.size() < most && looks_like_metric(word) && std::find(names.begin(), names.end(), word) == names.end()) names.emplace_back(word);
+    if (names.size() < most && looks_like_metric(word) && std::find(names.begin(), names.end(), word) == names.end())
+      names.emplace_back(word);
   };
   for (const auto word : words_of(text)) {
     if (word.find('/') == std::string_view::npos) {
@@ -174,13 +185,96 @@ std::vector<std::string> metric_names_in(std::string_view text, size_t most) {
 }
 
 bool is_unit(std::string_view text) {
-  static constexpr auto units = std::to_array<std::string_view>(
-      {"%", "1/s", "b", "b/s", "bit", "bits", "byte", "bytes", "bytes/s", "bytes/sec", "c", "celsius", "count", "counts", "cycle", "cycles",
-       "cycles/inst", "events", "flop", "flop/s", "flops", "gb", "gb/s", "gbyte/s", "gbytes/s", "gflop", "gflop/s", "gflops", "ghz", "gib", "gib/s",
-       "giop/s", "giops", "hertz", "hz", "inst", "instr", "instructions", "j", "joules", "k", "kb", "kb/s", "kbytes", "kernel", "khz",
-       "kib", "kib/s", "kilobytes", "mb", "mb/s", "mbyte/s", "mbytes", "mbytes/s", "mflop/s", "mhz", "mib", "mib/s", "microseconds", "milliseconds", "ms",
-       "nanoseconds", "ns", "ops", "ops/s", "pct", "percent", "percentage", "ratio", "register/thread", "requests", "s", "sec", "second", "seconds",
-       "sector", "sectors", "slots", "tflop/s", "tflops", "threads", "transactions", "us", "usec", "w", "warp", "warps", "watts", "wavefronts", "waves"});
+  static constexpr auto units = std::to_array<std::string_view>({"%",
+                                                                 "1/s",
+                                                                 "b",
+                                                                 "b/s",
+                                                                 "bit",
+                                                                 "bits",
+                                                                 "byte",
+                                                                 "bytes",
+                                                                 "bytes/s",
+                                                                 "bytes/sec",
+                                                                 "c",
+                                                                 "celsius",
+                                                                 "count",
+                                                                 "counts",
+                                                                 "cycle",
+                                                                 "cycles",
+                                                                 "cycles/inst",
+                                                                 "events",
+                                                                 "flop",
+                                                                 "flop/s",
+                                                                 "flops",
+                                                                 "gb",
+                                                                 "gb/s",
+                                                                 "gbyte/s",
+                                                                 "gbytes/s",
+                                                                 "gflop",
+                                                                 "gflop/s",
+                                                                 "gflops",
+                                                                 "ghz",
+                                                                 "gib",
+                                                                 "gib/s",
+                                                                 "giop/s",
+                                                                 "giops",
+                                                                 "hertz",
+                                                                 "hz",
+                                                                 "inst",
+                                                                 "instr",
+                                                                 "instructions",
+                                                                 "j",
+                                                                 "joules",
+                                                                 "k",
+                                                                 "kb",
+                                                                 "kb/s",
+                                                                 "kbytes",
+                                                                 "kernel",
+                                                                 "khz",
+                                                                 "kib",
+                                                                 "kib/s",
+                                                                 "kilobytes",
+                                                                 "mb",
+                                                                 "mb/s",
+                                                                 "mbyte/s",
+                                                                 "mbytes",
+                                                                 "mbytes/s",
+                                                                 "mflop/s",
+                                                                 "mhz",
+                                                                 "mib",
+                                                                 "mib/s",
+                                                                 "microseconds",
+                                                                 "milliseconds",
+                                                                 "ms",
+                                                                 "nanoseconds",
+                                                                 "ns",
+                                                                 "ops",
+                                                                 "ops/s",
+                                                                 "pct",
+                                                                 "percent",
+                                                                 "percentage",
+                                                                 "ratio",
+                                                                 "register/thread",
+                                                                 "requests",
+                                                                 "s",
+                                                                 "sec",
+                                                                 "second",
+                                                                 "seconds",
+                                                                 "sector",
+                                                                 "sectors",
+                                                                 "slots",
+                                                                 "tflop/s",
+                                                                 "tflops",
+                                                                 "threads",
+                                                                 "transactions",
+                                                                 "us",
+                                                                 "usec",
+                                                                 "w",
+                                                                 "warp",
+                                                                 "warps",
+                                                                 "watts",
+                                                                 "wavefronts",
+                                                                 "waves"});
   const auto word = ascii_lower(trim(text));
   return !word.empty() && word.size() <= 40 && (one_of(units, word) || word == "µs");
 }
@@ -216,9 +310,12 @@ std::vector<std::string> names_in_cell(std::string_view cell, bool certain) {
     const auto name = bare(part);
     if (!name.empty()) names.push_back(name);
   }
-  if (names.size() >= 2 && names.size() <= most_names_in_cell && std::all_of(names.begin(), names.end(), [](const auto& n) { return looks_like_metric(n); }))
+  if (names.size() >= 2 && names.size() <= most_names_in_cell &&
+      std::all_of(names.begin(), names.end(), [](const auto& n) { return looks_like_metric(n); }))
     return names;
-  if (!certain || whole.size() > longest_plain_name || whole.front() == '-' || whole.ends_with('.') || whole.find(". ") != std::string::npos) return {};
+  if (!certain || whole.size() > longest_plain_name || whole.front() == '-' || whole.ends_with('.') ||
+      whole.find(". ") != std::string::npos)
+    return {};
   const auto words = std::count(whole.begin(), whole.end(), ' ') + 1;
   const bool letters = std::any_of(whole.begin(), whole.end(), [](char c) { return upper(c) || lower(c); });
   if (static_cast<size_t>(words) > most_words || !letters) return {};
@@ -231,18 +328,22 @@ column column_of(std::string_view header) {
   std::vector<std::string> words;
   for (const auto word : words_of(plain)) words.emplace_back(word);
   auto any = [&](std::initializer_list<std::string_view> list) {
-    return std::any_of(words.begin(), words.end(), [&](const auto& word) { return std::find(list.begin(), list.end(), word) != list.end(); });
+    return std::any_of(words.begin(), words.end(),
+                       [&](const auto& word) { return std::find(list.begin(), list.end(), word) != list.end(); });
   };
-  if (any({"description", "descriptions", "meaning", "explanation", "definition", "purpose", "briefdescription", "publicdescription", "remarks",
-           "comment", "comments"}) || plain.ends_with("_description") || plain == "what it measures" || plain == "details")
+  if (any({"description", "descriptions", "meaning", "explanation", "definition", "purpose", "briefdescription",
+           "publicdescription", "remarks", "comment", "comments"}) ||
+      plain.ends_with("_description") || plain == "what it measures" || plain == "details")
     return column::description;
   if (any({"unit", "units", "unitofmeasure", "metric_unit", "scaleunit"})) return column::unit;
-  if (any({"formula", "expression", "equation", "calculation", "computation", "derivation", "expr", "metricexpr", "computed"})) return column::formula;
-  if (any({"type", "group", "groups", "value", "values", "code", "id", "number", "num", "no", "select", "umask", "set", "category", "class", "address", "mask", "count",
-           "avg", "min", "max", "block", "level", "option", "options", "modifier"}))
+  if (any({"formula", "expression", "equation", "calculation", "computation", "derivation", "expr", "metricexpr", "computed"}))
+    return column::formula;
+  if (any({"type", "group",  "groups", "value", "values",   "code",   "id",      "number",  "num",
+           "no",   "select", "umask",  "set",   "category", "class",  "address", "mask",    "count",
+           "avg",  "min",    "max",    "block", "level",    "option", "options", "modifier"}))
     return column::other;
-  if (any({"metric", "metrics", "counter", "counters", "event", "events", "mnemonic", "eventname", "event_name", "metricname", "metric_name", "countername",
-           "counter_name"}))
+  if (any({"metric", "metrics", "counter", "counters", "event", "events", "mnemonic", "eventname", "event_name", "metricname",
+           "metric_name", "countername", "counter_name"}))
     return column::metric;
   if (any({"name", "symbol", "abbreviation", "acronym", "statistic", "statistics", "stat", "term", "field"})) return column::name;
   return column::other;
@@ -273,7 +374,8 @@ bool looks_like_metric(std::string_view word) {
     separated |= separator;
     capital_inside |= i > 0 && upper(c) && (lower(word[i - 1]) || (upper(word[i - 1]) && i + 1 < word.size() && lower(word[i + 1])));
   }
-  if (word.find("::") != std::string_view::npos || word.starts_with("http") || word.starts_with("www.") || ends_like_file(word)) return false;
+  if (word.find("::") != std::string_view::npos || word.starts_with("http") || word.starts_with("www.") || ends_like_file(word))
+    return false;
   // NVIDIA's unit__name, with or without rollups behind dots.
   if (const auto at = word.find("__"); at != std::string_view::npos && at > 0 && at + 2 < word.size()) {
     const auto unit = word.substr(0, at);

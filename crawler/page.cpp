@@ -16,7 +16,9 @@ namespace {
 constexpr size_t first_bytes = 1024;       ///< what the content is judged by, as browsers do
 constexpr std::string_view gzip_magic = "\x1f\x8b";
 
-bool any_of(std::string_view word, std::initializer_list<std::string_view> list) { return std::find(list.begin(), list.end(), word) != list.end(); }
+bool any_of(std::string_view word, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
 
 /// The last ending of the path in lower case, without the dot; ".gz" and Sphinx's ".rst.txt" are looked through.
 std::string ending_of(std::string_view url) {
@@ -41,15 +43,18 @@ page_format by_ending(const std::string& ending) {
   if (any_of(ending, {"csv", "tsv"})) return page_format::csv_catalogue;
   if (any_of(ending, {"yaml", "yml"})) return page_format::yaml_catalogue;
   if (any_of(ending, {"txt", "text"})) return page_format::text;
-  if (any_of(ending, {"man", "mdoc"}) || (ending.size() <= 3 && !ending.empty() && ending[0] >= '1' && ending[0] <= '8' && (ending.size() == 1 || ending[1] == 'p' || ending[1] == 'x')))
+  if (any_of(ending, {"man", "mdoc"}) || (ending.size() <= 3 && !ending.empty() && ending[0] >= '1' && ending[0] <= '8' &&
+                                          (ending.size() == 1 || ending[1] == 'p' || ending[1] == 'x')))
     return page_format::man;
   return page_format::unknown;
 }
 
 bool is_binary_ending(const std::string& ending) {
-  return any_of(ending, {"png",  "jpg", "jpeg", "gif", "svg", "webp", "ico", "bmp", "mp4", "webm", "mp3", "wav",  "zip",  "tar", "gz",  "tgz", "bz2", "xz", "zst",
-                         "7z",   "rar", "jar",  "whl", "exe", "msi",  "deb", "rpm", "dmg", "iso",  "bin", "so",   "dll",  "o",   "a",   "js",  "mjs", "css", "map",
-                         "woff", "ttf", "otf",  "eot", "woff2", "inv", "xml", "rss", "atom", "doc", "docx", "ppt", "pptx", "xls", "xlsx"});
+  return any_of(ending,
+                {"png",   "jpg", "jpeg", "gif", "svg",  "webp", "ico",  "bmp", "mp4",  "webm", "mp3",  "wav", "zip", "tar",
+                 "gz",    "tgz", "bz2",  "xz",  "zst",  "7z",   "rar",  "jar", "whl",  "exe",  "msi",  "deb", "rpm", "dmg",
+                 "iso",   "bin", "so",   "dll", "o",    "a",    "js",   "mjs", "css",  "map",  "woff", "ttf", "otf", "eot",
+                 "woff2", "inv", "xml",  "rss", "atom", "doc",  "docx", "ppt", "pptx", "xls",  "xlsx"});
 }
 
 /// What the server says; unknown where it says little.
@@ -75,13 +80,15 @@ page_format by_content(std::string_view bytes) {
   if (start == std::string_view::npos) return page_format::text;
   head.remove_prefix(start);
   const auto lower = ascii_lower(head);
-  if (lower.starts_with("<!doctype html") || lower.find("<html") != std::string::npos || lower.starts_with("<head") || lower.starts_with("<body"))
+  if (lower.starts_with("<!doctype html") || lower.find("<html") != std::string::npos || lower.starts_with("<head") ||
+      lower.starts_with("<body"))
     return page_format::html;
   if (lower.starts_with("<?xml") || lower.starts_with("<!doctype")) return page_format::unknown;
-  if (head.starts_with(".TH ") || head.starts_with(".Dd ") || head.starts_with(".\\\"") || head.starts_with("'\\\"") || head.starts_with(".so ") ||
-      head.find("\n.TH ") != std::string_view::npos || head.find("\n.Dd ") != std::string_view::npos)
+  if (head.starts_with(".TH ") || head.starts_with(".Dd ") || head.starts_with(".\\\"") || head.starts_with("'\\\"") ||
+      head.starts_with(".so ") || head.find("\n.TH ") != std::string_view::npos || head.find("\n.Dd ") != std::string_view::npos)
     return page_format::man;
-  if (head.front() == '{' || (head.front() == '[' && head.find_first_of("{]", 1) != std::string_view::npos && head.find("](") == std::string_view::npos))
+  if (head.front() == '{' ||
+      (head.front() == '[' && head.find_first_of("{]", 1) != std::string_view::npos && head.find("](") == std::string_view::npos))
     return page_format::json_catalogue;
   if (head.starts_with("==PROF==") || head.starts_with("\"Metric Name\"")) return page_format::csv_catalogue;
   return page_format::text;
@@ -112,13 +119,15 @@ page_format format_of(std::string_view url, std::string_view content_type, std::
   // Pictures, scripts, archives: their type says enough, and a text that pretends to be one is not worth a second look.
   for (const std::string_view family : {"image/", "audio/", "video/", "font/"})
     if (type.starts_with(family)) return page_format::unknown;
-  if (any_of(type, {"text/css", "text/javascript", "application/javascript", "application/zip", "application/x-tar"})) return page_format::unknown;
+  if (any_of(type, {"text/css", "text/javascript", "application/javascript", "application/zip", "application/x-tar"}))
+    return page_format::unknown;
   const auto ending = ending_of(url);
   const auto content = by_content(bytes);
   if (const auto named = by_ending(ending); named != page_format::unknown) {
     // Release "1.3" is not section 3 of the manual, and a picture may be called page.html.
     if (named == page_format::man && content != page_format::man && !bytes.starts_with(gzip_magic)) return content;
-    if (content == page_format::unknown && named != page_format::pdf && !bytes.starts_with(gzip_magic) && !bytes.empty()) return page_format::unknown;
+    if (content == page_format::unknown && named != page_format::pdf && !bytes.starts_with(gzip_magic) && !bytes.empty())
+      return page_format::unknown;
     return named;
   }
   if (is_binary_ending(ending) && content != page_format::html) return page_format::unknown;
@@ -135,7 +144,8 @@ expected<document> parse_page(page_format format, std::string_view bytes, std::s
   }
   if (format == page_format::pdf) return parse_pdf(bytes, url);
   if (format == page_format::unknown)
-    return fail(ec::unsupported, std::string(url) + ": neither HTML, Markdown, reStructuredText, a man page, PDF, text nor a catalogue of metrics",
+    return fail(ec::unsupported,
+                std::string(url) + ": neither HTML, Markdown, reStructuredText, a man page, PDF, text nor a catalogue of metrics",
                 "leave it out with a deny pattern");
   const bool looks_inside = format == page_format::html;
   const auto decoded = to_utf8(bytes, declared_charset, looks_inside);
@@ -156,7 +166,8 @@ expected<document> parse_page(page_format format, std::string_view bytes, std::s
   if (!d) return d;
   d->charset = decoded.charset;
   if (decoded.replaced > 0)
-    d->notes.push_back(std::to_string(decoded.replaced) + (decoded.replaced == 1 ? " byte that is" : " bytes that are") + " not valid " + decoded.charset + " replaced");
+    d->notes.push_back(std::to_string(decoded.replaced) + (decoded.replaced == 1 ? " byte that is" : " bytes that are") +
+                       " not valid " + decoded.charset + " replaced");
   return d;
 }
 

@@ -50,12 +50,15 @@ std::vector<size_t> column_starts(std::string_view line) {
 bool is_table_header(std::string_view line) {
   std::vector<std::string> cells;
   const auto starts = column_starts(line);
-  for (size_t k = 0; k < starts.size(); ++k) cells.push_back(one_line(line.substr(starts[k], (k + 1 < starts.size() ? starts[k + 1] : line.size()) - starts[k])));
+  for (size_t k = 0; k < starts.size(); ++k)
+    cells.push_back(one_line(line.substr(starts[k], (k + 1 < starts.size() ? starts[k + 1] : line.size()) - starts[k])));
   return looks_like_header(cells);
 }
 
 /// "Counters . . . . . . 17" of a table of contents.
-bool is_leader(std::string_view line) { return line.find(". . . .") != std::string_view::npos || line.find(".....") != std::string_view::npos; }
+bool is_leader(std::string_view line) {
+  return line.find(". . . .") != std::string_view::npos || line.find(".....") != std::string_view::npos;
+}
 
 /// Running titles and page numbers: the same words at the edge of many pages.
 void drop_running_titles(std::vector<lines>& pages) {
@@ -85,7 +88,8 @@ int heading_level(std::string_view line) {
   size_t i = 0;
   int dots = 0;
   while (i < text.size() && (std::isdigit(static_cast<unsigned char>(text[i])) || (text[i] == '.' && i > 0))) dots += text[i++] == '.';
-  if (i > 0 && i < 12 && i < text.size() && text[i] == ' ' && std::isupper(static_cast<unsigned char>(text[i + 1 < text.size() ? i + 1 : i])))
+  if (i > 0 && i < 12 && i < text.size() && text[i] == ' ' &&
+      std::isupper(static_cast<unsigned char>(text[i + 1 < text.size() ? i + 1 : i])))
     return text[i - 1] == '.' ? std::max(dots, 1) : dots + 1;
   for (const std::string_view word : {"Chapter ", "Appendix ", "CHAPTER ", "APPENDIX "})
     if (text.starts_with(word)) return 1;
@@ -102,8 +106,8 @@ std::string joined(const lines& group) {
   std::string out;
   for (const auto& line : group) {
     const auto text = one_line(line);
-    const bool broken = out.size() > 2 && out.ends_with('-') && std::isalpha(static_cast<unsigned char>(out[out.size() - 2])) && !text.empty() &&
-                        std::islower(static_cast<unsigned char>(text[0]));
+    const bool broken = out.size() > 2 && out.ends_with('-') && std::isalpha(static_cast<unsigned char>(out[out.size() - 2])) &&
+                        !text.empty() && std::islower(static_cast<unsigned char>(text[0]));
     if (broken) out.pop_back();
     else if (!out.empty()) out += ' ';
     out += text;
@@ -171,11 +175,13 @@ void take_group(lines& group, document_builder& builder, const std::string& anch
 } // namespace
 
 expected<document> parse_pdf(std::string_view bytes, std::string_view url) {
-  if (bytes.substr(0, 1024).find("%PDF-") == std::string_view::npos) return fail(ec::parse_error, std::string(url) + ": not a PDF (no %PDF- at its start)");
+  if (bytes.substr(0, 1024).find("%PDF-") == std::string_view::npos)
+    return fail(ec::parse_error, std::string(url) + ": not a PDF (no %PDF- at its start)");
   auto folder = temp_dir::create("pragma-pdf");
   if (!folder) return fail(folder.error());
   if (auto written = write_file_atomic(folder->path() / "page.pdf", bytes); !written) return fail(written.error());
-  auto out = run_reader({"pdftotext", "-q", "-layout", "-enc", "UTF-8", "-eol", "unix", "page.pdf", "-"}, {}, folder->path(), url, "poppler-utils", true);
+  auto out = run_reader({"pdftotext", "-q", "-layout", "-enc", "UTF-8", "-eol", "unix", "page.pdf", "-"}, {}, folder->path(), url,
+                        "poppler-utils", true);
   if (!out) return fail(out.error());
 
   document_builder builder(url);
@@ -187,7 +193,8 @@ expected<document> parse_pdf(std::string_view bytes, std::string_view url) {
       const auto last = line.find_last_not_of(' ');
       line.resize(last == std::string::npos ? 0 : last + 1);
       pages.back().push_back(std::move(line));
-      if (++total > max_lines) return fail(ec::limit_exceeded, std::string(url) + ": the PDF has more than " + std::to_string(max_lines) + " lines");
+      if (++total > max_lines)
+        return fail(ec::limit_exceeded, std::string(url) + ": the PDF has more than " + std::to_string(max_lines) + " lines");
     }
   }
   if (!pages.empty() && pages.back().size() <= 1) pages.pop_back(); // behind the last form feed

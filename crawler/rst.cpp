@@ -4,6 +4,7 @@
 #include "crawler/charset.hpp"
 #include "crawler/csv.hpp"
 #include "crawler/document_builder.hpp"
+#include "crawler/rst_inline.hpp"
 #include "crawler/rst_tables.hpp"
 
 #include "base/text.hpp"
@@ -20,10 +21,11 @@ namespace {
 using lines = std::vector<std::string>;
 
 constexpr int max_depth = 16;            ///< of nested bodies; deeper ones are read as plain text
-constexpr size_t inline_window = 2000;   ///< bytes in which the end of an inline markup is looked for
 constexpr size_t tab_width = 8;
 
-bool one_of(std::string_view word, std::initializer_list<std::string_view> list) { return std::find(list.begin(), list.end(), word) != list.end(); }
+bool one_of(std::string_view word, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
 
 size_t indent_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
@@ -45,7 +47,8 @@ lines dedented(const lines& all, size_t from, size_t to) {
 
 /// Length of "- ", "12. ", "(a) ", "#. " at the start; 0 when it is no list item.
 size_t bullet_of(std::string_view line) {
-  if (line.size() >= 2 && (line[0] == '-' || line[0] == '*' || line[0] == '+') && line[1] == ' ') return std::min(line.find_first_not_of(' ', 1), line.size());
+  if (line.size() >= 2 && (line[0] == '-' || line[0] == '*' || line[0] == '+') && line[1] == ' ')
+    return std::min(line.find_first_not_of(' ', 1), line.size());
   size_t i = line.starts_with('(');
   const size_t start = i;
   while (i < line.size() && i < start + 4 && std::isdigit(static_cast<unsigned char>(line[i]))) ++i;
@@ -65,90 +68,11 @@ public:
   }
 
 private:
-  // -- inline markup -------------------------------------------------------------------------------------------------
   std::string plain(std::string_view text) {
-    std::string out;
-    for (size_t i = 0; i < text.size();) {
-      const char c = text[i];
-      const bool starts = i == 0 || std::string_view(" \n([{<-/'\":|").find(text[i - 1]) != std::string_view::npos;
-      const auto window = text.substr(i, inline_window);
-      if (c == '\\' && i + 1 < text.size()) {
-        if (text[i + 1] != ' ' && text[i + 1] != '\n') out += text[i + 1];
-        i += 2;
-      } else if (window.starts_with("``")) {
-        const auto end = window.find("``", 2);
-        if (end == std::string_view::npos) {
-          out += "``";
-          i += 2;
-        } else {
-          out += window.substr(2, end - 2);
-          i += end + 2;
-        }
-      } else if (c == '`' || (c == ':' && starts && role_length(window) > 0)) {
-        i += reference(window, out);
-      } else if (c == '[' && starts && footnote_length(window) > 0) {
-        i += footnote_length(window);
-      } else if (c == '*' && starts) {
-        const std::string_view mark = window.starts_with("**") ? "**" : "*";
-        const auto end = window.find(mark, mark.size() + 1);
-        if (end == std::string_view::npos || window[mark.size()] == ' ' || window[end - 1] == ' ') {
-          out += c;
-          ++i;
-        } else {
-          out += window.substr(mark.size(), end - mark.size());
-          i += end + mark.size();
-        }
-      } else if (c == '_' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) && ends_word(text, i + 1) && simple_word_before(text, i)) {
-        ++i; // the reference "name_"
-      } else {
-        out += c;
-        ++i;
-      }
-    }
+    std::vector<std::string> targets;
+    auto out = rst_plain_text(text, source_ending_, targets);
+    for (const auto& target : targets) builder_.add_link(target, true);
     return out;
-  }
-  static bool ends_word(std::string_view text, size_t at) { return at >= text.size() || std::string_view(" \n.,;:)!?").find(text[at]) != std::string_view::npos; }
-  static bool simple_word_before(std::string_view text, size_t at) {
-    while (at > 0 && std::isalnum(static_cast<unsigned char>(text[at - 1]))) --at;
-    return at == 0 || text[at - 1] == ' ' || text[at - 1] == '\n' || text[at - 1] == '(';
-  }
-  /// "[1]_", "[#name]_", "[*]_": a reference to a footnote.
-  static size_t footnote_length(std::string_view text) {
-    const auto close = text.substr(0, 40).find(']');
-    if (close == std::string_view::npos || close + 1 >= text.size() || text[close + 1] != '_') return 0;
-    return text[1] == '#' || text[1] == '*' || std::isdigit(static_cast<unsigned char>(text[1])) ? close + 2 : 0;
-  }
-  /// ":c:func:`" -> 8, the length up to the backquote; 0 when it is none.
-  static size_t role_length(std::string_view text) {
-    size_t i = 1;
-    while (i < text.size() && i < 40 && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '-' || text[i] == '_' || text[i] == ':' || text[i] == '.')) ++i;
-    return i > 2 && i < text.size() && text[i] == '`' && text[i - 1] == ':' ? i : 0;
-  }
-  /// `text`, `text <target>`_, :role:`text <target>`: writes the text; returns how much was read.
-  size_t reference(std::string_view window, std::string& out) {
-    const size_t open = window[0] == ':' ? role_length(window) : 0;
-    const auto close = window.find('`', open + 1);
-    if (close == std::string_view::npos) {
-      out += window.substr(0, open + 1);
-      return open + 1;
-    }
-    auto text = window.substr(open + 1, close - open - 1);
-    size_t end = close + 1;
-    while (end < window.size() && window[end] == '_') ++end;
-    const auto angle = text.rfind('<');
-    if (angle != std::string_view::npos && text.ends_with('>')) {
-      const auto target = text.substr(angle + 1, text.size() - angle - 2);
-      if (open == 0 && target.find("://") != std::string_view::npos) builder_.add_link(target, true);
-      if (window.substr(0, open) == ":doc:") builder_.add_link(std::string(target) + source_ending_, true);
-      text = angle > 0 ? text.substr(0, angle) : target;
-    } else if (window.substr(0, open) == ":doc:") {
-      builder_.add_link(std::string(text) + source_ending_, true);
-    }
-    auto word = trim(text);
-    if (open > 0 && word.starts_with('~')) word = word.substr(word.find_last_of(".~") + 1); // only the last part of a dotted name
-    if (open > 0 && word.starts_with('!')) word.erase(0, 1);
-    out += word;
-    return end;
   }
 
   // -- where text goes: to the document, or into the description of something ----------------------------------------
@@ -193,7 +117,8 @@ private:
       } else if (depth == 0 && is_adornment(line) && i + 2 < all.size() && !next.empty() && all[i + 2] == line) {
         section(trim(next), line[0], true);
         i += 3;
-      } else if (depth == 0 && !next.empty() && is_adornment(next) && !is_adornment(line) && next.size() >= std::min<size_t>(line.size(), 4)) {
+      } else if (depth == 0 && !next.empty() && is_adornment(next) && !is_adornment(line) &&
+                 next.size() >= std::min<size_t>(line.size(), 4)) {
         section(line, next[0], false);
         i += 2;
       } else if (line.size() >= 4 && is_adornment(line)) {
@@ -208,7 +133,8 @@ private:
         put_table(read_simple_table(all, i), {}, into);
       } else if (bullet_of(line) > 0) {
         list_item(all, i, depth, into);
-      } else if (line[0] == ':' && line.size() > 2 && line[1] != ' ' && line[1] != ':' && line.find(':', 1) != std::string::npos && role_length(line) == 0) {
+      } else if (line[0] == ':' && line.size() > 2 && line[1] != ' ' && line[1] != ':' &&
+                 line.find(':', 1) != std::string::npos && rst_role_length(line) == 0) {
         field(all, i, depth, into);
       } else if (line.starts_with("| ") || line == "|") {
         std::string text;
@@ -313,7 +239,9 @@ private:
     if (head.starts_with('|')) return; // a substitution
     const auto colons = head.find("::");
     const bool directive = colons != std::string::npos && colons > 0 && head.substr(0, colons).find_first_of(" \t`") == std::string::npos;
-    if (directive) return run_directive(ascii_lower(head.substr(0, colons)), trim(std::string_view(head).substr(colons + 2)), block, depth, into);
+    if (directive)
+      return run_directive(ascii_lower(head.substr(0, colons)), trim(std::string_view(head).substr(colons + 2)), block, depth,
+                           into);
     if (head.starts_with('[')) put_paragraph(plain(head + " " + join(block, " ")), into); // a footnote or citation
     // Anything else is a comment.
   }
@@ -324,12 +252,14 @@ private:
     std::vector<std::string> arguments;
     if (!argument.empty()) arguments.push_back(argument);
     size_t i = 0;
-    const bool admonition = one_of(name, {"note", "warning", "tip", "hint", "important", "attention", "caution", "danger", "error", "seealso", "admonition",
-                                          "versionadded", "versionchanged", "deprecated", "topic", "sidebar", "todo"});
+    const bool admonition =
+        one_of(name, {"note", "warning", "tip", "hint", "important", "attention", "caution", "danger", "error", "seealso",
+                      "admonition", "versionadded", "versionchanged", "deprecated", "topic", "sidebar", "todo"});
     for (; i < block.size() && !block[i].empty(); ++i) {
       const auto& line = block[i];
       const auto colon = line[0] == ':' ? line.find(':', 1) : std::string::npos;
-      if (colon != std::string::npos && role_length(line) == 0) options[line.substr(1, colon - 1)] = trim(std::string_view(line).substr(colon + 1));
+      if (colon != std::string::npos && rst_role_length(line) == 0)
+        options[line.substr(1, colon - 1)] = trim(std::string_view(line).substr(colon + 1));
       else if (!admonition && !arguments.empty() && options.empty() && line[0] != ' ' && is_description(name)) arguments.push_back(line);
       else break;
     }
@@ -366,8 +296,10 @@ private:
       else builder_.definition(term, text, label);
     } else if (name == "rubric") {
       put_paragraph(plain(argument), into);
-    } else if (one_of(name, {"image", "raw", "include", "literalinclude", "index", "meta", "contents", "highlight", "program", "module", "currentmodule", "default-role",
-                             "role", "title", "sectionauthor", "codeauthor", "replace", "unicode", "date", "tabularcolumns"})) {
+    } else if (one_of(name,
+                      {"image",         "raw",        "include", "literalinclude", "index",        "meta",          "contents",
+                       "highlight",     "program",    "module",  "currentmodule",  "default-role", "role",          "title",
+                       "sectionauthor", "codeauthor", "replace", "unicode",        "date",         "tabularcolumns"})) {
       return;
     } else {
       body(content, depth + 1, into); // table, figure, container, only, tabs, ...: what they hold counts
@@ -376,8 +308,8 @@ private:
 
   /// Directives whose argument is the name of something that their content describes.
   static bool is_description(std::string_view name) {
-    if (one_of(name, {"option", "cmdoption", "describe", "object", "envvar", "confval", "function", "data", "attribute", "macro", "type", "metric", "counter", "event",
-                      "setting"}))
+    if (one_of(name, {"option", "cmdoption", "describe", "object", "envvar", "confval", "function", "data", "attribute", "macro",
+                      "type", "metric", "counter", "event", "setting"}))
       return true;
     const auto domain = name.substr(0, name.find(':'));
     return name.find(':') != std::string_view::npos && one_of(domain, {"c", "cpp", "py", "std", "js", "rst"});
@@ -385,7 +317,9 @@ private:
 
   static size_t count_of(const std::map<std::string, std::string>& options, const char* key) {
     const auto it = options.find(key);
-    return it == options.end() || it->second.empty() || !std::isdigit(static_cast<unsigned char>(it->second[0])) ? 0 : static_cast<size_t>(it->second[0] - '0');
+    return it == options.end() || it->second.empty() || !std::isdigit(static_cast<unsigned char>(it->second[0]))
+               ? 0
+               : static_cast<size_t>(it->second[0] - '0');
   }
 
   /// A list of rows that are lists of cells: "* - a" begins a row, "  - b" another cell.
@@ -395,8 +329,10 @@ private:
     std::string* cell = nullptr;
     for (const auto& line : content) {
       const auto text = std::string_view(line).substr(indent_of(line));
-      const bool begins_row = indent_of(line) == 0 && (line.starts_with("* -") || line.starts_with("- *") || line.starts_with("- -") || line.starts_with("* *"));
-      const bool begins_cell = indent_of(line) > 0 && indent_of(line) <= 3 && !rows.empty() && (text.starts_with("- ") || text.starts_with("* ") || text == "-" || text == "*");
+      const bool begins_row = indent_of(line) == 0 && (line.starts_with("* -") || line.starts_with("- *") ||
+                                                       line.starts_with("- -") || line.starts_with("* *"));
+      const bool begins_cell = indent_of(line) > 0 && indent_of(line) <= 3 && !rows.empty() &&
+                               (text.starts_with("- ") || text.starts_with("* ") || text == "-" || text == "*");
       if (begins_row) rows.emplace_back();
       if (begins_row || begins_cell) {
         if (rows.back().size() >= limits::table_columns) continue;
@@ -448,7 +384,8 @@ private:
 
 expected<document> parse_rst(std::string_view utf8, std::string_view url) {
   if (utf8.size() > limits::source_bytes)
-    return fail(ec::limit_exceeded, std::string(url) + ": " + format_bytes(static_cast<double>(utf8.size())) + " of reStructuredText is too much",
+    return fail(ec::limit_exceeded,
+                std::string(url) + ": " + format_bytes(static_cast<double>(utf8.size())) + " of reStructuredText is too much",
                 "leave the page out with a deny pattern");
   lines all;
   for (const auto& raw : split(clean_text(utf8), '\n')) {

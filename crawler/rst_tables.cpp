@@ -34,7 +34,8 @@ void set_header(table& t, std::vector<std::vector<std::string>> rows) {
 } // namespace
 
 bool is_grid_border(std::string_view line) {
-  return line.size() >= 3 && line.front() == '+' && line.back() == '+' && line.find_first_not_of("+-=") == std::string_view::npos && line[1] != '+';
+  return line.size() >= 3 && line.front() == '+' && line.back() == '+' &&
+         line.find_first_not_of("+-=") == std::string_view::npos && line[1] != '+';
 }
 
 bool is_simple_border(std::string_view line) {

@@ -62,7 +62,9 @@ private:
     if (!d_.title.empty()) all.push_back(d_.title);
     for (const auto& [level, text] : headings_) {
       // "Cachegrind - Valgrind manual" as the title and "Cachegrind" as the first heading say one thing.
-      if (all.size() == 1 && !d_.title.empty() && (same_words(text, all[0]) || ascii_lower(all[0]).starts_with(ascii_lower(text) + " "))) continue;
+      if (all.size() == 1 && !d_.title.empty() &&
+          (same_words(text, all[0]) || ascii_lower(all[0]).starts_with(ascii_lower(text) + " ")))
+        continue;
       all.push_back(text);
     }
     return all;
@@ -188,7 +190,8 @@ private:
       const auto header = k < t.header.size() ? t.header[k] : std::string();
       text += (text.empty() ? "" : "\n") + (header.empty() ? "" : header + ": ") + cell;
       const bool taken = k == name_column || k == description || (!r.unit.empty() && cell == r.unit);
-      if (!taken && r.fields.size() < max_field_columns && !r.fields.emplace(header.empty() ? "column " + std::to_string(k + 1) : header, cell).second)
+      if (!taken && r.fields.size() < max_field_columns &&
+          !r.fields.emplace(header.empty() ? "column " + std::to_string(k + 1) : header, cell).second)
         r.fields.emplace(header + " (column " + std::to_string(k + 1) + ")", cell);
     }
     for (const auto& n : names) {
@@ -215,7 +218,8 @@ private:
     // Where a table has counters and events, the counters are registers and the events what is counted in them (LIKWID).
     for (const bool register_too : {false, true})
       for (size_t k = 0; k < t.header.size(); ++k)
-        if (column_of(t.header[k]) == column::metric && (register_too || ascii_lower(t.header[k]).find("counter") == std::string::npos) && share_of(k, true) >= 0.5)
+        if (column_of(t.header[k]) == column::metric &&
+            (register_too || ascii_lower(t.header[k]).find("counter") == std::string::npos) && share_of(k, true) >= 0.5)
           return static_cast<int>(k);
     for (size_t k = 0; k < t.header.size(); ++k)
       if (column_of(t.header[k]) == column::name && share_of(k, false) >= 0.3) return static_cast<int>(k);
@@ -288,8 +292,8 @@ std::vector<segment> segments_of(const document& d, const std::string& profiler,
   return cutter(d, profiler, url, fetched).cut();
 }
 
-expected<std::vector<segment>> catalogue_segments(page_format format, std::string_view text, const std::string& profiler, const std::string& origin,
-                                                  const std::string& fetched) {
+expected<std::vector<segment>> catalogue_segments(page_format format, std::string_view text, const std::string& profiler,
+                                                  const std::string& origin, const std::string& fetched) {
   auto d = parse_page(format, text, origin, {});
   if (!d) return fail(d.error());
   return segments_of(*d, profiler, origin, fetched);

@@ -11,7 +11,8 @@ namespace pragma::crawler {
 namespace {
 
 bool is_abbreviation(std::string_view before) {
-  static constexpr std::string_view known[] = {"e.g", "i.e", "eg", "ie", "etc", "vs", "cf", "fig", "eq", "sec", "no", "approx", "resp", "incl", "dr", "al", "ca", "st", "vol", "ref"};
+  static constexpr std::string_view known[] = {"e.g", "i.e",    "eg",   "ie",   "etc", "vs", "cf", "fig", "eq",  "sec",
+                                               "no",  "approx", "resp", "incl", "dr",  "al", "ca", "st",  "vol", "ref"};
   const auto space = before.find_last_of(" \n(");
   const auto word = ascii_lower(before.substr(space == std::string_view::npos ? 0 : space + 1));
   // "etc." and "i.e." stand before lower case anyway; one capital letter is an initial.

@@ -63,12 +63,14 @@ std::vector<std::string> related_in(std::string_view text, const std::string& ow
 
 // -- records -----------------------------------------------------------------------------------------------------------
 
-bool is_formula_field(const std::string& header) { return column_of(header) == column::formula || ascii_lower(header) == "value" || header == "MetricExpr"; }
+bool is_formula_field(const std::string& header) {
+  return column_of(header) == column::formula || ascii_lower(header) == "value" || header == "MetricExpr";
+}
 
 bool is_hardware_field(const std::string& header) {
   const auto plain = ascii_lower(header);
-  return plain == "architectures" || plain == "architecture" || plain == "chip" || plain == "chips" || plain == "hardware" || plain == "gpu" || plain == "cpu" ||
-         plain == "supported architectures" || plain == "supported hardware";
+  return plain == "architectures" || plain == "architecture" || plain == "chip" || plain == "chips" || plain == "hardware" ||
+         plain == "gpu" || plain == "cpu" || plain == "supported architectures" || plain == "supported hardware";
 }
 
 claim claim_of_record(const segment& s) {
@@ -78,7 +80,8 @@ claim claim_of_record(const segment& s) {
   // The description as it stands in the text, so that quotes are spans of the segment.
   std::string_view description = r.description;
   const std::string_view text = s.text;
-  if (const auto at = text.find(r.description); !r.description.empty() && at != std::string_view::npos) description = text.substr(at, r.description.size());
+  if (const auto at = text.find(r.description); !r.description.empty() && at != std::string_view::npos)
+    description = text.substr(at, r.description.size());
   const auto sentences = sentences_of(description);
   size_t used = 0;
   if (!sentences.empty()) {
@@ -101,7 +104,8 @@ claim claim_of_record(const segment& s) {
   for (size_t i = 0; i < sentences.size(); ++i) {
     // The first sentence is the meaning; it is repeated only where it says a formula, too.
     const auto lower = ascii_lower(sentences[i]);
-    const bool formula = lower.find("calculated") != std::string::npos || lower.find("computed") != std::string::npos || lower.find("divided by") != std::string::npos;
+    const bool formula = lower.find("calculated") != std::string::npos || lower.find("computed") != std::string::npos ||
+                         lower.find("divided by") != std::string::npos;
     if (i >= used ? tells_measurement(sentences[i]) : formula) add_sentence(c.measurement, sentences[i]);
     if (i >= used ? tells_reading(sentences[i]) : lower.find("indicates") != std::string::npos) add_sentence(c.reading, sentences[i]);
   }
@@ -171,14 +175,17 @@ std::vector<std::string> names_in_bracket(std::string_view inside, std::string_v
 bool is_noun_like(std::string_view phrase) {
   const auto last = phrase.substr(phrase.find_last_of(" /") == std::string_view::npos ? 0 : phrase.find_last_of(" /") + 1);
   const auto first = ascii_lower(phrase.substr(0, phrase.find(' ')));
-  for (const std::string_view word : {"related", "corresponding", "such", "these", "those", "this", "other", "respective", "see", "like", "use", "using", "versus", "pass", "call"})
+  for (const std::string_view word : {"related", "corresponding", "such", "these", "those", "this", "other", "respective", "see",
+                                      "like", "use", "using", "versus", "pass", "call"})
     if (first == word) return false;
-  return !last.empty() && std::all_of(last.begin(), last.end(), [](unsigned char c) { return std::isalpha(c) || c == '-' || c == '\'' || c >= 0x80; });
+  return !last.empty() && std::all_of(last.begin(), last.end(),
+                                      [](unsigned char c) { return std::isalpha(c) || c == '-' || c == '\'' || c >= 0x80; });
 }
 
 /// Names in capitals are also those of macros and constants: prose has to speak of counting.
 bool plausible_here(const std::string& name, std::string_view sentence, const segment& s) {
-  if (std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; }) || name.find('_') == std::string::npos) return true;
+  if (std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; }) || name.find('_') == std::string::npos)
+    return true;
   const auto about = ascii_lower(sentence) + " " + ascii_lower(join(s.headings, " "));
   for (const std::string_view other : {"macro", "function", "client request", "system call", "syscall", "environment variable", "constant"})
     if (ascii_lower(sentence).find(other) != std::string::npos) return false;
@@ -219,7 +226,8 @@ void find_bracketed(std::string_view sentence, std::vector<found_claim>& found) 
         }
       }
       const auto words = word_count(phrase);
-      const bool explains = tail.find("which ") != std::string_view::npos || tail.find("that is") != std::string_view::npos || tail.find("i.e.") != std::string_view::npos;
+      const bool explains = tail.find("which ") != std::string_view::npos || tail.find("that is") != std::string_view::npos ||
+                            tail.find("i.e.") != std::string_view::npos;
       if (words >= 2 && words <= longest_phrase && is_noun_like(flat))
         for (size_t i = 0; i < list.size(); ++i) {
           auto meaning = parts.size() == list.size() ? parts[i] : flat;
@@ -233,8 +241,10 @@ void find_bracketed(std::string_view sentence, std::vector<found_claim>& found) 
 }
 
 bool is_explaining_verb(std::string_view text) {
-  for (const std::string_view verb : {"counts ", "measures ", "indicates ", "represents ", "shows ", "reports ", "denotes ", "gives ", "tells ", "tracks ", "equals ", "is the ", "is a ",
-                                      "is an ", "are the ", "are counters ", "is defined as ", "is computed ", "is calculated ", "stands for ", "means "})
+  for (const std::string_view verb :
+       {"counts ",  "measures ",     "indicates ",     "represents ",  "shows ",         "reports ",    "denotes ",
+        "gives ",   "tells ",        "tracks ",        "equals ",      "is the ",        "is a ",       "is an ",
+        "are the ", "are counters ", "is defined as ", "is computed ", "is calculated ", "stands for ", "means "})
     if (text.starts_with(verb)) return true;
   return false;
 }
@@ -242,7 +252,8 @@ bool is_explaining_verb(std::string_view text) {
 /// "Bcm: ...", "Bcm - ...", "Bcm counts ...", "AcCost1 and AcCost2 are counters ..." at a sentence's start.
 void find_leading(std::string_view sentence, std::vector<found_claim>& found) {
   auto rest = sentence;
-  for (const std::string_view opening : {"The metric ", "The counter ", "The event ", "The ", "Similarly, ", "Metric ", "Event ", "Counter "})
+  for (const std::string_view opening :
+       {"The metric ", "The counter ", "The event ", "The ", "Similarly, ", "Metric ", "Event ", "Counter "})
     if (rest.starts_with(opening)) {
       rest.remove_prefix(opening.size());
       break;
@@ -270,7 +281,9 @@ void find_leading(std::string_view sentence, std::vector<found_claim>& found) {
       if (rest.starts_with(between)) {
         const auto next = rest.substr(between.size());
         const auto word_end = std::min(next.find_first_of(" \n,:"), next.size());
-        if (!looks_like_metric(next.substr(next.find_first_not_of("\"'`") == std::string_view::npos ? 0 : next.find_first_not_of("\"'`"), word_end))) continue;
+        if (!looks_like_metric(next.substr(
+                next.find_first_not_of("\"'`") == std::string_view::npos ? 0 : next.find_first_not_of("\"'`"), word_end)))
+          continue;
         rest = next;
         more = true;
         break;
@@ -325,7 +338,9 @@ void take_prose(const segment& s, std::vector<claim>& claims) {
   // What other sentences say of a metric; of those that nothing defines here, only how to read them.
   for (const auto sentence : sentences) {
     const bool reading = tells_reading(sentence), measuring = tells_measurement(sentence);
-    if ((!reading && !measuring) || sentence.size() > longest_sentence || ascii_lower(sentence).find("example") != std::string::npos) continue; // examples tell of one program
+    if ((!reading && !measuring) || sentence.size() > longest_sentence ||
+        ascii_lower(sentence).find("example") != std::string::npos)
+      continue; // examples tell of one program
     for (const auto& n : metric_names_in(sentence)) {
       auto* c = claim_named(n);
       if (!c && reading && word_count(sentence) >= 6 && plausible_here(n, sentence, s)) c = begin_claim(n, sentence);
@@ -338,7 +353,8 @@ void take_prose(const segment& s, std::vector<claim>& claims) {
       else if (one_line(sentence) != one_line(c->quote)) add_sentence(c->measurement, sentence);
     }
     if (!subject.empty() && !names(sentence, subject))
-      if (auto* c = claim_named(subject); c && one_line(sentence) != c->meaning) add_sentence(reading ? c->reading : c->measurement, sentence);
+      if (auto* c = claim_named(subject); c && one_line(sentence) != c->meaning)
+        add_sentence(reading ? c->reading : c->measurement, sentence);
   }
   std::erase_if(claims, [](const auto& c) { return c.meaning.empty() && c.reading.empty(); });
   for (auto& c : claims) {

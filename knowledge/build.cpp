@@ -190,6 +190,7 @@ private:
           break;
         }
         source.refused += !answer->note.empty();
+        answer->by = by_; // also a refused one: it is not asked for again
         ++source.summarised;
         made.push_back(std::move(*answer));
         tell("summarise " + name, "", static_cast<int64_t>(++done), static_cast<int64_t>(wanted.size()));

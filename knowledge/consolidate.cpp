@@ -94,6 +94,7 @@ entry& consolidation::place_for(const std::string& profiler, const claim& c) {
 }
 
 void consolidation::add(const segment& from, const summary& what) {
+  const auto by = what.note.empty() ? what.by : "extractive; refused: " + what.by;
   const auto url = from.anchor.empty() ? from.url : from.url + "#" + from.anchor;
   for (const auto& c : what.claims) {
     if (c.name.empty()) continue;
@@ -112,7 +113,7 @@ void consolidation::add(const segment& from, const summary& what) {
     for (const auto& h : c.hardware) add_unique(e.hardware, h);
     const bool told = std::any_of(e.sources.begin(), e.sources.end(),
                                   [&](const entry_source& s) { return s.url == url && s.quote == c.quote; });
-    if (!told && e.sources.size() < max_sources) e.sources.push_back({url, from.id, c.quote, from.fetched, what.by});
+    if (!told && e.sources.size() < max_sources) e.sources.push_back({url, from.id, c.quote, from.fetched, by});
   }
 }
 

@@ -20,7 +20,8 @@ bool is_man(const std::string& address) { return address.starts_with("man:"); }
 
 template <class T> std::vector<std::string> keys_of(const T& value) {
   std::vector<std::string> names;
-  for (const auto& [key, ignored] : json(value).items()) names.push_back(key);
+  const json members = value; // items() of a temporary would outlive it
+  for (const auto& [key, ignored] : members.items()) names.push_back(key);
   return names;
 }
 

@@ -96,7 +96,8 @@ TEST_CASE("YAML metric tables: names, units, formulas, and the words that stand 
   CHECK(find_record(d, "Vector FLOPs")->fields.at("value") == "AVG(EX_FLOPS / EX_TIME)");
   CHECK(find_record(d, "LDS Conflicts")->unit == "cycles");
   CHECK(find_record(d, "Only Described")->description == "Words without a table.");
-  const auto counters = parsed(page_format::yaml_catalogue, "EX_WAVES:\n  architectures:\n    gfx90a: {block: SQ, event: 4}\n    gfx942: {block: SQ, event: 4}\n  description: Waves launched.\n");
+  const auto counters = parsed(page_format::yaml_catalogue, "EX_WAVES:\n  architectures:\n    gfx90a: {block: SQ, event: 4}\n    "
+                                                            "gfx942: {block: SQ, event: 4}\n  description: Waves launched.\n");
   REQUIRE(find_record(counters, "EX_WAVES"));
   CHECK(find_record(counters, "EX_WAVES")->fields.at("architectures") == "gfx90a, gfx942");
 }
@@ -120,11 +121,13 @@ TEST_CASE("YAML that is broken, endless or explosive") {
 }
 
 TEST_CASE("perf list in plain text: events with their other names, metrics with their descriptions, no tracepoints") {
-  const auto d = parsed(page_format::text, "\nList of pre-defined events (to be used in -e or -M):\n\n"
-                                           "  context-switches OR cs                             [Software event]\n"
-                                           "  alarmtimer:alarmtimer_cancel                       [Tracepoint event]\n"
-                                           "  cpu/t1=v1[,t2=v2,t3 ...]/modifier                  [Raw hardware event descriptor]\n"
-                                           "\nMetrics:\n\n  ex_miss_ratio\n       [Share of accesses\n        that missed. Unit: cpu]\n  ex_other_hits\n       [Hits]\n");
+  const auto d =
+      parsed(page_format::text, "\nList of pre-defined events (to be used in -e or -M):\n\n"
+                                "  context-switches OR cs                             [Software event]\n"
+                                "  alarmtimer:alarmtimer_cancel                       [Tracepoint event]\n"
+                                "  cpu/t1=v1[,t2=v2,t3 ...]/modifier                  [Raw hardware event descriptor]\n"
+                                "\nMetrics:\n\n  ex_miss_ratio\n       [Share of accesses\n        that missed. Unit: cpu]\n  "
+                                "ex_other_hits\n       [Hits]\n");
   CHECK(d.records.size() == 4);
   REQUIRE(find_record(d, "cs"));
   CHECK(find_record(d, "cs")->fields.at("Other name") == "context-switches");

@@ -34,7 +34,9 @@ TEST_CASE("Shift-JIS is read as declared, as the page says, and by guessing") {
   CHECK(d.charset == "CP932");
 
   std::string long_text;
-  for (int i = 0; i < 60; ++i) long_text += kyasshu_sjis + "\x82\xcc\x83\x7e\x83\x58\x82\xf0\x90\x94\x82\xa6\x82\xdc\x82\xb7\x81\x42"; // "counts the cache's misses."
+  for (int i = 0; i < 60; ++i)
+    long_text +=
+        kyasshu_sjis + "\x82\xcc\x83\x7e\x83\x58\x82\xf0\x90\x94\x82\xa6\x82\xdc\x82\xb7\x81\x42"; // "counts the cache's misses."
   CHECK(contains(to_utf8(long_text, "", false).text, kyasshu));
 }
 

@@ -19,13 +19,16 @@ std::string pdf_of(const std::vector<std::vector<std::string>>& pages) {
     for (const auto& line : lines) content += "(" + line + ") Tj T*\n";
     content += "ET";
     kids += std::to_string(object) + " 0 R ";
-    body += std::to_string(object) + " 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents " +
+    body += std::to_string(object) +
+            " 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents " +
             std::to_string(object + 1) + " 0 R >>\nendobj\n";
-    body += std::to_string(object + 1) + " 0 obj\n<< /Length " + std::to_string(content.size()) + " >>\nstream\n" + content + "\nendstream\nendobj\n";
+    body += std::to_string(object + 1) + " 0 obj\n<< /Length " + std::to_string(content.size()) + " >>\nstream\n" + content +
+            "\nendstream\nendobj\n";
     object += 2;
   }
-  return "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [" + kids + "] /Count " + std::to_string(pages.size()) +
-         " >>\nendobj\n3 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>\nendobj\n" + body + "trailer\n<< /Root 1 0 R >>\n%%EOF\n";
+  return "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [" + kids + "] /Count " +
+         std::to_string(pages.size()) + " >>\nendobj\n3 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>\nendobj\n" +
+         body + "trailer\n<< /Root 1 0 R >>\n%%EOF\n";
 }
 
 bool installed(const std::string& program, const char* package) {
@@ -149,9 +152,10 @@ TEST_CASE("a PDF: headings, paragraphs, tables; anchors are pages; running title
   std::vector<std::vector<std::string>> pages;
   const char* const units[] = {"", "one", "two", "three", "four", "five"};
   for (int i = 1; i <= 5; ++i)
-    pages.push_back({"Example manual", "", std::to_string(i) + ".1 Counters of unit " + units[i], "", "This paragraph tells about the coun-", "ters of one unit.", "",
-                     "Event              Unit       Description", "EX_UNIT" + std::to_string(i) + "_MISS      lines      Lines that were not there", "EX_UNIT" + std::to_string(i) + "_STALL     cycles     Cycles of waiting", "",
-                     "Page " + std::to_string(i)});
+    pages.push_back({"Example manual", "", std::to_string(i) + ".1 Counters of unit " + units[i], "",
+                     "This paragraph tells about the coun-", "ters of one unit.", "", "Event              Unit       Description",
+                     "EX_UNIT" + std::to_string(i) + "_MISS      lines      Lines that were not there",
+                     "EX_UNIT" + std::to_string(i) + "_STALL     cycles     Cycles of waiting", "", "Page " + std::to_string(i)});
   const auto d = parsed(page_format::pdf, pdf_of(pages), "https://h/manual.pdf");
   const auto* heading = find_block(d, block::type::heading, "Counters of unit two");
   REQUIRE(heading);
@@ -188,7 +192,8 @@ TEST_CASE("reStructuredText: sections, five kinds of tables, directives, definit
   CHECK(find_block(d, block::type::code, "$ example --count EX_L2_MISS"));
   CHECK(find_block(d, block::type::definition, "--count <name>")->text == "Counts that event.");
   const auto all = cut(d);
-  for (const auto* metric : {"EX_L2_MISS", "EX_L2_STALL", "EX_CSV_HITS", "EX_GRID_ONE", "EX_GRID_TWO", "EX_SIMPLE_ONE", "EX_SIMPLE_TWO", "EX_DESCRIBED", "EX_DEFINED"}) {
+  for (const auto* metric : {"EX_L2_MISS", "EX_L2_STALL", "EX_CSV_HITS", "EX_GRID_ONE", "EX_GRID_TWO", "EX_SIMPLE_ONE",
+                             "EX_SIMPLE_TWO", "EX_DESCRIBED", "EX_DEFINED"}) {
     INFO(metric);
     REQUIRE(find_record(all, metric));
     CHECK_FALSE(find_record(all, metric)->record.description.empty());
@@ -200,7 +205,8 @@ TEST_CASE("reStructuredText: sections, five kinds of tables, directives, definit
   CHECK(find_record(all, "EX_SIMPLE_ONE")->record.description == "A simple row that goes on");
   std::vector<std::string> targets;
   for (const auto& l : d.links) targets.push_back(l.target);
-  CHECK(targets == std::vector<std::string>{"https://docs.example/x.html", "https://h/_sources/chapter-one.rst.txt", "https://h/_sources/chapter-two.rst.txt"});
+  CHECK(targets == std::vector<std::string>{"https://docs.example/x.html", "https://h/_sources/chapter-one.rst.txt",
+                                            "https://h/_sources/chapter-two.rst.txt"});
 }
 
 TEST_CASE("reStructuredText nested without end, and markup that never closes") {

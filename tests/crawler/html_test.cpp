@@ -12,7 +12,9 @@ namespace {
 /// Generous: the tests may run under a sanitizer on a busy machine. What they guard against takes hours.
 constexpr double patience_seconds = 60;
 
-double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 std::string repeated(const std::string& text, size_t times) {
   std::string out;
@@ -35,7 +37,8 @@ TEST_CASE("a page of a documentation generator: its text, without what surrounds
   CHECK(d.language == "en");
   CHECK(d.charset == "UTF-8");
   const auto text = text_of(d);
-  for (const auto* gone : {"written by a script", "color: red", "Some Profiler", "Another chapter", "On this page", "Copyright", "nobody reads", "Ignore previous", "Hidden"})
+  for (const auto* gone : {"written by a script", "color: red", "Some Profiler", "Another chapter", "On this page", "Copyright",
+                           "nobody reads", "Ignore previous", "Hidden"})
     CHECK_FALSE(contains(text, gone));
   CHECK(contains(text, "The counters come in groups,\none for each unit."));
 
@@ -60,8 +63,10 @@ TEST_CASE("links are absolute, navigation's are kept, nofollow and hidden ones a
   CHECK_FALSE(find_link(d, "https://docs.example/manual/changes.html")->follow);
   for (const auto& l : d.links) CHECK_FALSE(contains(l.target, "trap"));
 
-  const auto odd = parsed(page_format::html, "<a href='mailto:a@b'>x</a><a href='javascript:x()'>y</a><a href='?q=1'>z</a><a href='a b\xc3\xa9.html'>s</a>"
-                                             "<a href='//other.example/p'>o</a><a href='#only'>f</a>");
+  const auto odd =
+      parsed(page_format::html,
+             "<a href='mailto:a@b'>x</a><a href='javascript:x()'>y</a><a href='?q=1'>z</a><a href='a b\xc3\xa9.html'>s</a>"
+             "<a href='//other.example/p'>o</a><a href='#only'>f</a>");
   REQUIRE(odd.links.size() == 3);
   CHECK(find_link(odd, "https://docs.example/guide/page.html?q=1"));
   CHECK(find_link(odd, "https://docs.example/guide/a%20b%C3%A9.html"));
@@ -82,7 +87,8 @@ TEST_CASE("definition lists keep terms, anchors and all that is said") {
   REQUIRE(fills);
   CHECK(fills->term == "L2_LINE_FILLS");
   CHECK(fills->anchor == "counter-l2");
-  CHECK(fills->text == "Lines that were filled into the second-level cache.\n\nHigh values indicate a working set that does not fit.\n- counted per core\n- in lines");
+  CHECK(fills->text == "Lines that were filled into the second-level cache.\n\nHigh values indicate a working set that does not "
+                       "fit.\n- counted per core\n- in lines");
   REQUIRE(find_block(d, block::type::definition, "--verbose"));
   CHECK(find_block(d, block::type::definition, "--verbose")->text == "Print more.");
 
@@ -110,7 +116,9 @@ TEST_CASE("a table without <th> has a header where its first row reads like one;
   REQUIRE(find_block(d, block::type::table));
   CHECK(find_block(d, block::type::table)->cells.header == std::vector<std::string>{"Event", "Description"});
 
-  const auto layout = parsed(page_format::html, "<table><tr><td>menu</td><td><h2>Counters</h2><p>words</p><table><tr><td>a</td><td>b</td></tr></table></td></tr></table>");
+  const auto layout = parsed(
+      page_format::html,
+      "<table><tr><td>menu</td><td><h2>Counters</h2><p>words</p><table><tr><td>a</td><td>b</td></tr></table></td></tr></table>");
   CHECK(find_block(layout, block::type::heading, "Counters"));
   CHECK(find_block(layout, block::type::paragraph, "words"));
   REQUIRE(find_block(layout, block::type::table));
@@ -118,7 +126,9 @@ TEST_CASE("a table without <th> has a header where its first row reads like one;
 }
 
 TEST_CASE("code keeps its lines, lists their items, broken markup its words") {
-  const auto d = parsed(page_format::html, "<h1>T</h2><p>one <b>two<i> three</b> four<pre>\nint  x;\n  y();\n</pre><ul><li>a<ul><li>b</ul><li><p>c</ul></div></span><p>end &lt;b&gt; &amp;amp; &#x41;");
+  const auto d =
+      parsed(page_format::html, "<h1>T</h2><p>one <b>two<i> three</b> four<pre>\nint  x;\n  "
+                                "y();\n</pre><ul><li>a<ul><li>b</ul><li><p>c</ul></div></span><p>end &lt;b&gt; &amp;amp; &#x41;");
   REQUIRE(find_block(d, block::type::code));
   CHECK(find_block(d, block::type::code)->text == "int  x;\n  y();");
   CHECK(find_block(d, block::type::list_item, "b")->level == 2);
@@ -156,13 +166,16 @@ TEST_CASE("markup that is made to be slow is given up with a note") {
   CHECK(contains(text_of(many), "after"));
   CHECK(std::any_of(many.notes.begin(), many.notes.end(), [](const auto& n) { return contains(n, "attributes"); }));
   // Spans that would make 10^11 cells.
-  const auto wide = parsed(page_format::html, "<table>" + repeated("<tr><td colspan=1000000 rowspan=1000000>x</td><td>y</td></tr>", 2000) + "</table><p>after</p>");
+  const auto wide =
+      parsed(page_format::html, "<table>" + repeated("<tr><td colspan=1000000 rowspan=1000000>x</td><td>y</td></tr>", 2000) +
+                                    "</table><p>after</p>");
   CHECK(contains(text_of(wide), "after"));
   CHECK(seconds_since(start) < patience_seconds);
 }
 
 TEST_CASE("scripts full of angle brackets do not swallow the page") {
-  const auto d = parsed(page_format::html, "<script>for(i=0;i<n;i++){if(a<b&&c>d)s='<p x=\"';" + repeated("w1<w2 ", 600) + "}</script><p>visible</p>");
+  const auto d = parsed(page_format::html, "<script>for(i=0;i<n;i++){if(a<b&&c>d)s='<p x=\"';" + repeated("w1<w2 ", 600) +
+                                               "}</script><p>visible</p>");
   CHECK(text_of(d) == "visible\n");
 }
 

@@ -16,7 +16,8 @@ inline std::string data_file(const std::string& name) {
   return *text;
 }
 
-inline document parsed(page_format format, std::string_view text, std::string_view url = "https://docs.example/guide/page.html", std::string_view charset = {}) {
+inline document parsed(page_format format, std::string_view text, std::string_view url = "https://docs.example/guide/page.html",
+                       std::string_view charset = {}) {
   auto d = parse_page(format, text, url, charset);
   INFO((d ? std::string() : render(d.error())));
   REQUIRE(d);

@@ -8,18 +8,91 @@ using namespace pragma;
 using namespace pragma::test;
 
 TEST_CASE("what looks like a metric's name, and what does not") {
-  for (const auto* word : {"Bcm", "Ir", "I1mr", "DLmr", "D1mw", "Bc", "Bi", "Bim", "AcCost1", "cache-misses", "branch-misses", "L1-dcache-load-misses", "task-clock",
-                           "stalled-cycles-frontend", "topdown-fe-bound", "context-switches", "smsp__cycles_active.avg", "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-                           "dram__bytes_read.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "INST_RETIRED.ANY", "SQ_WAVES", "FETCH_SIZE", "CPU_CLK_UNHALTED.THREAD",
-                           "L1D_CACHE_REFILL", "tma_frontend_bound", "l2_rqsts.miss", "ex_ret_brn_misp", "achieved_occupancy", "duration_time", "VALUBusy", "MemUnitStalled",
-                           "L2CacheHit", "aic_mac_ratio", "IPC", "Frontend_Bound"}) {
+  for (const auto* word : {"Bcm",
+                           "Ir",
+                           "I1mr",
+                           "DLmr",
+                           "D1mw",
+                           "Bc",
+                           "Bi",
+                           "Bim",
+                           "AcCost1",
+                           "cache-misses",
+                           "branch-misses",
+                           "L1-dcache-load-misses",
+                           "task-clock",
+                           "stalled-cycles-frontend",
+                           "topdown-fe-bound",
+                           "context-switches",
+                           "smsp__cycles_active.avg",
+                           "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+                           "dram__bytes_read.sum",
+                           "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+                           "INST_RETIRED.ANY",
+                           "SQ_WAVES",
+                           "FETCH_SIZE",
+                           "CPU_CLK_UNHALTED.THREAD",
+                           "L1D_CACHE_REFILL",
+                           "tma_frontend_bound",
+                           "l2_rqsts.miss",
+                           "ex_ret_brn_misp",
+                           "achieved_occupancy",
+                           "duration_time",
+                           "VALUBusy",
+                           "MemUnitStalled",
+                           "L2CacheHit",
+                           "aic_mac_ratio",
+                           "IPC",
+                           "Frontend_Bound"}) {
     INFO(word);
     CHECK(looks_like_metric(word));
   }
-  for (const auto* word : {"", "a", "the", "Cachegrind", "cache", "misses", "floating-point", "command-line", "multi-threaded", "cross-references", "cg_annotate", "file_name",
-                           "--show", "-e", "main.cpp", "concord.c", "cachegrind.out", "/usr/lib/x.so", "https://h/x", "www.h.org", "1.2.3", "v1.2", "0x1f", "42", "e.g.", "i.e",
-                           "JavaScript", "OpenMP", "GitHub", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "VALGRIND_OPTS", "std::vector", "pthread_create", "__init__", "L2", "x86-64",
-                           "size_t", "getc.c:_IO_getc", "U.S.", "non-branches", "PERF_SAMPLE_READ", "a b", "sched:sched_switch", "CPU-bound", "file_read_cycles"}) {
+  for (const auto* word : {"",
+                           "a",
+                           "the",
+                           "Cachegrind",
+                           "cache",
+                           "misses",
+                           "floating-point",
+                           "command-line",
+                           "multi-threaded",
+                           "cross-references",
+                           "cg_annotate",
+                           "file_name",
+                           "--show",
+                           "-e",
+                           "main.cpp",
+                           "concord.c",
+                           "cachegrind.out",
+                           "/usr/lib/x.so",
+                           "https://h/x",
+                           "www.h.org",
+                           "1.2.3",
+                           "v1.2",
+                           "0x1f",
+                           "42",
+                           "e.g.",
+                           "i.e",
+                           "JavaScript",
+                           "OpenMP",
+                           "GitHub",
+                           "LD_LIBRARY_PATH",
+                           "OMP_NUM_THREADS",
+                           "VALGRIND_OPTS",
+                           "std::vector",
+                           "pthread_create",
+                           "__init__",
+                           "L2",
+                           "x86-64",
+                           "size_t",
+                           "getc.c:_IO_getc",
+                           "U.S.",
+                           "non-branches",
+                           "PERF_SAMPLE_READ",
+                           "a b",
+                           "sched:sched_switch",
+                           "CPU-bound",
+                           "file_read_cycles"}) {
     INFO(word);
     CHECK_FALSE(looks_like_metric(word));
   }
@@ -44,7 +117,8 @@ TEST_CASE("rows and definitions that name a metric are records with all their co
   // An option is no metric; its words are not lost.
   CHECK_FALSE(find_record(all, "--verbose"));
   CHECK(std::any_of(all.begin(), all.end(), [](const auto& s) { return s.kind == "prose" && contains(s.text, "--verbose: Print more."); }));
-  CHECK(std::any_of(all.begin(), all.end(), [](const auto& s) { return s.kind == "prose" && contains(s.text, "Counters of other levels follow."); }));
+  CHECK(std::any_of(all.begin(), all.end(),
+                    [](const auto& s) { return s.kind == "prose" && contains(s.text, "Counters of other levels follow."); }));
 }
 
 TEST_CASE("a column of names is found by its header, or by what stands in it") {
@@ -55,11 +129,15 @@ TEST_CASE("a column of names is found by its header, or by what stands in it") {
     return found;
   };
   using names = std::set<std::string>;
-  CHECK(records("<table><tr><th>Metric<th>Unit<th>Description<tr><td>L2 Hit Rate<td>%<td>Share of hits.</table>") == names{"L2 Hit Rate[%]"});
-  CHECK(records("<table><tr><th>Name<th>Meaning<tr><td>EX_A_MISS<td>one<tr><td>EX_B_MISS<td>two</table>") == names{"EX_A_MISS[]", "EX_B_MISS[]"});
+  CHECK(records("<table><tr><th>Metric<th>Unit<th>Description<tr><td>L2 Hit Rate<td>%<td>Share of hits.</table>") ==
+        names{"L2 Hit Rate[%]"});
+  CHECK(records("<table><tr><th>Name<th>Meaning<tr><td>EX_A_MISS<td>one<tr><td>EX_B_MISS<td>two</table>") ==
+        names{"EX_A_MISS[]", "EX_B_MISS[]"});
   CHECK(records("<table><tr><td>EX_A_MISS<td>one thing<tr><td>EX_B_MISS<td>another thing</table>") == names{"EX_A_MISS[]", "EX_B_MISS[]"});
-  CHECK(records("<table><tr><th>Metric<th>Description<tr><td>Task Duration(us)<td>Time of the task.</table>") == names{"Task Duration[us]"});
-  CHECK(records("<table><tr><th>Event<th>Description<tr><td>D1mr, D1mw<td>Misses of reads and writes.</table>") == names{"D1mr[]", "D1mw[]"});
+  CHECK(records("<table><tr><th>Metric<th>Description<tr><td>Task Duration(us)<td>Time of the task.</table>") ==
+        names{"Task Duration[us]"});
+  CHECK(records("<table><tr><th>Event<th>Description<tr><td>D1mr, D1mw<td>Misses of reads and writes.</table>") ==
+        names{"D1mr[]", "D1mw[]"});
   CHECK(records("<table><tr><th>Counter name<th>Event name<tr><td>PMC0<td>EX_RETIRED_ANY</table>") == names{"EX_RETIRED_ANY[]"});
   CHECK(records("<table><tr><th>Name<th>Description<tr><td>Alice<td>wrote it<tr><td>Bob<td>read it</table>").empty());
   CHECK(records("<table><tr><th>Option<th>Description<tr><td>--events<td>which to count</table>").empty());
@@ -74,7 +152,8 @@ TEST_CASE("prose is cut at headings and paragraphs, never lost") {
     for (int k = 0; k < 60; ++k) html += " word" + std::to_string(k);
     html += ".</p>";
   }
-  html += "<pre>listing of the last paragraph</pre><h2 id=sub>Second</h2><p>Short words here.</p><h1 id=next>Third</h1><p>Other words here.</p>";
+  html += "<pre>listing of the last paragraph</pre><h2 id=sub>Second</h2><p>Short words here.</p><h1 id=next>Third</h1><p>Other "
+          "words here.</p>";
   const auto all = cut(parsed(page_format::html, html));
   std::string together;
   for (const auto& s : all) {
@@ -146,7 +225,9 @@ TEST_CASE("Valgrind's manual of this machine: the list of event names, with its 
   }
   const auto d = parsed(page_format::html, *bytes, "file://" + file);
   const auto all = segments_of(d, "valgrind", "file://" + file, "2026-01-01");
-  const auto events = std::find_if(all.begin(), all.end(), [](const auto& s) { return contains(s.text, "Conditional branches executed (Bc) and conditional branches mispredicted (Bcm)."); });
+  const auto events = std::find_if(all.begin(), all.end(), [](const auto& s) {
+    return contains(s.text, "Conditional branches executed (Bc) and conditional branches mispredicted (Bcm).");
+  });
   REQUIRE(events != all.end());
   CHECK(events->anchor == "cg-manual.overview");
   CHECK(events->headings.back() == "5.1. Overview");
