@@ -58,7 +58,7 @@ struct mapped_vectors : faiss::Index {
 };
 
 /// Exhaustive, in the calling thread. FAISS would hand one query to BLAS and OpenMP threads, whose start and barriers cost more
-/// than the products: on a busy machine with 2 CPUs 179 ms instead of 6 ms for 10,000 vectors.
+/// than the products: 179 ms a question over 10,000 vectors on a busy machine with 2 CPUs, 6 ms with one thread, 1.3 ms here.
 std::vector<vector_hit> nearest(std::span<const float> query, std::span<const float> vectors, size_t count) {
   using rows = Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
   const auto d = static_cast<Eigen::Index>(query.size());
