@@ -73,7 +73,7 @@ TEST_CASE("the trace of a regression reads like the paper's first round") {
   const auto best = passed(1, 2.93, {counted("ipc", 1.37, "1/cycle"), counted("instructions", 945e3, "count"), counted("topdown.frontend_bound", 5.10, "%"), counted("topdown.backend_bound", 61.76, "%")});
   auto current = passed(2, 2.54, {counted("ipc", 1.49, "1/cycle"), counted("instructions", 1200e3, "count"), counted("topdown.frontend_bound", 7.68, "%"), counted("topdown.backend_bound", 57.24, "%")}, false);
   current.against_best = {0.87, 0.85, 0.89};
-  current.findings = {{bottleneck::not_vectorized, 0.8, "", 16, "Conditions in the vector loop.", {}, {"Remove the conditional checks from the SIMD path."}}};
+  current.findings = {{bottleneck::not_vectorized, 0.8, "", 16, "Conditions in the vector loop.", {}, {"Remove the conditional checks from the SIMD path."}, {}}};
   const auto lines = explain(current, &best, judgement::worse);
   CHECK(lines[0] == "Round 2: Performance regression detected");
   CHECK(lines[1] == "Historical best:");
@@ -160,7 +160,7 @@ TEST_CASE("a brief holds the paper's five parts") {
 
 TEST_CASE("after a failure the brief has the log, the repairs and the best version's findings") {
   auto best = passed(1, 3);
-  best.findings = {{bottleneck::memory_bandwidth_bound, 0.8, "memory", 0, "why", {}, {"Fuse."}}};
+  best.findings = {{bottleneck::memory_bandwidth_bound, 0.8, "memory", 0, "why", {}, {"Fuse."}, {}}};
   const auto last = failed(2, "run", "the candidate was killed by SIGSEGV (segmentation fault)", "some log");
   const auto b = make_brief(3, &last, &best);
   CHECK(b.failure_stage == "run");
