@@ -2,6 +2,7 @@
 
 #include "actors/loop.hpp"
 #include "base/hash.hpp"
+#include "base/utc.hpp"
 
 #include <ctime>
 #include <unistd.h>
@@ -9,15 +10,6 @@
 namespace pragma {
 
 namespace {
-
-std::string now_iso() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 /// Sorts by time, tells runs of one second apart.
 std::string new_run_id(const std::string& path) {
@@ -101,7 +93,7 @@ struct conductor_state {
     restarts = 0;
     if (request.id.empty()) {
       auto id = new_run_id(request.load.path);
-      run.begin(std::move(request), std::move(id), now_iso());
+      run.begin(std::move(request), std::move(id), utc_now());
       return save([this] { load(); });
     }
     self->request(agents.store, agents.request_timeout, read_atom::value, request.id)
@@ -207,7 +199,7 @@ struct conductor_state {
   }
 
   void conclude() {
-    run.conclude(now_iso());
+    run.conclude(utc_now());
     const auto wanted = run.wanted_documentation();
     if (!agents.knowledge || wanted.metrics.empty()) return keep(run.documented({}, {}));
     self->request(agents.knowledge, agents.knowledge_timeout, explain_atom::value, wanted)
@@ -254,13 +246,13 @@ struct conductor_state {
 
   void end_with(const error& e) {
     if (e.code == ec::interrupted || halted) return end("interrupted", "stopped by the user");
-    run.finish("failed", e.message, now_iso());
+    run.finish("failed", e.message, utc_now());
     self->request(agents.store, agents.request_timeout, save_atom::value, run.header())
         .then([this, e](bool) { deliver_error(e); }, [this, e](const caf::error&) { deliver_error(e); });
   }
 
   void end(const std::string& state, const std::string& reason) {
-    run.finish(state, reason, now_iso());
+    run.finish(state, reason, utc_now());
     save([this] {
       const auto [family, won] = run.lesson();
       const auto deliver = [this] {

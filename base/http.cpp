@@ -1,71 +1,35 @@
 #include "base/http.hpp"
 
+#include "base/curl_handles.hpp"
 #include "base/sigpipe.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <ctime>
 #include <memory>
 #include <mutex>
 
-#include <curl/curl.h>
-
 namespace pragma {
 
 namespace {
 
-constexpr size_t max_header_bytes = 256 << 10; // a page's headers are a few KiB; libcurl before 8.3 has no total of its own
 constexpr int poll_milliseconds = 50;          // how soon a cancel flag is noticed
-
-struct easy_deleter {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-};
-struct multi_deleter {
-  void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
-};
-struct slist_deleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-using easy_ptr = std::unique_ptr<CURL, easy_deleter>;
-using multi_ptr = std::unique_ptr<CURLM, multi_deleter>;
-using slist_ptr = std::unique_ptr<curl_slist, slist_deleter>;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 /// What the callbacks share for one exchange.
 struct exchange {
   const http_request* request = nullptr;
   CURL* handle = nullptr;
   http_response response;
-  size_t header_bytes = 0, body_bytes = 0;
-  bool too_many_headers = false, too_long = false;
+  header_collector head;
+  size_t body_bytes = 0;
+  bool too_long = false;
 };
 
 size_t on_header(char* data, size_t size, size_t count, void* user) {
   auto& x = *static_cast<exchange*>(user);
-  const size_t bytes = size * count;
-  x.header_bytes += bytes;
-  if (x.header_bytes > max_header_bytes) {
-    x.too_many_headers = true;
-    return 0;
-  }
-  const std::string line = trim(std::string_view(data, bytes));
-  if (line.starts_with("HTTP/")) { // also after a redirect or "100 Continue": only the last response counts
-    x.response.headers.clear();
-    return bytes;
-  }
-  const auto colon = line.find(':');
-  if (colon != std::string::npos)
-    x.response.headers.emplace_back(lower(trim(std::string_view(line).substr(0, colon))),
-                                    trim(std::string_view(line).substr(colon + 1)));
-  return bytes;
+  return x.head.take(data, size * count, x.response.headers);
 }
 
 size_t on_data(char* data, size_t size, size_t count, void* user) {
@@ -94,19 +58,12 @@ bool has_line_break(std::string_view text) {
 
 expected<slist_ptr> header_list(const http_request& request) {
   slist_ptr list;
-  auto append = [&](const std::string& line) {
-    auto* grown = curl_slist_append(list.get(), line.c_str());
-    if (!grown) return false;
-    list.release();
-    list.reset(grown);
-    return true;
-  };
   // No "Expect: 100-continue": small servers don't know it, and libcurl then waits a second for nothing.
-  if (!append("Expect:")) return fail(ec::internal, "out of memory for HTTP headers");
+  if (!append(list, "Expect:")) return fail(ec::internal, "out of memory for HTTP headers");
   for (const auto& [key, value] : request.headers) {
     if (key.empty() || has_line_break(key) || has_line_break(value))
       return fail(ec::invalid_argument, "HTTP header '" + printable(key.substr(0, 64)) + "' has an empty name or a line break in it");
-    if (!append(key + (value.empty() ? ";" : ": " + value))) return fail(ec::internal, "out of memory for HTTP headers");
+    if (!append(list, key + (value.empty() ? ";" : ": " + value))) return fail(ec::internal, "out of memory for HTTP headers");
   }
   return list;
 }
@@ -115,7 +72,7 @@ expected<void> check_request(const http_request& request) {
   static const std::vector<std::string> methods = {"GET", "HEAD", "POST", "PUT", "DELETE"};
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end())
     return fail(ec::invalid_argument, "HTTP method '" + printable(request.method) + "' is not one of " + join(methods, ", "));
-  const auto start = lower(std::string_view(request.url).substr(0, 8));
+  const auto start = lower_case(std::string_view(request.url).substr(0, 8));
   if (!start.starts_with("http://") && !start.starts_with("https://"))
     return fail(ec::invalid_argument, "'" + public_url(request.url) + "' is not an http:// or https:// address");
   if (has_line_break(request.url)) return fail(ec::invalid_argument, "the address has a line break in it");
@@ -161,8 +118,8 @@ tl::unexpected<error> failure(const http_request& request, const exchange& x, CU
   if (x.too_long)
     return fail(ec::limit_exceeded, where + ": the answer is longer than " +
                                         format_bytes(static_cast<double>(request.max_body_bytes)));
-  if (x.too_many_headers)
-    return fail(ec::limit_exceeded, where + ": more than " + format_bytes(max_header_bytes) + " of headers");
+  if (x.head.too_many)
+    return fail(ec::limit_exceeded, where + ": more than " + format_bytes(header_collector::max_bytes) + " of headers");
   if (code == CURLE_OPERATION_TIMEDOUT) {
     double connected = 0;
     curl_easy_getinfo(x.handle, CURLINFO_CONNECT_TIME, &connected);
@@ -183,10 +140,16 @@ tl::unexpected<error> failure(const http_request& request, const exchange& x, CU
 } // namespace
 
 const std::string* http_response::header(std::string_view name) const {
-  const auto wanted = lower(name);
+  const auto wanted = lower_case(name);
   for (const auto& [key, value] : headers)
     if (key == wanted) return &value;
   return nullptr;
+}
+
+void redact(std::string& text, const std::string& key, const std::string& shown) {
+  constexpr size_t shortest_secret = 6;
+  if (key.size() < shortest_secret) return;
+  for (auto at = text.find(key); at != std::string::npos; at = text.find(key, at + shown.size())) text.replace(at, key.size(), shown);
 }
 
 std::string public_url(std::string_view url) {

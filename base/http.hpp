@@ -54,6 +54,9 @@ expected<http_response> http_send(const http_request& request);
 /// Retry-After in seconds from now: a number of seconds or an HTTP date (a past one is 0); nullopt when absent or garbled.
 std::optional<double> retry_after_seconds(const http_response& response);
 
+/// Replaces a key that an endpoint quotes in its messages by `shown`. Keys under 6 characters are no secrets (a local server's "none").
+void redact(std::string& text, const std::string& key, const std::string& shown);
+
 /// The address as errors show it: without user, password, query and fragment.
 std::string public_url(std::string_view url);
 

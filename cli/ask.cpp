@@ -10,14 +10,14 @@ namespace {
 
 constexpr int not_covered = 3; ///< exit code: the compendium does not know
 
-struct settings {
+struct ask_settings {
   std::string text, profiler, hardware;
   size_t count = 5;
   bool json = false, explain = false;
   model_options models;
 };
 
-int ask(const settings& s) {
+int ask(const ask_settings& s) {
   terminal out(s.json);
   auto embedding = s.models.embedding();
   if (!embedding) return report(out, embedding.error());
@@ -73,7 +73,7 @@ int ask(const settings& s) {
 } // namespace
 
 void add_ask(CLI::App& app, action& chosen) {
-  auto s = std::make_shared<settings>();
+  auto s = std::make_shared<ask_settings>();
   auto* command = app.add_subcommand("ask", "ask the compendium what a metric means or which one shows something");
   command->add_option("question", s->text, "in your own words, or a metric's name")->required();
   command->add_option("-k", s->count, "most entries")->check(CLI::Range(1, 100))->capture_default_str();

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct settings {
+struct bench_settings {
   std::string suite, out = "pragma-out/bench", only;
   int limit = 0, jobs = 1;
   bool json = false, fresh = false;
@@ -40,7 +40,7 @@ bool natural_less(const fs::path& a, const fs::path& b) {
   return std::pair(number(x), x) < std::pair(number(y), y);
 }
 
-expected<std::vector<fs::path>> find_tasks(const settings& s) {
+expected<std::vector<fs::path>> find_tasks(const bench_settings& s) {
   std::error_code problem;
   std::vector<fs::path> tasks;
   if (fs::is_regular_file(s.suite, problem)) tasks.push_back(s.suite);
@@ -63,7 +63,7 @@ expected<std::vector<fs::path>> find_tasks(const settings& s) {
 }
 
 /// What may differ between two suites of results that must not be mixed.
-json options_key(const settings& s) {
+json options_key(const bench_settings& s) {
   return {{"coder", s.run.coder}, {"model", s.run.model}, {"attempts", s.run.attempts}, {"threads", s.run.threads}, {"profile", !s.run.no_profile},
           {"algebra", !s.run.no_algebra}, {"cold", s.run.cold}, {"search_seed", s.run.no_profile ? s.run.search_seed : 0}};
 }
@@ -116,7 +116,7 @@ std::string table_text(const std::vector<suite_figures>& table) {
 
 class suite_run {
 public:
-  suite_run(const settings& s, terminal& out, engine& machine, std::vector<fs::path> tasks)
+  suite_run(const bench_settings& s, terminal& out, engine& machine, std::vector<fs::path> tasks)
       : s_(s), out_(out), machine_(machine), tasks_(std::move(tasks)), outcomes_(tasks_.size()) {}
 
   expected<void> load_earlier() {
@@ -255,7 +255,7 @@ private:
     return document;
   }
 
-  const settings& s_;
+  const bench_settings& s_;
   terminal& out_;
   engine& machine_;
   std::vector<fs::path> tasks_;
@@ -267,7 +267,7 @@ private:
   std::chrono::steady_clock::time_point start_;
 };
 
-int bench(const settings& s) {
+int bench(const bench_settings& s) {
   terminal out(s.json);
   auto tasks = find_tasks(s);
   if (!tasks) return report(out, tasks.error());
@@ -298,7 +298,7 @@ int bench(const settings& s) {
 } // namespace
 
 void add_bench(CLI::App& app, action& chosen) {
-  auto s = std::make_shared<settings>();
+  auto s = std::make_shared<bench_settings>();
   auto* command = app.add_subcommand("bench", "optimise every task of a folder and print the table; resumable");
   command->add_option("suite", s->suite, "folder of KernelBench-format files")->required();
   command->add_option("--out", s->out, "folder for bench.json, bench.html and a report per task")->capture_default_str();

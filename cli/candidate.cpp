@@ -15,7 +15,7 @@ namespace pragma::cli {
 
 namespace {
 
-struct settings {
+struct candidate_settings {
   std::string task, source, compiler = "gcc";
   std::vector<std::string> flags = {"-O3", "-march=native"}, metrics;
   int threads = 1, seeds = defaults::verify_seeds;
@@ -50,7 +50,7 @@ void show_verdict(terminal& out, const verdict& v) {
   for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
 }
 
-int run(const settings& s, bool profile_too) {
+int run(const candidate_settings& s, bool profile_too) {
   terminal out(s.json);
   if (profile_too)
     if (auto known = check_metric_names(s.metrics); !known) return report(out, known.error());
@@ -120,14 +120,14 @@ int run(const settings& s, bool profile_too) {
 
 void add_candidate(CLI::App& app, action& chosen) {
   {
-    auto s = std::make_shared<settings>();
+    auto s = std::make_shared<candidate_settings>();
     auto* command = app.add_subcommand("verify", "is this kernel right? (fresh seeds, hostile-proof)");
     s->add_to(*command);
     command->footer("Example:\n  pragma verify examples/normalization_rms.py kernel.cpp --flags=-O3,-march=native");
     command->callback([s, &chosen] { chosen = [s] { return run(*s, false); }; });
   }
   {
-    auto s = std::make_shared<settings>();
+    auto s = std::make_shared<candidate_settings>();
     auto* command = app.add_subcommand("profile", "verify, time against Torch, read the counters, diagnose");
     s->add_to(*command);
     command->add_option("--metrics", s->metrics, "further metrics by name, comma separated")->delimiter(',');

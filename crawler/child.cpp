@@ -1,6 +1,5 @@
 #include "crawler/child.hpp"
 
-#include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "crawler/parsers.hpp"
@@ -44,14 +43,6 @@ expected<std::string> run_reader(const std::vector<std::string>& argv, std::stri
                 "try it by hand on this page");
   }
   return std::move(run->out);
-}
-
-expected<std::string> gunzip(std::string_view bytes, std::string_view what) {
-  auto folder = temp_dir::create("pragma-gunzip");
-  if (!folder) return fail(folder.error());
-  auto out = run_reader({"gzip", "-dc"}, bytes, folder->path(), what, "gzip");
-  if (!out && out.error().code == ec::tool_failed) return fail(ec::parse_error, out.error().message, "is the file complete?");
-  return out;
 }
 
 } // namespace pragma::crawler

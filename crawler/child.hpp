@@ -1,5 +1,5 @@
-// Programs that read what we do not: mandoc, pdftotext, gzip. Each runs as a child with limits on time, memory and output, in an
-// empty folder, with an empty environment. Used by man.cpp, pdf.cpp and page.cpp.
+// Programs that read what we do not: mandoc, pdftotext. Each runs as a child with limits on time, memory and output, in an
+// empty folder, with an empty environment. Used by man.cpp and pdf.cpp.
 #pragma once
 
 #include "base/error.hpp"
@@ -16,8 +16,5 @@ namespace pragma::crawler {
 /// unsupported (not installed; names the Debian package), timeout, limit_exceeded, tool_failed.
 expected<std::string> run_reader(const std::vector<std::string>& argv, std::string_view input, const std::filesystem::path& cwd,
                                  std::string_view what, std::string_view package, bool partial = false);
-
-/// Decompressed, at most limits::child_output_bytes. parse_error when it is cut off or no gzip.
-expected<std::string> gunzip(std::string_view bytes, std::string_view what);
 
 } // namespace pragma::crawler

@@ -3,6 +3,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "base/utc.hpp"
 #include "crawler/local.hpp"
 
 #include <algorithm>
@@ -227,7 +228,7 @@ void crawl_run::content_arrived(page_node& node, const content& c) {
   r.content_type = cut(c.type);
   r.charset = cut(parsed->charset);
   r.title = cut(parsed->title);
-  r.fetched = iso_time();
+  r.fetched = utc_now();
   r.links.clear();
   r.final_url.clear();
   if (parsed->follow || !source_.robots) follow_links(node, *parsed);

@@ -2,10 +2,10 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "base/utc.hpp"
 #include "crawler/local.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 
 namespace pragma {
@@ -23,15 +23,6 @@ std::string name_without_gz(const page_url& url) {
 }
 
 } // namespace
-
-std::string iso_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 crawl_run::crawl_run(const doc_source& source, crawl_store& store, const crawl_options& options, const crawl_parts& parts)
     : source_(source), store_(store), options_(options), parts_(parts) {}
@@ -76,7 +67,7 @@ expected<void> crawl_run::read_state(bool plan_only) {
 expected<void> crawl_run::save_state(bool complete) {
   const json state = {{"generation", generation_},   {"complete", complete},           {"scope", fingerprint_},
                       {"ended", ended_by_},          {"max_pages", source_.max_pages}, {"max_bytes", source_.max_bytes},
-                      {"reread", reread_},           {"time", iso_time()}};
+                      {"reread", reread_},           {"time", utc_now()}};
   return store_.put_crawl_state(source_.profiler, state);
 }
 

@@ -165,7 +165,5 @@ private:
   std::mt19937 random_{std::random_device{}()};
 };
 
-/// Now, in UTC: "2025-01-31T12:00:00Z".
-std::string iso_time();
 
 } // namespace pragma

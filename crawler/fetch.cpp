@@ -1,45 +1,24 @@
 #include "crawler/fetch.hpp"
 
+#include "base/curl_handles.hpp"
 #include "base/sigpipe.hpp"
 #include "base/text.hpp"
 #include "crawler/address.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <mutex>
 #include <unordered_map>
 
-#include <curl/curl.h>
 #include <unistd.h>
 
 namespace pragma {
 
 namespace {
 
-constexpr size_t max_header_bytes = 256 << 10; ///< a page's headers are a few KiB
 constexpr size_t max_other_body = 64 << 10;    ///< read of an answer that brings no page, so that the connection can be used again
 constexpr size_t max_validator_bytes = 1024;   ///< a longer ETag is not sent back
 constexpr long slow_bytes_per_second = 16;     ///< a server that drips less for slow_seconds is given up
 constexpr long slow_seconds = 30;
-
-struct easy_deleter {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-};
-struct multi_deleter {
-  void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
-};
-struct slist_deleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-using easy_ptr = std::unique_ptr<CURL, easy_deleter>;
-using multi_ptr = std::unique_ptr<CURLM, multi_deleter>;
-using slist_ptr = std::unique_ptr<curl_slist, slist_deleter>;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 /// One transfer under way; libcurl's callbacks get its address.
 struct exchange {
@@ -48,8 +27,9 @@ struct exchange {
   easy_ptr easy;
   slist_ptr headers;
   http_response response;
-  size_t header_bytes = 0, body_bytes = 0;
-  bool too_many_headers = false, too_long = false, unwanted = false, enough = false;
+  header_collector head;
+  size_t body_bytes = 0;
+  bool too_long = false, unwanted = false, enough = false;
   std::string refused; ///< the address that was not connected to, and what it is
   char error[CURL_ERROR_SIZE] = "";
 };
@@ -69,26 +49,11 @@ curl_socket_t open_socket(void* user, curlsocktype purpose, curl_sockaddr* addre
 
 size_t on_header(char* data, size_t size, size_t count, void* user) {
   auto& x = *static_cast<exchange*>(user);
-  const size_t bytes = size * count;
-  x.header_bytes += bytes;
-  if (x.header_bytes > max_header_bytes) {
-    x.too_many_headers = true;
-    return 0;
-  }
-  const std::string line = trim(std::string_view(data, bytes));
-  if (line.starts_with("HTTP/")) { // also after "100 Continue": only the last response counts
-    x.response.headers.clear();
-    return bytes;
-  }
-  const auto colon = line.find(':');
-  if (colon != std::string::npos)
-    x.response.headers.emplace_back(lower(trim(std::string_view(line).substr(0, colon))),
-                                    trim(std::string_view(line).substr(colon + 1)));
-  return bytes;
+  return x.head.take(data, size * count, x.response.headers);
 }
 
 bool is_no_document(const std::string& type) {
-  const auto kind = lower(type);
+  const auto kind = lower_case(type);
   return kind.starts_with("image/") || kind.starts_with("audio/") || kind.starts_with("video/") || kind.starts_with("font/");
 }
 
@@ -127,14 +92,6 @@ size_t on_data(char* data, size_t size, size_t count, void* user) {
 bool is_clean(const std::string& value) {
   return !value.empty() && value.size() <= max_validator_bytes &&
          std::all_of(value.begin(), value.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
-}
-
-bool append(slist_ptr& list, const std::string& line) {
-  auto* grown = curl_slist_append(list.get(), line.c_str());
-  if (!grown) return false;
-  list.release();
-  list.reset(grown);
-  return true;
 }
 
 bool set_up(exchange& x) {
@@ -193,8 +150,8 @@ transfer_result result_of(exchange& x, CURLcode code) {
     end(transfer_end::not_a_document, "no parser for the type " + printable(type ? type->substr(0, 100) : ""));
   } else if (x.too_long || (code == CURLE_FILESIZE_EXCEEDED && status == 200)) {
     end(transfer_end::too_long, "longer than " + format_bytes(static_cast<double>(x.what.max_bytes)));
-  } else if (x.too_many_headers) {
-    end(transfer_end::too_long, "more than " + format_bytes(max_header_bytes) + " of headers");
+  } else if (x.head.too_many) {
+    end(transfer_end::too_long, "more than " + format_bytes(header_collector::max_bytes) + " of headers");
   } else if (code == CURLE_OK || code == CURLE_FILESIZE_EXCEEDED || x.enough) {
     out.end = transfer_end::answered;
   } else if (!x.refused.empty() && status == 0) {

@@ -139,6 +139,13 @@ void frontier::follow_waiting() {
   following_ = false;
 }
 
+void frontier::begin(page_node& node, int depth, const std::string& from) {
+  node.reached = true;
+  node.record.generation = generation_;
+  node.record.depth = depth;
+  node.record.from = from;
+}
+
 page_node* frontier::reach_one(const page_url& url, int depth, const std::string& from, bool record_excluded) {
   const auto text = url.text();
   auto* node = find(text);
@@ -152,10 +159,7 @@ page_node* frontier::reach_one(const page_url& url, int depth, const std::string
     return nullptr;
   }
   if (!node) node = add(text);
-  node->reached = true;
-  node->record.generation = generation_;
-  node->record.depth = depth;
-  node->record.from = from;
+  begin(*node, depth, from);
   node->in_scope = reason.empty();
   node->too_deep = reason.empty() && depth > max_depth_;
   if (!reason.empty())
@@ -176,10 +180,7 @@ page_node* frontier::exclude(const page_url& url, int depth, const std::string& 
     return nullptr;
   }
   if (!node) node = add(text);
-  node->reached = true;
-  node->record.generation = generation_;
-  node->record.depth = depth;
-  node->record.from = from;
+  begin(*node, depth, from);
   leave_out(*node, std::move(reason));
   return node;
 }

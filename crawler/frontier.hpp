@@ -58,6 +58,8 @@ private:
   page_node* add(const std::string& url);
   void queue(page_node& node);
   void leave_out(page_node& node, std::string reason);
+  /// Reached for the first time in this crawl.
+  void begin(page_node& node, int depth, const std::string& from);
   void lower(page_node& node, int depth, const std::string& from);
   page_node* reach_one(const page_url& url, int depth, const std::string& from, bool record_excluded);
   void follow_one(const page_node& node);

@@ -1,7 +1,7 @@
 // Which format a page has, and the one way into its parser.
 #include "crawler/charset.hpp"
-#include "crawler/child.hpp"
 #include "crawler/document_builder.hpp"
+#include "crawler/gunzip.hpp"
 
 #include "base/text.hpp"
 
@@ -14,7 +14,6 @@ using namespace crawler;
 namespace {
 
 constexpr size_t first_bytes = 1024;       ///< what the content is judged by, as browsers do
-constexpr std::string_view gzip_magic = "\x1f\x8b";
 
 bool any_of(std::string_view word, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), word) != list.end();
@@ -125,8 +124,8 @@ page_format format_of(std::string_view url, std::string_view content_type, std::
   const auto content = by_content(bytes);
   if (const auto named = by_ending(ending); named != page_format::unknown) {
     // Release "1.3" is not section 3 of the manual, and a picture may be called page.html.
-    if (named == page_format::man && content != page_format::man && !bytes.starts_with(gzip_magic)) return content;
-    if (content == page_format::unknown && named != page_format::pdf && !bytes.starts_with(gzip_magic) && !bytes.empty())
+    if (named == page_format::man && content != page_format::man && !is_gzip(bytes)) return content;
+    if (content == page_format::unknown && named != page_format::pdf && !is_gzip(bytes) && !bytes.empty())
       return page_format::unknown;
     return named;
   }
@@ -136,9 +135,9 @@ page_format format_of(std::string_view url, std::string_view content_type, std::
 
 expected<document> parse_page(page_format format, std::string_view bytes, std::string_view url, std::string_view declared_charset) {
   std::string unpacked;
-  if (bytes.starts_with(gzip_magic)) {
-    auto out = gunzip(bytes, url);
-    if (!out) return fail(out.error());
+  if (is_gzip(bytes)) {
+    auto out = gunzip(bytes, limits::child_output_bytes);
+    if (!out) return fail(out.error().code, std::string(url) + ": " + out.error().message, out.error().hint);
     unpacked = std::move(*out);
     bytes = unpacked;
   }

@@ -2,12 +2,12 @@
 
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "base/utc.hpp"
 #include "crawler/document.hpp"
 #include "crawler/summarise.hpp"
 #include "knowledge/consolidate.hpp"
 
 #include <chrono>
-#include <ctime>
 #include <mutex>
 #include <thread>
 
@@ -23,15 +23,6 @@ constexpr size_t model_batch = 16;            ///< ... of a model, which cost mo
 constexpr size_t shown_failures = 20;
 constexpr double catalogue_seconds = 60;
 constexpr size_t max_catalogue_bytes = 64u << 20;
-
-std::string iso_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 class builder {
 public:
@@ -111,7 +102,7 @@ private:
                         : command.format == "csv"  ? page_format::csv_catalogue
                         : command.format == "yaml" ? page_format::yaml_catalogue
                                                    : page_format::text;
-    auto segments = catalogue_segments(format, ran->out, m.name, origin, iso_now());
+    auto segments = catalogue_segments(format, ran->out, m.name, origin, utc_now());
     if (!segments) return complain(segments.error().message);
     source.catalogues.push_back(join(command.argv, " ") + ": " + std::to_string(segments->size()) + " metrics");
     return store_.put_catalogue(m.name, origin, *segments);

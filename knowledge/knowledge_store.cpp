@@ -2,10 +2,10 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "base/utc.hpp"
 #include "knowledge/record_store.hpp"
 
 #include <cstdio>
-#include <ctime>
 #include <unordered_set>
 
 namespace pragma {
@@ -48,15 +48,6 @@ std::string segment_key(const std::string& profiler, const std::string& origin, 
   return profiler + '\0' + origin + '\0' + digits;
 }
 std::string summary_key(const std::string& segment, const std::string& by) { return segment + '\0' + by; }
-
-std::string iso_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 } // namespace
 
@@ -212,7 +203,7 @@ expected<compendium_state> knowledge_store::put_entries(const std::vector<entry>
   compendium_state after = *before;
   after.content_hash = sha256_hex(digests);
   after.entries = static_cast<int64_t>(all.size());
-  after.built = iso_now();
+  after.built = utc_now();
   after.summarised_by = summarised_by;
   const bool changed = after.content_hash != before->content_hash;
   if (changed) ++after.generation;

@@ -1,12 +1,12 @@
 #include "llm/chat.hpp"
 
 #include "base/text.hpp"
+#include "base/utc.hpp"
 #include "llm/attempt.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <random>
 #include <thread>
 
@@ -18,16 +18,6 @@ using clock_type = std::chrono::steady_clock;
 
 double seconds_since(clock_type::time_point start) {
   return std::chrono::duration<double>(clock_type::now() - start).count();
-}
-
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const auto whole = std::chrono::system_clock::to_time_t(now);
-  std::tm parts{};
-  gmtime_r(&whole, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 int64_t estimate_tokens(size_t chars) {

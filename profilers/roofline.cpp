@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "base/utc.hpp"
 #include "profilers/hardware.hpp"
 #include "profilers/roofline_kernels.hpp"
 
@@ -11,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <sched.h>
 #include <sys/mman.h>
 #include <thread>
@@ -241,15 +241,6 @@ std::vector<level> plan_levels(const std::vector<int64_t>& caches, int threads, 
           {"memory", {whole}, {read, read_streams}, {copy, library_copy, stream_copy}, memory_seconds}};
 }
 
-std::string now_iso() {
-  const auto t = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&t, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 std::filesystem::path cached_file(const cpu_facts& facts, int threads) {
   const auto identity = std::to_string(file_version) + '\0' + facts.model + '\0' + std::to_string(facts.logical) + '\0' +
                         std::to_string(facts.l3_bytes) + '\0' + roofline::best_kernels().isa;
@@ -346,7 +337,7 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
     limits.copy_gbs[i - 1] = std::max(limits.copy_gbs[i - 1], limits.copy_gbs[i]);
     limits.read_gbs[i - 1] = std::max(limits.read_gbs[i - 1], limits.read_gbs[i]);
   }
-  limits.measured_at = now_iso();
+  limits.measured_at = utc_now();
   if (progress) progress(total, total, "done");
 
   std::error_code ignored;
