@@ -1,0 +1,188 @@
+// Which node does which job, and what happens when a node vanishes: the head's placement as plain state. No CAF and no clock: events and
+// times are handed in, what is to be done comes out. Used by the head's actor; bench/ drives it with 1,000 simulated nodes.
+#pragma once
+
+#include "base/json.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace pragma {
+
+/// Something on a node that one measurement at a time may use.
+struct device_facts {
+  std::string id;                     ///< unique on its node: "cpu", "cuda:0"
+  std::string backend;                ///< "cpu", "cuda", "rocm", "ascend"
+  std::string model, arch;            ///< "AMD EPYC 7B13", "sm_90"
+  uint64_t memory_bytes = 0;
+  std::vector<std::string> tools;     ///< that really work here: "perf", "callgrind"
+};
+PRAGMA_JSON(device_facts, id, backend, model, arch, memory_bytes, tools)
+
+struct node_facts {
+  std::string name;                   ///< unique in the cluster
+  std::string version;                ///< of pragma
+  int slots = 1;                      ///< jobs at once that measure nothing
+  std::vector<device_facts> devices;
+};
+PRAGMA_JSON(node_facts, name, version, slots, devices)
+
+struct job_needs {
+  std::string backend = "cpu";
+  bool exclusive = false;             ///< measures: holds the device's lease, and on a CPU the whole node
+  uint64_t memory_bytes = 0;
+  std::string arch;                   ///< empty: any
+  std::vector<std::string> tools;     ///< all of them
+  bool operator==(const job_needs&) const = default;
+};
+PRAGMA_JSON(job_needs, backend, exclusive, memory_bytes, arch, tools)
+
+struct job {
+  std::string id;                     ///< unique; who answers twice is heard once
+  std::string run;                    ///< runs share the cluster fairly; all exclusive jobs of a run go to one device
+  job_needs needs;
+};
+PRAGMA_JSON(job, id, run, needs)
+
+/// "Do this": the ticket comes back with the answer.
+struct assignment {
+  std::string job, node, device;
+  uint64_t ticket = 0;
+};
+PRAGMA_JSON(assignment, job, node, device, ticket)
+
+struct abandoned_job {
+  std::string job;
+  error why;
+};
+
+/// A run whose device is gone measures on another: its earlier times cannot be compared with the new ones.
+struct moved_run {
+  std::string run, from, to;          ///< "node/device"
+};
+PRAGMA_JSON(moved_run, run, from, to)
+
+struct dispatch_limits {
+  int tries = 5;                      ///< of one job, before it is given up
+  int same_failures = 3;              ///< of one node in a row: quarantine
+  double silent_seconds = 5;          ///< without a heartbeat: lost
+};
+
+enum class node_state { ready, quarantined, draining };
+NLOHMANN_JSON_SERIALIZE_ENUM(node_state, {{node_state::ready, "ready"}, {node_state::quarantined, "quarantined"}, {node_state::draining, "draining"}})
+
+struct lease_state {
+  std::string device, job;            ///< job empty: free
+  double since = 0;
+};
+PRAGMA_JSON(lease_state, device, job, since)
+
+struct node_status {
+  node_facts facts;
+  node_state state = node_state::ready;
+  std::string reason;                 ///< of a quarantine
+  double joined = 0, heard = 0;       ///< times as handed in
+  int64_t done = 0, failed = 0;
+  std::vector<std::string> jobs;      ///< in flight
+  std::vector<lease_state> leases;
+};
+PRAGMA_JSON(node_status, facts, state, reason, joined, heard, done, failed, jobs, leases)
+
+class dispatcher {
+public:
+  explicit dispatcher(dispatch_limits limits = {}) : limits_(limits) {}
+
+  /// A node that is known already rejoins: what it had in flight is queued again.
+  void joined(const node_facts& facts, double now);
+  void heard_of(const std::string& node, double now);
+  /// The link is down or the node left: its jobs are queued again, first in their run.
+  void lost(const std::string& node, double now);
+  void drain(const std::string& node);
+  /// not_found, or invalid_argument when it is not in quarantine.
+  expected<void> release(const std::string& node);
+
+  /// A job that is known already (queued, in flight or answered) is not taken twice.
+  void submit(const job& j, double now);
+  /// Ends all jobs of a run; late answers are dropped.
+  void forget_run(const std::string& run);
+  /// True when this is the answer that counts; false for a late or doubled one.
+  bool answered(const std::string& job, uint64_t ticket, double now);
+  /// The node could not do it, through no fault of the job's (its reference died, its disk is full).
+  void failed(const std::string& job, uint64_t ticket, const std::string& reason, double now);
+  /// Notices silent nodes.
+  void tick(double now);
+
+  /// What is to be done now. Call it after events.
+  struct orders {
+    std::vector<assignment> assign;
+    std::vector<abandoned_job> abandon;
+    std::vector<moved_run> moved;
+    std::vector<std::string> quarantined;
+  };
+  orders take_orders(double now);
+
+  std::vector<node_status> nodes() const;
+  size_t queued() const { return queue_.size(); }
+  size_t in_flight() const { return running_.size(); }
+  int64_t duplicates() const { return duplicates_; }
+  int64_t requeued() const { return requeued_; }
+  /// Seconds that jobs waited in the queue, all together, and how many were assigned.
+  double waited() const { return waited_; }
+  int64_t assigned() const { return assigned_; }
+
+private:
+  struct node {
+    node_facts facts;
+    node_state state = node_state::ready;
+    std::string reason, last_failure;
+    int failures = 0;                 ///< of the same reason in a row
+    double joined = 0, heard = 0;
+    int64_t done = 0, failed = 0;
+    std::set<std::string> jobs;
+    std::map<std::string, std::string> leases; ///< device -> job
+    std::map<std::string, double> leased_since;
+  };
+  struct waiting {
+    job what;
+    double since = 0;
+    int tries = 0;
+  };
+  struct running {
+    waiting from;
+    std::string node, device;
+    uint64_t ticket = 0;
+  };
+
+  void requeue(const std::string& job, const std::string& why);
+  void end(const std::string& job);
+  bool could(const node& n, const device_facts& d, const job_needs& needs) const;
+  bool busy(const node& n, const device_facts& d, const job_needs& needs) const;
+  std::optional<assignment> place(const waiting& w, std::set<std::string>& reserved) const;
+
+  dispatch_limits limits_;
+  std::map<std::string, node> nodes_;
+  std::map<std::string, waiting> queue_;               ///< by job
+  std::map<std::string, std::deque<std::string>> order_; ///< run -> its queued jobs
+  std::map<std::string, running> running_;             ///< by job
+  std::map<std::string, std::string> homes_;           ///< run -> "node/device" of its exclusive jobs
+  struct share {
+    int in_flight = 0;
+    uint64_t last_served = 0;         ///< ticket
+    auto operator<=>(const share&) const = default;
+  };
+  std::map<std::string, share> shares_;                ///< by run: who has least in flight is next, then who waited longest
+  std::map<std::string, std::set<std::string>> answered_; ///< run -> jobs
+  std::vector<abandoned_job> abandoned_;
+  std::vector<moved_run> moved_;
+  std::vector<std::string> quarantined_;
+  uint64_t tickets_ = 0;
+  int64_t duplicates_ = 0, requeued_ = 0, assigned_ = 0;
+  double waited_ = 0;
+};
+
+} // namespace pragma
