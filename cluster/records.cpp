@@ -1,0 +1,5 @@
+// JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
+#include "base/json_definitions.hpp"
+
+#include "cluster/certificates.hpp"
+#include "cluster/dispatcher.hpp"
