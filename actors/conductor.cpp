@@ -9,8 +9,6 @@
 
 namespace pragma {
 
-namespace {
-
 /// Sorts by time, tells runs of one second apart.
 std::string new_run_id(const std::string& path) {
   const std::time_t now = std::time(nullptr);
@@ -22,8 +20,6 @@ std::string new_run_id(const std::string& path) {
   clock_gettime(CLOCK_REALTIME, &precise);
   return text + short_hash(path + std::to_string(::getpid()) + std::to_string(precise.tv_nsec)).substr(0, 6);
 }
-
-} // namespace
 
 struct conductor_state {
   static inline const char* name = "conductor";
@@ -92,7 +88,7 @@ struct conductor_state {
     halted = false;
     restarts = 0;
     if (request.id.empty()) {
-      auto id = new_run_id(request.load.path);
+      auto id = request.new_id.empty() ? new_run_id(request.load.path) : request.new_id;
       run.begin(std::move(request), std::move(id), utc_now());
       return save([this] { load(); });
     }

@@ -21,6 +21,9 @@ struct conductor_agents {
   int max_restarts = 5;                 ///< of all agents together in one run; then the run fails
 };
 
+/// An id for a new run of this task.
+std::string new_run_id(const std::string& path);
+
 /// Spawns it (event-based, on the shared scheduler).
 conductor_actor spawn_conductor(caf::actor_system& system, conductor_agents agents);
 

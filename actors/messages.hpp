@@ -111,6 +111,7 @@ PRAGMA_JSON(coded, exhausted, candidate, usage, graph_findings, seconds)
 /// Who wants what from a run.
 struct run_request {
   std::string id;                         ///< empty: a new run; else resume that one
+  std::string new_id;                     ///< of a new run, from whoever must know it beforehand; empty: the Conductor makes one
   load_request load;
   coder_setup coder;
   stop_rules stop;
@@ -119,7 +120,7 @@ struct run_request {
   std::vector<std::string> extra_metrics;
   std::string out_dir;                    ///< where the report goes
 };
-PRAGMA_JSON(run_request, id, load, coder, stop, profile, profile_seconds, extra_metrics, out_dir)
+PRAGMA_JSON(run_request, id, new_id, load, coder, stop, profile, profile_seconds, extra_metrics, out_dir)
 
 /// The run's header: what RocksDB keeps beside the iterations, and the "run" part of run.json.
 struct run_header {

@@ -1,6 +1,8 @@
 // pragma ask: a question to the compendium.
 #include "cli/commands.hpp"
 #include "cli/knowledge.hpp"
+#include "cli/member.hpp"
+#include "cli/terminal.hpp"
 
 #include "base/text.hpp"
 
@@ -15,27 +17,43 @@ struct ask_settings {
   size_t count = 5;
   bool json = false, explain = false;
   model_options models;
+  head_choice head;
 };
 
-int ask(const ask_settings& s) {
-  terminal out(s.json);
+/// Of this machine's compendium. `index` gets a line about it.
+expected<library_answer> ask_here(const ask_settings& s, terminal& out, std::string& index) {
   auto embedding = s.models.embedding();
-  if (!embedding) return report(out, embedding.error());
+  if (!embedding) return fail(embedding.error());
   auto config = s.models.chat();
-  if (!config) return report(out, config.error());
+  if (!config) return fail(config.error());
   std::unique_ptr<chat_model> model;
   if (*config) {
     auto made = make_chat_model(**config, {}, &cancelled());
-    if (!made) return report(out, made.error());
+    if (!made) return fail(made.error());
     model = std::move(*made);
   }
   out.status("opening the compendium ...");
   std::string built;
   auto lib = library::open(library_paths::usual(), *embedding, true, &built);
-  if (!lib) return report(out, lib.error());
+  if (!lib) return fail(lib.error());
   if (!built.empty()) out.line(out.dim(built));
   if (model) out.status("asking " + model->name() + " ...");
-  auto answer = lib->ask({s.text, s.count, s.profiler, s.hardware}, model.get());
+  index = std::to_string(lib->index().entries) + " entries, " + lib->index().embedder + ", " + lib->index().vectors + " vectors";
+  return lib->ask({s.text, s.count, s.profiler, s.hardware}, model.get());
+}
+
+expected<library_answer> ask_head(const ask_settings& s, head_client& head) {
+  auto answer = head.ask({{"text", s.text}, {"count", s.count}, {"profiler", s.profiler}, {"hardware", s.hardware}});
+  if (!answer) return fail(answer.error());
+  return from_json_value<library_answer>(*answer, "the head's answer");
+}
+
+int ask(const ask_settings& s) {
+  terminal out(s.json);
+  auto head = s.head.connect();
+  if (!head) return report(out, head.error());
+  std::string index = "the head's compendium";
+  auto answer = *head ? ask_head(s, **head) : ask_here(s, out, index);
   if (!answer) return report(out, answer.error());
   out.result(*answer);
   const auto& found = answer->found;
@@ -48,8 +66,7 @@ int ask(const ask_settings& s) {
       out.line(out.dim("scope: " + found.profiler + (found.profiler.empty() || found.hardware.empty() ? "" : ", ") + found.hardware));
     if (!found.expansions.empty()) out.line(out.dim("understood: " + join(found.expansions, "; ")));
     out.line(out.dim("lexical " + format_seconds(found.seconds.lexical) + ", dense " + format_seconds(found.seconds.dense) + ", fusion " +
-                     format_seconds(found.seconds.fusion) + "; " + std::to_string(lib->index().entries) + " entries, " + lib->index().embedder + ", " +
-                     lib->index().vectors + " vectors"));
+                     format_seconds(found.seconds.fusion) + "; " + index));
   }
   if (!found.in_scope && !answer->entries.empty()) out.line(out.dim("nearest all the same:"));
   for (size_t i = 0; i < answer->entries.size(); ++i) {
@@ -82,6 +99,7 @@ void add_ask(CLI::App& app, action& chosen) {
   command->add_flag("--explain", s->explain, "show how each entry was scored");
   command->add_flag("--json", s->json, "print JSON");
   s->models.add_to(*command);
+  s->head.add_to(*command);
   command->footer("Exit code 3: the compendium does not cover it.\nExample:\n  pragma ask \"which counter shows branch mispredictions\" --profiler perf");
   command->callback([s, &chosen] { chosen = [s] { return ask(*s); }; });
 }

@@ -16,6 +16,7 @@ void add_runs(CLI::App& app, action& chosen);      ///< runs, show
 void add_ask(CLI::App& app, action& chosen);       ///< ask
 void add_kb(CLI::App& app, action& chosen);        ///< kb build, status, verify, show, export, import
 void add_profilers(CLI::App& app, action& chosen); ///< profiler add, list, show, remove
+void add_cluster(CLI::App& app, action& chosen);   ///< head, node, cluster ca, status, release
 void add_machine(CLI::App& app, action& chosen);   ///< hardware, doctor
 
 } // namespace pragma::cli

@@ -90,11 +90,38 @@ private:
   knowledge_actor knowledge_; ///< for all runs: the compendium is opened once
 };
 
+/// Runs on the head's cluster; this process only watches.
+class remote_engine : public engine {
+public:
+  explicit remote_engine(std::unique_ptr<head_client> client) : client_(std::move(client)) {}
+  expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) override {
+    run_order order;
+    order.request = request;
+    if (request.id.empty()) {
+      auto text = read_task_text(request.load.path);
+      if (!text) return fail(text.error());
+      order.task = std::move(*text);
+    }
+    auto result = client_->run(std::move(order), on_event, cancelled());
+    if (result && request.id.empty()) { // the head has the task under a path of its own
+      result->header.request.load.path = result->header.environment.task.path = request.load.path;
+      result->header.request.out_dir = request.out_dir;
+    }
+    return result;
+  }
+
+private:
+  std::unique_ptr<head_client> client_;
+};
+
 std::filesystem::path store_folder() { return data_home() / "runs"; }
 
 } // namespace
 
-expected<std::unique_ptr<engine>> engine::open() {
+expected<std::unique_ptr<engine>> engine::open(const head_choice& head) {
+  auto client = head.connect();
+  if (!client) return fail(client.error());
+  if (*client) return std::unique_ptr<engine>(new remote_engine(std::move(*client)));
   std::error_code problem;
   std::filesystem::create_directories(store_folder(), problem);
   if (problem)
@@ -105,7 +132,10 @@ expected<std::unique_ptr<engine>> engine::open() {
   return std::unique_ptr<engine>(new local_engine(std::move(*store)));
 }
 
-expected<run_result> read_stored_run(const std::string& id) {
+expected<run_result> read_stored_run(const std::string& id, const head_choice& head) {
+  auto client = head.connect();
+  if (!client) return fail(client.error());
+  if (*client) return (*client)->record(id);
   auto store = run_store::open(store_folder(), run_store::mode::read_only);
   if (!store) return fail(store.error());
   return read_run(*store, id);

@@ -3,6 +3,7 @@
 #include "cli/terminal.hpp"
 
 #include "base/text.hpp"
+#include "base/version.hpp"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ int main(int argc, char** argv) {
   pragma::cli::catch_interrupts();
   CLI::App app{"PRAGMA optimises kernels by reasoning from profiles: it writes, verifies, measures and diagnoses until the kernel is fast.", "pragma"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", "pragma 0.1.0");
+  app.set_version_flag("--version", std::string("pragma ") + pragma::pragma_version);
   app.footer("Example:\n  pragma optimize examples/normalization_rms.py\nExit codes: 0 done, 2 usage, 3 not found or unsupported, 4 task, 5 candidate, 6 machine, 130 interrupted.");
   pragma::cli::action chosen;
   pragma::cli::add_optimize(app, chosen);
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   pragma::cli::add_ask(app, chosen);
   pragma::cli::add_kb(app, chosen);
   pragma::cli::add_profilers(app, chosen);
+  pragma::cli::add_cluster(app, chosen);
   pragma::cli::add_machine(app, chosen);
   // A misspelt command deserves more than "a subcommand is required".
   if (argc > 1 && argv[1][0] != '-') {

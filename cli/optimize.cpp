@@ -24,13 +24,13 @@ int finish(terminal& out, const run_result& result, const std::filesystem::path&
   return h.confirmed ? 0 : exit_code(ec::candidate_failed);
 }
 
-int run_loop(const run_request& request, const std::filesystem::path& folder, bool json_output, bool check) {
+int run_loop(const run_request& request, const std::filesystem::path& folder, bool json_output, bool check, const head_choice& head) {
   terminal out(json_output);
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem)
     return report(out, {ec::io_error, "cannot make the folder " + folder.string() + ": " + problem.message(), "choose another with --out DIR"});
-  auto machine = engine::open();
+  auto machine = engine::open(head);
   if (!machine) return report(out, machine.error());
   progress shown(out, request.stop.attempts);
   auto result = (*machine)->run(request, [&](const run_event& e) { shown.on_event(e); });
@@ -47,6 +47,7 @@ void add_optimize(CLI::App& app, action& chosen) {
       std::string task, out;
       bool json = false, no_check = false;
       run_options run;
+      head_choice head;
     };
     auto s = std::make_shared<settings>();
     command->add_option("task", s->task, "KernelBench-format file: Model, get_inputs, get_init_inputs")->required();
@@ -54,6 +55,7 @@ void add_optimize(CLI::App& app, action& chosen) {
     command->add_flag("--json", s->json, "print the whole run as JSON");
     command->add_flag("--no-check", s->no_check, "do not try the drop-in in a fresh Torch process at the end");
     s->run.add_to(*command);
+    s->head.add_to(*command);
     command->footer("Example:\n  pragma optimize examples/normalization_rms.py --attempts 10 --out /tmp/rms\n  pragma optimize task.py --model qwen2.5-coder --base-url http://127.0.0.1:11434/v1");
     command->callback([s, &chosen] {
       chosen = [s] {
@@ -61,7 +63,7 @@ void add_optimize(CLI::App& app, action& chosen) {
         if (s->out.empty()) s->out = "pragma-out/" + std::filesystem::path(s->task).stem().string();
         auto request = s->run.request(s->task, std::filesystem::absolute(s->out).string());
         if (!request) return report(out, request.error());
-        return run_loop(*request, s->out, s->json, !s->no_check);
+        return run_loop(*request, s->out, s->json, !s->no_check, s->head);
       };
     });
   }
@@ -71,21 +73,23 @@ void add_optimize(CLI::App& app, action& chosen) {
       std::string id;
       int attempts = 0;
       bool json = false;
+      head_choice head;
     };
     auto s = std::make_shared<settings>();
     command->add_option("run", s->id, "run id, from `pragma runs`")->required();
     command->add_option("--attempts", s->attempts, "new limit for all attempts of the run (default: as before)");
     command->add_flag("--json", s->json, "print the whole run as JSON");
+    s->head.add_to(*command);
     command->footer("Example:\n  pragma resume 20261121-101502-3fa9c1");
     command->callback([s, &chosen] {
       chosen = [s] {
         terminal out(s->json);
-        auto stored = read_stored_run(s->id);
+        auto stored = read_stored_run(s->id, s->head);
         if (!stored) return report(out, stored.error());
         auto request = stored->header.request;
         request.id = s->id;
         if (s->attempts > 0) request.stop.attempts = s->attempts;
-        return run_loop(request, request.out_dir, s->json, true);
+        return run_loop(request, request.out_dir, s->json, true, s->head);
       };
     });
   }

@@ -12,8 +12,23 @@ namespace pragma::cli {
 
 namespace {
 
-int list_runs(bool json_output, int limit) {
+int list_cluster_runs(terminal& out, head_client& client, int limit) {
+  auto runs = client.runs();
+  if (!runs) return report(out, runs.error());
+  if (limit > 0 && runs->size() > static_cast<size_t>(limit)) runs->resize(static_cast<size_t>(limit));
+  if (runs->empty()) out.line("this head has no runs yet");
+  for (const auto& r : *runs)
+    out.line(r.id + "  " + r.state + std::string(r.state.size() < 11 ? 11 - r.state.size() : 0, ' ') + "  " +
+             (r.speedup > 0 ? format_number(r.speedup, 3) + "x" : std::string("-")) + "  " + printable(r.task));
+  out.result(*runs);
+  return 0;
+}
+
+int list_runs(bool json_output, int limit, const head_choice& head) {
   terminal out(json_output);
+  auto client = head.connect();
+  if (!client) return report(out, client.error());
+  if (*client) return list_cluster_runs(out, **client, limit);
   auto runs = list_stored_runs();
   if (!runs) return report(out, runs.error());
   json listed = json::array();
@@ -32,9 +47,9 @@ int list_runs(bool json_output, int limit) {
   return 0;
 }
 
-int show_run(const std::string& id, bool json_output, int attempt) {
+int show_run(const std::string& id, bool json_output, int attempt, const head_choice& head) {
   terminal out(json_output);
-  auto run = read_stored_run(id);
+  auto run = read_stored_run(id, head);
   if (!run) return report(out, run.error());
   out.result(run_document(*run));
   if (json_output) return 0;
@@ -70,27 +85,31 @@ void add_runs(CLI::App& app, action& chosen) {
     struct settings {
       bool json = false;
       int limit = 20;
+      head_choice head;
     };
     auto s = std::make_shared<settings>();
     auto* command = app.add_subcommand("runs", "list the recorded runs, newest first");
     command->add_flag("--json", s->json, "print JSON");
     command->add_option("--limit", s->limit, "most runs to list (0: all)")->capture_default_str();
+    s->head.add_to(*command);
     command->footer("Example:\n  pragma runs --limit 5");
-    command->callback([s, &chosen] { chosen = [s] { return list_runs(s->json, s->limit); }; });
+    command->callback([s, &chosen] { chosen = [s] { return list_runs(s->json, s->limit, s->head); }; });
   }
   {
     struct settings {
       std::string id;
       bool json = false;
       int attempt = 0;
+      head_choice head;
     };
     auto s = std::make_shared<settings>();
     auto* command = app.add_subcommand("show", "show a recorded run, or one attempt of it");
     command->add_option("run", s->id, "run id, from `pragma runs`")->required();
     command->add_option("--attempt", s->attempt, "its reasoning, source and log");
     command->add_flag("--json", s->json, "print JSON");
+    s->head.add_to(*command);
     command->footer("Example:\n  pragma show 20261121-101502-3fa9c1 --attempt 4");
-    command->callback([s, &chosen] { chosen = [s] { return show_run(s->id, s->json, s->attempt); }; });
+    command->callback([s, &chosen] { chosen = [s] { return show_run(s->id, s->json, s->attempt, s->head); }; });
   }
 }
 

@@ -2,4 +2,4 @@
 #include "base/json_definitions.hpp"
 
 #include "cluster/certificates.hpp"
-#include "cluster/dispatcher.hpp"
+#include "cluster/messages.hpp"

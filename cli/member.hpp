@@ -1,0 +1,23 @@
+// The options --head and --tls, which every command of a user shares that can work through a head.
+#pragma once
+
+#include "cluster/client.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace pragma::cli {
+
+struct head_choice {
+  std::string head, tls;
+  bool local = false;
+
+  void add_to(CLI::App& command);
+  /// --head, else PRAGMA_HEAD, else "head" of cluster.json in data_home(); nothing: work in this process.
+  expected<std::optional<address>> chosen() const;
+  /// --tls, else PRAGMA_TLS, else "tls" of cluster.json.
+  expected<std::optional<std::filesystem::path>> certificates() const;
+  /// Connected where one is chosen, else empty.
+  expected<std::unique_ptr<head_client>> connect() const;
+};
+
+} // namespace pragma::cli

@@ -1,0 +1,37 @@
+// A user's side of a head: runs, status, questions. Blocking; a lost link is dialled again. No CAF in this header.
+#pragma once
+
+#include "cluster/messages.hpp"
+#include "cluster/probe.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace pragma {
+
+class head_client {
+public:
+  /// Errors as probe()'s.
+  static expected<std::unique_ptr<head_client>> connect(const address& head, const std::optional<std::filesystem::path>& tls);
+  ~head_client();
+
+  /// Begins a run and stays with it until it has ended, over restarts of the head; the first Ctrl-C (`stop`) asks the head to end it.
+  /// Gives the record. remote_failed when the head is away for `patience_seconds`.
+  expected<run_result> run(run_order order, const std::function<void(const run_event&)>& on_event, const std::atomic<bool>& stop,
+                           double patience_seconds = 120);
+  expected<run_result> record(const std::string& run);
+  expected<std::vector<cluster_run>> runs();
+  expected<cluster_status> status();
+  expected<void> release(const std::string& node);
+  /// `question`: {"text", "count", "profiler", "hardware"}; the answer is a library_answer as JSON.
+  expected<json> ask(const json& question);
+
+private:
+  struct impl;
+  explicit head_client(std::unique_ptr<impl> p);
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace pragma

@@ -1,0 +1,25 @@
+// The head's agent for users: begins and resumes runs, tells their news, hands out their records, answers questions.
+#pragma once
+
+#include "cluster/wire.hpp"
+#include "embeddings/embedder.hpp"
+#include "knowledge/library.hpp"
+#include "knowledge/run_store.hpp"
+
+#include <filesystem>
+#include <memory>
+
+namespace pragma {
+
+struct desk_options {
+  std::shared_ptr<run_store> store;
+  std::filesystem::path tasks;            ///< folder for the texts of tasks
+  library_paths library = library_paths::usual();
+  embedding_config embedding;
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+/// `cluster` is filled in before the first message. recover_atom goes on with the runs that an earlier head left.
+desk_actor spawn_desk(caf::actor_system& system, desk_options options, std::shared_ptr<cluster_actor> cluster);
+
+} // namespace pragma

@@ -1,0 +1,50 @@
+// A CAF actor system that talks to others: message types, mutual TLS, limits, and dialling with deadlines. Everything that CAF's networking needs
+// to be told, and its traps (docs/cluster.md), stay in this file.
+#pragma once
+
+#include "base/files.hpp"
+#include "cluster/probe.hpp"
+#include "cluster/wire.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace pragma {
+
+inline constexpr uint16_t default_port = 7447;
+
+struct network_options {
+  std::optional<std::filesystem::path> tls; ///< folder with ca.pem, cert.pem, key.pem; none: loopback only
+  size_t threads = 2;                       ///< of the scheduler; agents that block have threads of their own
+};
+
+class network {
+public:
+  /// Checks the certificates, takes private copies of them. One per process.
+  static expected<std::unique_ptr<network>> start(const network_options& options);
+  ~network();
+
+  caf::actor_system& system() { return *system_; }
+  /// Of the own certificate; -1 without TLS.
+  int certificate_days() const { return certificate_days_; }
+
+  /// Opens the port for others. Plaintext off loopback is refused (invalid_argument). Gives the port (0 asks for any).
+  expected<uint16_t> publish(const cluster_actor& whom, const address& listen);
+  /// Probes (see probe()), then dials. The handle may be an old one whose link is dead: say something to it with a deadline.
+  expected<cluster_actor> dial(const address& head, double seconds);
+
+private:
+  explicit network(const network_options& options);
+  expected<void> may_use(const address& a, const char* doing) const;
+
+  std::optional<temp_dir> copies_;          ///< of the certificates: CAF aborts when one is gone at the next connection
+  std::optional<tls_files> tls_;
+  int certificate_days_ = -1;
+  std::unique_ptr<caf::actor_system_config> config_;
+  std::unique_ptr<caf::actor_system> system_;
+};
+
+/// Ends the process with `code` when `seconds` are over and it is still there: CAF can hang in its shutdown after a failed dial.
+void leave_at_the_latest(double seconds, int code);
+
+} // namespace pragma

@@ -1,0 +1,28 @@
+// A machine that offers its hardware: dials the head, does the work it is given, dials again when the link is gone.
+#pragma once
+
+#include "cluster/messages.hpp"
+#include "cluster/probe.hpp"
+
+#include <atomic>
+#include <functional>
+#include <optional>
+
+namespace pragma {
+
+struct node_options {
+  address head;
+  std::optional<std::filesystem::path> tls;
+  std::string name;                       ///< empty: the certificate's, else the host's
+  std::filesystem::path tasks;            ///< folder for the texts of tasks
+  int slots = 0;                          ///< jobs at once that measure nothing; 0: half of the CPUs, at least 1
+};
+
+/// What this machine has, probed; `missing` gets what does not work and why.
+node_facts probe_this_machine(const node_options& options, std::vector<std::string>& missing);
+
+/// Serves until `stop`: then takes no new work, finishes what it has, and leaves. Errors that no waiting mends (certificates, another
+/// version, no backend) end it; everything else is tried again with growing pauses. `say` gets a line whenever something changes.
+expected<void> serve_node(const node_options& options, const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say);
+
+} // namespace pragma

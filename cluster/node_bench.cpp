@@ -1,0 +1,101 @@
+#include "cluster/node_bench.hpp"
+
+#include "base/text.hpp"
+
+namespace pragma {
+
+namespace {
+
+constexpr size_t kept_benches = 4; ///< each holds a reference process with Torch in it: some 300 MB and the task's tensors
+
+/// What another node may do better. The rest is the candidate's, the task's or the user's.
+bool is_nodes_fault(const error& e) {
+  switch (e.code) {
+    case ec::io_error:
+    case ec::tool_failed:
+    case ec::not_found:
+    case ec::locked:
+    case ec::remote_failed:
+    case ec::interrupted:
+    case ec::internal: return true;
+    default: return false;
+  }
+}
+
+template <class T> expected<json> as_json(const expected<T>& value) {
+  if (!value) return fail(value.error());
+  return json(*value);
+}
+
+} // namespace
+
+std::shared_ptr<node_bench::bench> node_bench::bench_of(const std::string& run) {
+  const std::lock_guard lock(mutex_);
+  auto& mine = benches_[run];
+  if (!mine) {
+    mine = std::make_shared<bench>();
+    mine->work = std::make_shared<workbench>(cancel_);
+  }
+  mine->used = ++uses_;
+  const auto found = mine;
+  while (benches_.size() > kept_benches) // one that is at work lives on in its own hands
+    benches_.erase(std::min_element(benches_.begin(), benches_.end(), [](const auto& a, const auto& b) { return a.second->used < b.second->used; }));
+  return found;
+}
+
+void node_bench::forget(const std::string& run) {
+  std::shared_ptr<bench> last; // ended outside the lock
+  const std::lock_guard lock(mutex_);
+  if (const auto found = benches_.find(run); found != benches_.end()) {
+    last = std::move(found->second);
+    benches_.erase(found);
+  }
+}
+
+expected<json> node_bench::perform(const work_order& order) {
+  const auto mine = bench_of(order.run);
+  const auto load = [&]() -> expected<loaded_task> {
+    auto file = keep_task_text(order.task, folder_);
+    if (!file) return fail(file.error());
+    auto request = order.load;
+    request.path = file->string();
+    auto loaded = mine->work->load(request);
+    mine->loaded = loaded.has_value();
+    return loaded;
+  };
+  {
+    const std::lock_guard lock(mine->loading);
+    if (order.kind == "load") return as_json(load());
+    if (!mine->loaded)
+      if (auto loaded = load(); !loaded) return fail(loaded.error());
+  }
+  if (order.kind == "verify") return as_json(mine->work->verify(order.candidate));
+  if (order.kind == "measure") return as_json(mine->work->measure(order.measure));
+  if (order.kind == "confirm") return as_json(mine->work->confirm(order.candidate));
+  return fail(ec::unsupported, "this node knows no work called " + printable(order.kind), "all members should run the same version");
+}
+
+work_answer node_bench::perform(const work_order& order, const std::string& device) {
+  work_answer answer;
+  answer.job = order.job;
+  answer.ticket = order.ticket;
+  answer.node = node_;
+  answer.device = device;
+  expected<json> done;
+  try {
+    done = perform(order);
+  } catch (const std::exception& e) { // of a library; an order must not take the node with it
+    done = fail(ec::internal, std::string("unexpected: ") + e.what());
+  }
+  if (done && json::to_cbor(*done).size() > max_message_bytes * 3 / 4)
+    done = fail(ec::limit_exceeded, "the answer to " + order.kind + " is longer than a message may be");
+  if (done) {
+    answer.result = std::move(*done);
+  } else {
+    answer.failure = failure::of(done.error());
+    answer.node_at_fault = is_nodes_fault(done.error());
+  }
+  return answer;
+}
+
+} // namespace pragma

@@ -1,0 +1,43 @@
+// A node's side of the work without any actor: one workbench a run, and an order that is done on it. Used by the node's workers; thread-safe.
+#pragma once
+
+#include "actors/workbench.hpp"
+#include "cluster/messages.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+
+namespace pragma {
+
+class node_bench {
+public:
+  /// `folder`: where task files are kept. `cancel`: when true, what is under way ends soon, as interrupted.
+  node_bench(std::string node, std::filesystem::path folder, const std::atomic<bool>* cancel)
+      : node_(std::move(node)), folder_(std::move(folder)), cancel_(cancel) {}
+
+  /// Never throws; what goes wrong is in the answer.
+  work_answer perform(const work_order& order, const std::string& device);
+  /// The run is over: its reference process ends.
+  void forget(const std::string& run);
+
+private:
+  struct bench {
+    std::shared_ptr<workbench> work;
+    std::mutex loading;                   ///< two orders of one run load its task once
+    bool loaded = false;
+    uint64_t used = 0;
+  };
+  std::shared_ptr<bench> bench_of(const std::string& run);
+  expected<json> perform(const work_order& order);
+
+  std::string node_;
+  std::filesystem::path folder_;
+  const std::atomic<bool>* cancel_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<bench>> benches_; ///< by run
+  uint64_t uses_ = 0;
+};
+
+} // namespace pragma

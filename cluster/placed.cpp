@@ -1,0 +1,108 @@
+#include "cluster/placed.hpp"
+
+namespace pragma {
+
+namespace {
+
+/// An order of a run, with an id of its own.
+work_order order_for(run_place& place, const char* kind) {
+  const std::lock_guard lock(place.mutex);
+  work_order order;
+  order.run = place.run;
+  order.kind = kind;
+  order.job = place.prefix + "/" + place.run + "/" + std::to_string(++place.jobs) + " " + kind;
+  order.task = place.task;
+  order.load = place.load;
+  return order;
+}
+
+job_needs needs_of(run_place& place, bool exclusive) {
+  const std::lock_guard lock(place.mutex);
+  auto needs = place.needs;
+  needs.exclusive = exclusive;
+  return needs;
+}
+
+void remember_where(run_place& place, const work_answer& answer) {
+  const auto where = answer.node + "/" + answer.device;
+  std::string said;
+  {
+    const std::lock_guard lock(place.mutex);
+    if (place.where == where || answer.node.empty()) return;
+    said = place.where.empty() ? "measured on " + where : "moved from " + place.where + " to " + where + ": earlier times are of another machine";
+    place.where = where;
+  }
+  if (place.say) place.say(said);
+}
+
+/// Has a node do it and hands on what came back. In this process, so the wait needs no limit: the dispatcher gives up where it must.
+template <class Result, class Self>
+caf::typed_response_promise<Result> hand_out(Self self, cluster_actor cluster, std::shared_ptr<run_place> place, work_order order, bool exclusive,
+                                             std::function<void(Result&)> adapt = {}) {
+  auto promise = self->template make_response_promise<Result>();
+  self->request(cluster, caf::infinite, submit_atom::value, std::move(order), needs_of(*place, exclusive))
+      .then(
+          [promise, place, exclusive, adapt](const work_answer& answer) mutable {
+            if (answer.failure.happened()) return promise.deliver(to_caf(answer.failure.what()));
+            auto result = from_json_value<Result>(answer.result, "the answer of node " + answer.node);
+            if (!result) return promise.deliver(to_caf(result.error()));
+            if (exclusive) remember_where(*place, answer);
+            if (adapt) adapt(*result);
+            promise.deliver(std::move(*result));
+          },
+          [promise](const caf::error& e) mutable { promise.deliver(e); });
+  return promise;
+}
+
+struct placed_verifier_state {
+  static inline const char* name = "verifier";
+};
+struct placed_profiler_state {
+  static inline const char* name = "profiler";
+};
+
+verifier_actor::behavior_type placed_verifier(verifier_actor::stateful_pointer<placed_verifier_state> self, cluster_actor cluster,
+                                              std::shared_ptr<run_place> place) {
+  return {
+      [=](load_atom, const load_request& request) {
+        {
+          const std::lock_guard lock(place->mutex);
+          place->load = request;
+        }
+        // Measures the machine's roofline, and where it happens the run's measurements will be.
+        return hand_out<loaded_task>(self, cluster, place, order_for(*place, "load"), true, [place](loaded_task& loaded) { loaded.task.path = place->path; });
+      },
+      [=](verify_atom, const candidate& c) {
+        auto order = order_for(*place, "verify");
+        order.candidate = c;
+        return hand_out<verdict>(self, cluster, place, std::move(order), false);
+      },
+  };
+}
+
+profiler_actor::behavior_type placed_profiler(profiler_actor::stateful_pointer<placed_profiler_state> self, cluster_actor cluster,
+                                              std::shared_ptr<run_place> place) {
+  return {
+      [=](measure_atom, const measure_request& request) {
+        auto order = order_for(*place, "measure");
+        order.measure = request;
+        return hand_out<measurement>(self, cluster, place, std::move(order), true);
+      },
+      [=](confirm_atom, const candidate& c) {
+        auto order = order_for(*place, "confirm");
+        order.candidate = c;
+        return hand_out<confirmation>(self, cluster, place, std::move(order), true);
+      },
+  };
+}
+
+} // namespace
+
+verifier_actor spawn_placed_verifier(caf::actor_system& system, cluster_actor cluster, std::shared_ptr<run_place> place) {
+  return system.spawn(placed_verifier, std::move(cluster), std::move(place));
+}
+profiler_actor spawn_placed_profiler(caf::actor_system& system, cluster_actor cluster, std::shared_ptr<run_place> place) {
+  return system.spawn(placed_profiler, std::move(cluster), std::move(place));
+}
+
+} // namespace pragma

@@ -1,0 +1,201 @@
+#include "cluster/placement.hpp"
+
+#include "base/text.hpp"
+#include "base/version.hpp"
+
+#include <chrono>
+#include <random>
+
+namespace pragma {
+
+namespace {
+
+std::string random_word() {
+  std::random_device source;
+  char text[17];
+  std::snprintf(text, sizeof text, "%08x%08x", source(), source());
+  return text;
+}
+
+struct placement_state {
+  static inline const char* name = "placement";
+  using pointer = cluster_actor::stateful_pointer<placement_state>;
+  using clock = std::chrono::steady_clock;
+
+  struct member {
+    node_actor handle;
+    node_hello hello;
+    double round_trip_ms = 0;
+  };
+  struct open_job {
+    work_order order;
+    caf::typed_response_promise<work_answer> promise;
+  };
+
+  pointer self = nullptr;
+  placement_options options;
+  desk_actor desk;
+  dispatcher places;
+  std::map<std::string, member> members;      ///< by node
+  std::map<std::string, open_job> jobs;       ///< by id
+  std::string start = random_word();
+  clock::time_point began = clock::now();
+
+  double now() const { return std::chrono::duration<double>(clock::now() - began).count(); }
+
+  node_welcome join(node_hello hello, node_actor handle) {
+    node_welcome welcome;
+    welcome.head = start;
+    const auto& name = hello.facts.name;
+    if (hello.protocol != cluster_protocol) {
+      welcome.refused = "this head speaks " + std::string(cluster_protocol) + ", the node " + printable(hello.protocol) + ": install the same version on both";
+      return welcome;
+    }
+    if (const auto known = members.find(name); known != members.end() && known->second.handle != handle && heard_lately(name)) {
+      welcome.refused = "there is a node called " + printable(name) + " already; give this one another name with --name";
+      return welcome;
+    }
+    self->monitor(handle);
+    places.joined(hello.facts, now());
+    members[name] = {std::move(handle), std::move(hello), 0};
+    carry_out();
+    return welcome;
+  }
+
+  /// Two machines with one name would take turns in throwing each other out. A node that comes back is silent before.
+  bool heard_lately(const std::string& name) const {
+    for (const auto& n : places.nodes())
+      if (n.facts.name == name) return now() - n.heard < 2;
+    return false;
+  }
+
+  void lost(const std::string& name) {
+    places.lost(name, now());
+    members.erase(name);
+    carry_out();
+  }
+
+  void done(work_answer answer) {
+    const auto found = jobs.find(answer.job);
+    if (answer.failure.happened() && answer.node_at_fault) {
+      places.failed(answer.job, answer.ticket, answer.failure.message, now());
+    } else if (places.answered(answer.job, answer.ticket, now()) && found != jobs.end()) {
+      found->second.promise.deliver(std::move(answer));
+      jobs.erase(found);
+    }
+    carry_out();
+  }
+
+  void carry_out() {
+    auto orders = places.take_orders(now());
+    for (const auto& a : orders.assign) {
+      const auto job = jobs.find(a.job);
+      const auto to = members.find(a.node);
+      if (job == jobs.end() || to == members.end()) continue;
+      job->second.order.ticket = a.ticket;
+      self->send(to->second.handle, do_atom::value, job->second.order, a.device);
+    }
+    for (const auto& gone : orders.abandon)
+      if (const auto job = jobs.find(gone.job); job != jobs.end()) {
+        work_answer answer;
+        answer.job = gone.job;
+        answer.failure = failure::of(gone.why);
+        job->second.promise.deliver(std::move(answer));
+        jobs.erase(job);
+      }
+  }
+
+  void forget(const std::string& run) {
+    places.forget_run(run);
+    std::erase_if(jobs, [&](const auto& j) { return j.second.order.run == run; });
+    for (const auto& [name, m] : members) self->send(m.handle, forget_atom::value, run);
+    carry_out();
+  }
+
+  cluster_status status() const {
+    cluster_status s;
+    s.version = pragma_version;
+    s.listen = options.listen;
+    s.certificate_days = options.certificate_days;
+    s.up_seconds = now();
+    for (auto& n : places.nodes()) {
+      member_status m;
+      if (const auto known = members.find(n.facts.name); known != members.end()) {
+        m.missing = known->second.hello.missing;
+        m.certificate_days = known->second.hello.certificate_days;
+        m.round_trip_ms = known->second.round_trip_ms;
+      }
+      m.silent_seconds = now() - n.heard;
+      m.node = std::move(n);
+      s.members.push_back(std::move(m));
+    }
+    s.queued = static_cast<int64_t>(places.queued());
+    s.in_flight = static_cast<int64_t>(places.in_flight());
+    s.assigned = places.assigned();
+    s.requeued = places.requeued();
+    s.duplicates = places.duplicates();
+    s.mean_queue_seconds = places.assigned() > 0 ? places.waited() / static_cast<double>(places.assigned()) : 0;
+    return s;
+  }
+};
+
+cluster_actor::behavior_type placement(placement_state::pointer self, placement_options options, desk_actor desk) {
+  auto& state = self->state;
+  state.self = self;
+  state.places = dispatcher(options.limits);
+  state.options = std::move(options);
+  state.desk = std::move(desk);
+  self->set_down_handler([self](const caf::down_msg& down) {
+    for (const auto& [name, m] : self->state.members)
+      if (caf::actor_cast<caf::actor_addr>(m.handle) == down.source) return self->state.lost(std::string(name));
+  });
+  self->delayed_send(self, self->state.options.tick, tick_atom::value);
+  return {
+      [self](join_atom, node_hello& hello, node_actor& handle) { return self->state.join(std::move(hello), std::move(handle)); },
+      [self](beat_atom, const heartbeat& beat) {
+        const auto known = self->state.members.find(beat.node);
+        if (known == self->state.members.end()) return false;
+        known->second.round_trip_ms = beat.round_trip_ms;
+        self->state.places.heard_of(beat.node, self->state.now());
+        return true;
+      },
+      [self](done_atom, work_answer& answer) { self->state.done(std::move(answer)); },
+      [self](drain_atom, const std::string& node) { self->state.places.drain(node); },
+      [self](leave_atom, const std::string& node) { self->state.lost(node); },
+      [self](submit_atom, work_order& order, const job_needs& needs) {
+        auto promise = self->make_response_promise<work_answer>();
+        const job j{order.job, order.run, needs};
+        self->state.jobs[j.id] = {std::move(order), promise};
+        self->state.places.submit(j, self->state.now());
+        self->state.carry_out();
+        return promise;
+      },
+      [self](forget_atom, const std::string& run) { self->state.forget(run); },
+      [self](status_atom) { return self->state.status(); },
+      [self](release_atom, const std::string& node) -> caf::result<bool> {
+        if (auto done = self->state.places.release(node); !done) return to_caf(done.error());
+        self->state.carry_out();
+        return true;
+      },
+      [self](desk_atom) { return self->state.desk; },
+      [self](tick_atom) {
+        auto& s = self->state;
+        s.places.tick(s.now());
+        // The dispatcher forgot who was silent; so do we.
+        std::set<std::string> known;
+        for (const auto& n : s.places.nodes())
+          if (!n.facts.devices.empty()) known.insert(n.facts.name);
+        std::erase_if(s.members, [&](const auto& m) { return !known.contains(m.first); });
+        s.carry_out();
+        self->delayed_send(self, s.options.tick, tick_atom::value);
+      },
+  };
+}
+
+} // namespace
+
+cluster_actor spawn_placement(caf::actor_system& system, placement_options options, desk_actor desk) {
+  return system.spawn(placement, std::move(options), std::move(desk));
+}
+
+} // namespace pragma
