@@ -64,7 +64,10 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   }
   // Resuming: the search is deterministic, so living through the earlier answers brings it back to where it was.
   if (builtin_ && !uses_model)
-    for (const auto& request : setup.history) (void)builtin_->next(feedback_of(request));
+    for (const auto& request : setup.history) {
+      learn_before(request);
+      (void)builtin_->next(feedback_of(request));
+    }
   if (!uses_model) return std::string("builtin");
 
   auto model = make_chat_model(setup.llm, setup.transcript, cancel_, !setup.history.empty());
@@ -86,6 +89,11 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   return model_->name();
 }
 
+void coding_session::learn_before(const code_request& request) {
+  for (const auto& one : request.before)
+    if (const auto feedback = feedback_of(one)) builtin_->learn(*feedback);
+}
+
 expected<coded> coding_session::next(const code_request& request) {
   const auto start = std::chrono::steady_clock::now();
   auto result = model_ ? from_model(request) : from_builtin(request);
@@ -97,6 +105,7 @@ expected<coded> coding_session::from_builtin(const code_request& request) {
   if (!builtin_) return fail(ec::internal, "the coder was asked for code before it was set up");
   coded answer;
   answer.graph_findings = builtin_->graph_findings();
+  learn_before(request);
   auto feedback = feedback_of(request);
   while (true) {
     auto next = builtin_->next(feedback);

@@ -22,6 +22,7 @@ public:
   expected<coded> next(const code_request& request);
 
 private:
+  void learn_before(const code_request& request);
   expected<coded> from_builtin(const code_request& request);
   expected<coded> from_model(const code_request& request);
 

@@ -4,7 +4,10 @@
 #include "base/hash.hpp"
 #include "base/utc.hpp"
 
+#include <algorithm>
 #include <ctime>
+#include <optional>
+#include <utility>
 #include <unistd.h>
 
 namespace pragma {
@@ -33,6 +36,13 @@ struct conductor_state {
   coder_actor coder;
   loop run;
   caf::typed_response_promise<run_result> promise;
+  struct made {
+    coded answer;
+    verdict result;
+  };
+  std::vector<made> batch;             ///< made side by side, not measured yet
+  size_t open_verdicts = 0;
+  std::optional<error> failed;         ///< of a verification
   bool running = false, halted = false;
   int restarts = 0;
   clock::time_point confirm_started;
@@ -61,13 +71,16 @@ struct conductor_state {
   void ask(Agent conductor_state::*which, std::function<Agent()> conductor_agents::*factory, Atom atom, Payload payload,
            std::function<void(const Result&)> next, std::function<void(const error&)> refused) {
     if (!(this->*which)) this->*which = (agents.*factory)();
-    self->request(this->*which, agents.request_timeout, atom, payload)
+    const auto asked = this->*which;
+    self->request(asked, agents.request_timeout, atom, payload)
         .then([next](const Result& result) { next(result); },
               [=, this](const caf::error& e) {
                 if (!agent_died(e) || restarts >= agents.max_restarts) return refused(from_caf(self->system(), e));
-                ++restarts;
-                this->*which = (agents.*factory)();
-                tell("note", "an agent died; started another and asked again");
+                if (this->*which == asked) { // else another request that died with it has started one already
+                  ++restarts;
+                  this->*which = (agents.*factory)();
+                  tell("note", "an agent died; started another and asked again");
+                }
                 ask<Result>(which, factory, atom, payload, next, refused);
               });
   }
@@ -152,31 +165,64 @@ struct conductor_state {
   void attempt() {
     if (halted) return end("interrupted", "stopped by the user");
     if (const auto reason = run.stop_reason(); !reason.empty()) return confirm(reason);
+    batch.clear();
+    code();
+  }
+
+  /// As many candidates as are verified side by side; then all of them to the Verifier.
+  void code() {
+    const auto& request = run.header().request;
+    const size_t room = static_cast<size_t>(std::max(1, request.stop.attempts - static_cast<int>(run.history().size())));
+    const size_t wanted = std::min<size_t>(static_cast<size_t>(std::max(1, request.parallel)), room);
+    if (batch.size() >= wanted) return verify();
     tell("coding", "");
     ask<coded>(
-        &conductor_state::coder, &conductor_agents::coder, code_atom::value, run.code_request_now(),
+        &conductor_state::coder, &conductor_agents::coder, code_atom::value, run.code_request_now(!batch.empty()),
         [this](const coded& answer) {
-          if (answer.exhausted) return confirm("nothing is left to try");
-          run.coded_now(answer);
-          verify(answer.candidate);
+          if (answer.exhausted) return batch.empty() ? confirm("nothing is left to try") : verify();
+          batch.push_back({answer, {}});
+          code();
         },
         [this](const error& e) {
+          if (!batch.empty()) return verify();
           // A spent budget or a silent endpoint ends the search, not the run: what was found is still confirmed.
           if (e.code == ec::interrupted || !run.best()) return end_with(e);
           confirm("the coder stopped: " + e.message);
         });
   }
 
-  void verify(const candidate& c) {
-    tell("verifying", c.rationale);
-    ask<verdict>(
-        &conductor_state::verifier, &conductor_agents::verifier, verify_atom::value, c,
-        [this](const verdict& v) {
-          run.verified(v);
-          if (run.needs_measurement()) measure();
-          else conclude();
-        },
-        or_fail());
+  void verify() {
+    open_verdicts = batch.size();
+    for (size_t i = 0; i < batch.size(); ++i) {
+      tell("verifying", batch[i].answer.candidate.rationale);
+      ask<verdict>(
+          &conductor_state::verifier, &conductor_agents::verifier, verify_atom::value, batch[i].answer.candidate,
+          [this, i](const verdict& v) {
+            batch[i].result = v;
+            verdict_came();
+          },
+          [this](const error& e) {
+            if (!failed) failed = e;
+            verdict_came();
+          });
+    }
+  }
+
+  void verdict_came() {
+    if (--open_verdicts > 0) return;
+    if (failed) return end_with(*std::exchange(failed, std::nullopt));
+    next_of_batch();
+  }
+
+  /// Measured one after the other; each is an attempt of its own.
+  void next_of_batch() {
+    if (batch.empty()) return attempt();
+    const auto one = std::move(batch.front());
+    batch.erase(batch.begin());
+    run.coded_now(one.answer);
+    run.verified(one.result);
+    if (run.needs_measurement()) measure();
+    else conclude();
   }
 
   void measure() {
@@ -217,7 +263,7 @@ struct conductor_state {
               event.what = "iteration";
               event.iteration = record;
               tell(std::move(event));
-              attempt();
+              next_of_batch();
             },
             [this](const caf::error& e) { deliver_error(from_caf(self->system(), e)); });
   }

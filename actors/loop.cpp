@@ -32,6 +32,7 @@ void loop::begin(run_request request, std::string id, std::string now) {
   header_.request = std::move(request);
   header_.request.id = header_.id;
   seconds_before_ = 0;
+  asked_at_ = 0;
   started_ = attempt_started_ = clock::now();
 }
 
@@ -46,6 +47,7 @@ void loop::resume(run_result stored, const run_request& request) {
   header_.failure.clear();
   header_.confirmed = false;
   seconds_before_ = header_.wall_seconds;
+  asked_at_ = history_.size();
   started_ = attempt_started_ = clock::now();
   rank();
 }
@@ -111,7 +113,25 @@ code_request loop::request_after(size_t finished) const {
   return request;
 }
 
-code_request loop::code_request_now() const { return request_after(history_.size()); }
+code_request loop::code_request_now(bool sibling) {
+  auto request = request_after(history_.size());
+  if (sibling) {
+    request.has_last = false;
+    return request;
+  }
+  for (size_t i = asked_at_ + 1; i < history_.size(); ++i) { // all but the last, which the request is about
+    code_request one;
+    const auto& r = history_[i - 1];
+    one.has_last = true;
+    one.last_candidate = r.candidate;
+    one.last_passed = r.passed();
+    one.last_was_best = r.new_best;
+    one.brief.findings = r.findings;
+    request.before.push_back(std::move(one));
+  }
+  asked_at_ = history_.size();
+  return request;
+}
 
 void loop::coded_now(const coded& answer) {
   attempt_started_ = clock::now() - std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(answer.seconds));

@@ -26,7 +26,8 @@ public:
   coder_setup coder_request() const;
   /// The attempt that is being made (from 1).
   int attempt() const { return static_cast<int>(history_.size()) + 1; }
-  code_request code_request_now() const;
+  /// `sibling`: beside one that was just asked for; nothing was learned in between.
+  code_request code_request_now(bool sibling = false);
   void coded_now(const coded& answer);
   void verified(const verdict& v);
   bool needs_measurement() const { return current_.passed(); }
@@ -68,6 +69,7 @@ private:
   candidate current_candidate_;
   verdict current_verdict_;
   std::map<std::string, std::optional<citation>> documentation_; ///< by metric; nothing: the compendium does not know it
+  size_t asked_at_ = 0;                   ///< attempts that were over when the Coder was asked last
   double seconds_before_ = 0;
   clock::time_point started_, attempt_started_;
 };

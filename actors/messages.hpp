@@ -77,8 +77,9 @@ struct code_request {
   std::string last_candidate, failure;
   bool last_passed = false, last_was_best = false;
   double last_speedup = 0;
+  std::vector<code_request> before;       ///< the others that were made side by side with the last one, in their order
 };
-PRAGMA_JSON(code_request, brief, has_last, last_candidate, failure, last_passed, last_was_best, last_speedup)
+PRAGMA_JSON(code_request, brief, has_last, last_candidate, failure, last_passed, last_was_best, last_speedup, before)
 
 /// Conductor -> Coder, once per run.
 struct coder_setup {
@@ -118,9 +119,10 @@ struct run_request {
   bool profile = true;
   double profile_seconds = 4;
   std::vector<std::string> extra_metrics;
+  int parallel = 1;                       ///< candidates that are made and verified side by side
   std::string out_dir;                    ///< where the report goes
 };
-PRAGMA_JSON(run_request, id, new_id, load, coder, stop, profile, profile_seconds, extra_metrics, out_dir)
+PRAGMA_JSON(run_request, id, new_id, load, coder, stop, profile, profile_seconds, extra_metrics, parallel, out_dir)
 
 /// The run's header: what RocksDB keeps beside the iterations, and the "run" part of run.json.
 struct run_header {

@@ -16,6 +16,7 @@ void run_options::add_to(CLI::App& app) {
   app.add_option("--attempts", attempts, "most attempts per task")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--seeds", seeds, "fresh input seeds per verification")->check(CLI::Range(1, 100))->capture_default_str();
+  app.add_option("--parallel", parallel, "candidates that are made and verified side by side; pays with a cluster's nodes (--head)")->check(CLI::Range(1, 256))->capture_default_str();
   app.add_option("--patience", patience, "stop after this many attempts without a new best (0: never)")->capture_default_str();
   app.add_flag("--no-profile", no_profile, "no metrics and no findings (N-PRAGMA of the paper): --search unguided");
   app.add_option("--profile-seconds", profile_seconds, "budget of all profiling tools per attempt")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
@@ -72,6 +73,7 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   r.coder.search = search;
   if (!out_dir.empty() && r.coder.kind == "llm") r.coder.transcript = (std::filesystem::path(out_dir) / "transcript.jsonl").string();
   r.stop.attempts = attempts;
+  r.parallel = parallel;
   r.stop.max_seconds = max_minutes * 60;
   r.stop.target_speedup = target;
   r.stop.patience = patience;

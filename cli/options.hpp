@@ -16,6 +16,7 @@ struct run_options {
   int threads = defaults::threads;
   int seeds = defaults::verify_seeds;
   int patience = 0;
+  int parallel = 1;
   bool no_profile = false;
   double profile_seconds = 3;
   double max_minutes = 0, target = 0;

@@ -169,23 +169,25 @@ bool dispatcher::busy(const node& n, const device_facts& d, const job_needs& nee
   return lease != n.leases.end() && !lease->second.empty();
 }
 
-/// A free place, the least loaded first. Where an exclusive job fits a node that is busy with others, the node is reserved: nobody else
+/// A free place: the run's home, else the least loaded. Where an exclusive job fits a node that is busy with others, the node is reserved: nobody else
 /// is sent there until it has drained, so that a stream of small jobs cannot keep a measurement waiting for ever.
 std::optional<assignment> dispatcher::place(const waiting& w, std::set<std::string>& reserved) const {
   const auto& needs = w.what.needs;
   std::optional<assignment> best;
   const node* best_node = nullptr;
   std::string busy_node;
-  const auto home = needs.exclusive ? homes_.find(w.what.run) : homes_.end();
+  const auto home = homes_.find(w.what.run);
   for (const auto& [name, n] : nodes_) {
     if (reserved.contains(name)) continue;
     for (const auto& d : n.facts.devices) {
       if (!could(n, d, needs)) continue;
-      if (home != homes_.end() && home->second != place_name(name, d.id)) continue;
+      const bool at_home = home != homes_.end() && home->second == place_name(name, d.id);
+      if (needs.exclusive && home != homes_.end() && !at_home) continue;
       if (busy(n, d, needs)) {
         if (needs.exclusive && busy_node.empty()) busy_node = name;
         continue;
       }
+      if (at_home) return assignment{w.what.id, name, d.id, 0}; // the run's task is loaded there
       if (best_node && best_node->jobs.size() <= n.jobs.size()) continue;
       best = assignment{w.what.id, name, d.id, 0};
       best_node = &n;
@@ -232,7 +234,7 @@ dispatcher::orders dispatcher::take_orders(double now) {
       auto a = place(w->second, reserved);
       if (!a) {
         refused.push_back(needs);
-        if (!needs.exclusive) no_place.push_back(needs); // ... nor in another run: only exclusive jobs have a home
+        if (!needs.exclusive) no_place.push_back(needs); // ... nor in another run: only exclusive jobs are bound to a home
         continue;
       }
       a->ticket = ++tickets_;

@@ -76,6 +76,8 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
 
 std::optional<candidate> builtin_coder::next(const std::optional<attempt_feedback>& last) { return impl_->search->next(last); }
 
+void builtin_coder::learn(const attempt_feedback& about) { impl_->search->learn(about); }
+
 std::vector<finding> builtin_coder::graph_findings() const { return impl_->facts; }
 
 } // namespace pragma

@@ -47,6 +47,8 @@ public:
 
   /// The next candidate, never one that was given before; empty when nothing is left to try.
   std::optional<candidate> next(const std::optional<attempt_feedback>& last);
+  /// For attempts that were made side by side: what one of them showed, without asking for the next.
+  void learn(const attempt_feedback& about);
   /// Facts about the graph that hold for all inputs and a person should know ("the reference computes X and throws it away").
   std::vector<finding> graph_findings() const;
 

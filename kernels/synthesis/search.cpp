@@ -245,8 +245,7 @@ std::optional<candidate> schedule_search::offer(const schedule& s, const std::st
     code.erase(from, code.find("// Written by", from) - from);
   std::string key = c.compiler + "|" + join(c.flags, " ") + "|" + code;
   if (!given_.insert(short_hash(key)).second) return std::nullopt;
-  last_ = s;
-  last_id_ = c.id();
+  offered_[c.id()] = s;
   return c;
 }
 
@@ -258,12 +257,7 @@ std::optional<candidate> schedule_search::next(const std::optional<attempt_feedb
     return offer(start_, "Starting point from cache sizes and vector width: " + std::to_string(program_.regions.size()) +
                              (program_.regions.size() == 1 ? " fused loop nest" : " loop nests") + ", passes vectorised along the contiguous axis.");
   }
-  if (last && last->candidate == last_id_) {
-    if (last->passed && (last->new_best || !best_)) {
-      best_ = last_;
-      best_findings_ = last->findings;
-    }
-  }
+  if (last) learn(*last);
   if (!best_) {
     // Nothing has passed yet: give up what could have been too clever, then the compiler.
     if (auto c = offer(start_, "The known schedule failed: starting point from cache sizes and vector width.")) return c;
@@ -284,6 +278,13 @@ std::optional<candidate> schedule_search::next(const std::optional<attempt_feedb
     return std::nullopt;
   }
   return neighbour(last && last->passed && last->new_best ? last->findings : best_findings_);
+}
+
+void schedule_search::learn(const attempt_feedback& about) {
+  const auto known = offered_.find(about.candidate);
+  if (known == offered_.end() || !about.passed || (!about.new_best && best_)) return;
+  best_ = known->second;
+  best_findings_ = about.findings;
 }
 
 /// Below `limit`. A generator of our own (Knuth's MMIX constants): equal on every platform.

@@ -7,6 +7,7 @@
 #include "kernels/synthesis/schedule.hpp"
 
 #include <functional>
+#include <map>
 #include <set>
 
 namespace pragma::synthesis {
@@ -27,6 +28,8 @@ public:
   schedule_search(const loop_program& program, const builtin_options& options, std::string title);
 
   std::optional<candidate> next(const std::optional<attempt_feedback>& last);
+  /// Of a candidate that was offered at any time, without asking for another.
+  void learn(const attempt_feedback& about);
 
 private:
   std::optional<schedule> known_that_fits() const;
@@ -39,11 +42,11 @@ private:
   const loop_program& program_;
   builtin_options options_;
   std::string title_;
-  schedule start_, last_;
+  schedule start_;
+  std::map<std::string, schedule> offered_; ///< by candidate
   std::optional<schedule> best_;
   std::vector<finding> best_findings_;
   std::set<std::string> given_;
-  std::string last_id_;
   bool begun_ = false;
   int safer_ = 0;                    ///< safer variants of the start that were tried after failures
   uint64_t random_;
