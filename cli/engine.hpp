@@ -15,14 +15,14 @@ class engine {
 public:
   /// Through the head where one is chosen; else in this process, with the run store in data_home()/runs (locked when another process
   /// writes it).
-  static expected<std::unique_ptr<engine>> open(const head_choice& head = {.local = true});
+  static expected<std::unique_ptr<engine>> open(const head_choice& head = head_choice::none());
   virtual ~engine() = default;
   /// Blocks until the run has ended. `on_event` is called from another thread, one event at a time.
   virtual expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) = 0;
 };
 
 /// A stored run, of the head where one is chosen, else of this machine (beside a writer).
-expected<run_result> read_stored_run(const std::string& id, const head_choice& head = {.local = true});
+expected<run_result> read_stored_run(const std::string& id, const head_choice& head = head_choice::none());
 /// Headers of all stored runs, newest first.
 expected<std::vector<run_header>> list_stored_runs();
 

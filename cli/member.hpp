@@ -11,6 +11,12 @@ struct head_choice {
   std::string head, tls;
   bool local = false;
 
+  /// Work in this process.
+  static head_choice none() {
+    head_choice here;
+    here.local = true;
+    return here;
+  }
   void add_to(CLI::App& command);
   /// --head, else PRAGMA_HEAD, else "head" of cluster.json in data_home(); nothing: work in this process.
   expected<std::optional<address>> chosen() const;

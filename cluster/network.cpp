@@ -65,8 +65,9 @@ expected<std::unique_ptr<network>> network::start(const network_options& options
     net->copies_ = std::move(*folder);
     net->tls_ = tls_files::in(net->copies_->path());
     std::error_code problem;
-    for (const auto& [from, to] : {std::pair{theirs.ca, net->tls_->ca}, {theirs.certificate, net->tls_->certificate}, {theirs.key, net->tls_->key}})
-      if (!std::filesystem::copy_file(from, to, problem)) return fail(ec::io_error, "cannot copy " + from.string() + ": " + problem.message());
+    for (const auto file : {&tls_files::ca, &tls_files::certificate, &tls_files::key})
+      if (!std::filesystem::copy_file(theirs.*file, (*net->tls_).*file, problem))
+        return fail(ec::io_error, "cannot copy " + (theirs.*file).string() + ": " + problem.message());
     config.openssl_cafile = net->tls_->ca.string();
     config.openssl_certificate = net->tls_->certificate.string();
     config.openssl_key = net->tls_->key.string();

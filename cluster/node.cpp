@@ -42,9 +42,9 @@ struct node_load {
   std::atomic<int64_t> done = 0;
 };
 
-struct node_state {
+struct agent_state {
   static inline const char* name = "node";
-  using pointer = node_actor::stateful_pointer<node_state>;
+  using pointer = node_actor::stateful_pointer<agent_state>;
   struct waiting {
     work_order order;
     std::string device;
@@ -105,7 +105,7 @@ struct node_state {
   }
 };
 
-node_actor::behavior_type node_agent(node_state::pointer self, std::string name, cluster_actor cluster, std::shared_ptr<node_bench> bench,
+node_actor::behavior_type node_agent(agent_state::pointer self, std::string name, cluster_actor cluster, std::shared_ptr<node_bench> bench,
                                      std::shared_ptr<node_load> load, int most) {
   auto& state = self->state;
   state.self = self;

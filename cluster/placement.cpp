@@ -4,7 +4,10 @@
 #include "base/version.hpp"
 
 #include <chrono>
+#include <cstdio>
+#include <map>
 #include <random>
+#include <set>
 
 namespace pragma {
 
