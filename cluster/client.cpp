@@ -62,7 +62,7 @@ struct head_client::impl {
       text += slice->bytes;
       if (text.size() >= slice->total || slice->bytes.empty()) break;
     }
-    if (sha256(text) != hash) return fail(ec::remote_failed, "the record of run " + printable(run) + " arrived damaged", "ask again");
+    if (sha256_hex(text) != hash) return fail(ec::remote_failed, "the record of run " + printable(run) + " arrived damaged", "ask again");
     const auto parsed = json::from_cbor(text, true, false);
     if (parsed.is_discarded()) return fail(ec::parse_error, "the record of run " + printable(run) + " cannot be read");
     return from_json_value<run_result>(parsed, "run " + run);

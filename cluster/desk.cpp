@@ -168,7 +168,7 @@ struct desk_state {
     agents.store = store;
     agents.knowledge = knowledge;
     agents.observer = owned->keep(system.spawn(observer, run));
-    agents.request_timeout = caf::infinite; // in this process; a job may queue for long
+    agents.request_timeout = std::chrono::hours(24 * 365); // in this process; a job may queue for long
     mine.conductor = spawn_conductor(system, agents);
     self->request(mine.conductor, caf::infinite, begin_atom::value, request)
         .then([this, id, run](const run_result& result) { over(id, *run, result.header.state, {}); },
@@ -221,7 +221,7 @@ struct desk_state {
       if (!stored) return fail(stored.error());
       const auto bytes = json::to_cbor(json(*stored));
       std::string text(bytes.begin(), bytes.end());
-      auto hash = sha256(text);
+      auto hash = sha256_hex(text);
       records.clear(); // one at a time is enough
       record = records.emplace(id, std::pair{std::move(text), std::move(hash)}).first;
     }

@@ -71,7 +71,8 @@ expected<std::unique_ptr<network>> network::start(const network_options& options
     config.openssl_cafile = net->tls_->ca.string();
     config.openssl_certificate = net->tls_->certificate.string();
     config.openssl_key = net->tls_->key.string();
-    config.load<caf::io::middleman, caf::openssl::manager>();
+    config.load<caf::io::middleman>();
+    config.load<caf::openssl::manager>();
   } else {
     config.load<caf::io::middleman>();
   }

@@ -43,9 +43,11 @@ caf::typed_response_promise<Result> hand_out(Self self, cluster_actor cluster, s
   self->request(cluster, caf::infinite, submit_atom::value, std::move(order), needs_of(*place, exclusive))
       .then(
           [promise, place, exclusive, adapt](const work_answer& answer) mutable {
-            if (answer.failure.happened()) return promise.deliver(to_caf(answer.failure.what()));
-            auto result = from_json_value<Result>(answer.result, "the answer of node " + answer.node);
-            if (!result) return promise.deliver(to_caf(result.error()));
+            auto result = answer.failure.happened() ? expected<Result>(fail(answer.failure.what())) : from_json_value<Result>(answer.result, "the answer of node " + answer.node);
+            if (!result) {
+              promise.deliver(to_caf(result.error()));
+              return;
+            }
             if (exclusive) remember_where(*place, answer);
             if (adapt) adapt(*result);
             promise.deliver(std::move(*result));

@@ -49,32 +49,32 @@ struct placement_state {
   node_welcome join(node_hello hello, node_actor handle) {
     node_welcome welcome;
     welcome.head = start;
-    const auto& name = hello.facts.name;
+    const auto& node = hello.facts.name;
     if (hello.protocol != cluster_protocol) {
       welcome.refused = "this head speaks " + std::string(cluster_protocol) + ", the node " + printable(hello.protocol) + ": install the same version on both";
       return welcome;
     }
-    if (const auto known = members.find(name); known != members.end() && known->second.handle != handle && heard_lately(name)) {
-      welcome.refused = "there is a node called " + printable(name) + " already; give this one another name with --name";
+    if (const auto known = members.find(node); known != members.end() && known->second.handle != handle && heard_lately(node)) {
+      welcome.refused = "there is a node called " + printable(node) + " already; give this one another name with --name";
       return welcome;
     }
     self->monitor(handle);
     places.joined(hello.facts, now());
-    members[name] = {std::move(handle), std::move(hello), 0};
+    members[node] = {std::move(handle), std::move(hello), 0};
     carry_out();
     return welcome;
   }
 
   /// Two machines with one name would take turns in throwing each other out. A node that comes back is silent before.
-  bool heard_lately(const std::string& name) const {
+  bool heard_lately(const std::string& node) const {
     for (const auto& n : places.nodes())
-      if (n.facts.name == name) return now() - n.heard < 2;
+      if (n.facts.name == node) return now() - n.heard < 2;
     return false;
   }
 
-  void lost(const std::string& name) {
-    places.lost(name, now());
-    members.erase(name);
+  void lost(const std::string& node) {
+    places.lost(node, now());
+    members.erase(node);
     carry_out();
   }
 
@@ -111,7 +111,7 @@ struct placement_state {
   void forget(const std::string& run) {
     places.forget_run(run);
     std::erase_if(jobs, [&](const auto& j) { return j.second.order.run == run; });
-    for (const auto& [name, m] : members) self->send(m.handle, forget_atom::value, run);
+    for (const auto& [node, m] : members) self->send(m.handle, forget_atom::value, run);
     carry_out();
   }
 
