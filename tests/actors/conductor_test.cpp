@@ -212,6 +212,38 @@ TEST_CASE_METHOD(fixture, "every attempt is saved before the next one is asked f
   CHECK(s.log == expected_log);
 }
 
+TEST_CASE_METHOD(fixture, "candidates side by side: made and verified together, measured one by one, and the coder learns of all") {
+  s.sources = {"a", "broken", "b", "c", "d"};
+  s.speedups = {{"a", 1.0}, {"b", 2.0}, {"c", 1.5}, {"d", 1.2}};
+  run_request request;
+  request.parallel = 3;
+  request.stop.attempts = 5;
+  const auto result = optimize(request);
+  REQUIRE(result);
+  const std::vector<std::string> expected_log = {"load", "code", "code", "code", "verify a", "verify broken", "verify b", "measure a", "save 1", "save 2", "measure b", "save 3",
+                                                 "code", "code", "verify c", "verify d", "measure c", "save 4", "measure d", "save 5", "confirm b"};
+  CHECK(s.log == expected_log);
+  CHECK(result->header.best_attempt == 3);
+  REQUIRE(s.requests.size() == 5);
+  CHECK_FALSE(s.requests[1].has_last); // beside the first: nothing was learned in between
+  REQUIRE(s.requests[3].before.size() == 2);
+  CHECK(s.requests[3].before[0].last_passed);
+  CHECK_FALSE(s.requests[3].before[1].last_passed);
+  CHECK(s.requests[3].last_was_best);
+}
+
+TEST_CASE_METHOD(fixture, "a verifier that dies with several requests in flight is replaced once, and each candidate is judged once") {
+  s.sources = {"a", "b", "c"};
+  s.speedups = {{"a", 1.0}, {"b", 2.0}, {"c", 3.0}};
+  s.verifier_deaths = 1;
+  run_request request;
+  request.parallel = 3;
+  const auto result = optimize(request);
+  REQUIRE(result);
+  CHECK(result->iterations.size() == 3);
+  CHECK(s.verifiers == 2);
+}
+
 TEST_CASE_METHOD(fixture, "after a finding the conductor asks the profiler for the metrics that would tell more") {
   s.sources = {"first", "broken", "third"};
   s.speedups = {{"first", 1.0}, {"third", 2.0}};

@@ -4,12 +4,14 @@
 #include "base/subprocess.hpp"
 
 #include <arpa/inet.h>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <future>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <map>
 #include <set>
@@ -57,6 +59,77 @@ int connect_to(int port) {
   ::close(fd);
   return -1;
 }
+
+/// A cable between a node and the head: relays one TCP connection after the other, and can go silent in either direction without closing anything.
+class cable {
+public:
+  explicit cable(int to_port) : to_(to_port) {
+    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(listener_, 64) == 0);
+    socklen_t size = sizeof address;
+    REQUIRE(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port = ntohs(address.sin_port);
+    worker_ = std::thread([this] { relay(); });
+  }
+  ~cable() {
+    over_ = true;
+    worker_.join();
+    ::close(listener_);
+  }
+  int port = 0;
+  std::atomic<bool> to_head = true, to_node = true; ///< false: what comes is thrown away
+
+private:
+  struct link {
+    int node, head;
+  };
+  void relay() {
+    std::vector<link> links;
+    std::vector<char> buffer(64 << 10);
+    while (!over_) {
+      std::vector<pollfd> waiting{{listener_, POLLIN, 0}};
+      for (const auto& l : links) {
+        waiting.push_back({l.node, POLLIN, 0});
+        waiting.push_back({l.head, POLLIN, 0});
+      }
+      if (::poll(waiting.data(), waiting.size(), 20) <= 0) continue;
+      std::vector<link> left;
+      for (size_t i = 0; i < links.size(); ++i) {
+        bool open = true;
+        for (const bool from_node : {true, false}) {
+          if ((waiting[1 + 2 * i + (from_node ? 0 : 1)].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+          const auto n = ::recv(from_node ? links[i].node : links[i].head, buffer.data(), buffer.size(), 0);
+          if (n <= 0) open = false;
+          else if (from_node ? to_head : to_node) open = ::send(from_node ? links[i].head : links[i].node, buffer.data(), static_cast<size_t>(n), MSG_NOSIGNAL) == n && open;
+        }
+        if (open) {
+          left.push_back(links[i]);
+        } else {
+          ::close(links[i].node);
+          ::close(links[i].head);
+        }
+      }
+      links = std::move(left);
+      if (waiting[0].revents & POLLIN) {
+        const int node = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        const int head = node >= 0 ? connect_to(to_) : -1;
+        if (head >= 0) links.push_back({node, head});
+        else if (node >= 0) ::close(node);
+      }
+    }
+    for (const auto& l : links) {
+      ::close(l.node);
+      ::close(l.head);
+    }
+  }
+  int to_, listener_ = -1;
+  std::atomic<bool> over_ = false;
+  std::thread worker_;
+};
 
 /// A head and nodes on this machine, each with a home of its own.
 struct cluster {
@@ -108,8 +181,9 @@ struct cluster {
     std::ifstream(ready) >> port;
     REQUIRE(port > 0);
   }
-  void start_node(const std::string& name) {
-    auto child = child_process::start(command(PRAGMA_NODE_EXE, with_tls({"--join", address(), "--name", name}, name), name));
+  void start_node(const std::string& name, int through = 0) {
+    const auto to = through ? "127.0.0.1:" + std::to_string(through) : address();
+    auto child = child_process::start(command(PRAGMA_NODE_EXE, with_tls({"--join", to, "--name", name}, name), name));
     REQUIRE(child);
     members.insert_or_assign(name, std::move(*child));
   }
@@ -186,6 +260,26 @@ TEST_CASE("a frozen node loses its work to another, and comes back when it thaws
   c.check(run);
   ::kill(c.members.at(victim).pid(), SIGCONT);
   CHECK(within(60, [&] { return c.has_joined(victim); }));
+}
+
+TEST_CASE("a cable that goes dead in one direction or both: the work moves on, and the node rejoins when it is mended") {
+  for (const auto& [head_deaf, node_deaf] : {std::pair{true, false}, {false, true}, {true, true}}) {
+    INFO((head_deaf ? "nothing reaches the head " : "") << (node_deaf ? "nothing reaches the node" : ""));
+    cluster c(true);
+    c.start_head();
+    cable line(c.port);
+    c.start_node("a", line.port);
+    REQUIRE(within(30, [&] { return c.has_joined("a"); }));
+    auto run = c.optimize();
+    REQUIRE(within(60, [&] { return c.busy_node() == "a"; }));
+    line.to_head = !head_deaf;
+    line.to_node = !node_deaf;
+    CHECK(within(20, [&] { return !c.has_joined("a"); }));
+    c.start_node("b");
+    c.check(run);
+    line.to_head = line.to_node = true;
+    CHECK(within(60, [&] { return c.has_joined("a"); }));
+  }
 }
 
 TEST_CASE("the head is killed in the middle of a run and started again: nodes rejoin, the run goes on, the user sees its end") {

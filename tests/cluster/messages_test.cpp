@@ -1,0 +1,70 @@
+// What comes from another machine: addresses, task texts, orders.
+#include "base/files.hpp"
+#include "cluster/node_bench.hpp"
+#include "cluster/probe.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+using namespace pragma;
+namespace fs = std::filesystem;
+
+TEST_CASE("addresses") {
+  CHECK(parse_address("10.0.0.5:7447")->port == 7447);
+  CHECK(parse_address("[::1]:80")->host == "::1");
+  CHECK(parse_address("[::1]:80")->text() == "[::1]:80");
+  CHECK(parse_address("head", 7447)->text() == "head:7447");
+  CHECK(parse_address("localhost:1")->loopback());
+  CHECK_FALSE(parse_address("10.0.0.5:1")->loopback());
+  for (const char* bad : {"", ":80", "a:", "a:b", "a:99999", "::1:80", "[::1", "a:-1"}) {
+    INFO(bad);
+    CHECK_FALSE(parse_address(bad));
+  }
+}
+
+TEST_CASE("a task's text is kept as it was, under its hash, and never outside of its folder") {
+  auto dir = temp_dir::create("pragma-tasks-");
+  REQUIRE(dir);
+  std::ofstream(dir->path() / "t.py") << "class Model: pass\n";
+  std::ofstream(dir->path() / "t.json") << "{\"tolerance\": 1e-3}";
+  const auto text = read_task_text(dir->path() / "t.py");
+  REQUIRE(text);
+  const auto kept = keep_task_text(*text, dir->path() / "kept");
+  REQUIRE(kept);
+  CHECK(read_file(*kept).value() == "class Model: pass\n");
+  CHECK(read_file(kept->parent_path() / "t.json").value() == "{\"tolerance\": 1e-3}");
+  CHECK(keep_task_text(*text, dir->path() / "kept").value() == *kept);
+  for (const char* name : {"../t.py", "/etc/x.py", ".py", "a/b.py", "t.txt", ""}) {
+    auto evil = *text;
+    evil.name = name;
+    INFO(name);
+    CHECK_FALSE(keep_task_text(evil, dir->path() / "kept"));
+  }
+  CHECK(read_task_text(dir->path() / "none.py").error().code == ec::not_found);
+  std::ofstream(dir->path() / "big.py") << std::string(2 << 20, '#');
+  CHECK(read_task_text(dir->path() / "big.py").error().code == ec::limit_exceeded);
+}
+
+TEST_CASE("an order that cannot be done is an answer, with whose fault it is") {
+  auto dir = temp_dir::create("pragma-tasks-");
+  REQUIRE(dir);
+  std::atomic<bool> cancel = false;
+  node_bench bench("n", dir->path() / "tasks", &cancel);
+  work_order order;
+  order.job = "j";
+  order.run = "r";
+  order.ticket = 7;
+  order.kind = "load";
+  order.task = {"../evil.py", "import os", ""};
+  auto answer = bench.perform(order, "cpu");
+  CHECK(answer.failure.happened());
+  CHECK_FALSE(answer.node_at_fault);
+  CHECK(answer.ticket == 7);
+  CHECK(answer.node == "n");
+  std::ofstream(dir->path() / "file") << "x";
+  node_bench full("n", dir->path() / "file", &cancel); // no folder can be made there
+  order.task.name = "good.py";
+  answer = full.perform(order, "cpu");
+  CHECK(answer.failure.what().code == ec::io_error);
+  CHECK(answer.node_at_fault);
+}

@@ -1,0 +1,169 @@
+// The head's cluster agent with scripted nodes on CAF's deterministic scheduler: no network, no threads, no clock.
+#include "cluster/placement.hpp"
+
+#include <caf/scheduler/test_coordinator.hpp>
+#include <catch2/catch.hpp>
+
+using namespace pragma;
+
+namespace {
+
+/// What a node was told, and whether it answers.
+struct node_script {
+  std::vector<work_order> got;
+  std::vector<std::string> forgotten;
+  bool answers = true, fails = false;
+};
+
+node_actor::behavior_type mock_node(node_actor::pointer self, node_script* s, std::string name, cluster_actor head) {
+  return {[=](do_atom, const work_order& order, const std::string& device) {
+            s->got.push_back(order);
+            if (!s->answers) return;
+            work_answer a;
+            a.job = order.job;
+            a.ticket = order.ticket;
+            a.node = name;
+            a.device = device;
+            a.result = json(order.kind);
+            if (s->fails) {
+              a.failure = failure::of({ec::io_error, "the disk is full", ""});
+              a.node_at_fault = true;
+            }
+            self->send(head, done_atom::value, a);
+          },
+          [=](forget_atom, const std::string& run) { s->forgotten.push_back(run); }};
+}
+
+struct fixture {
+  caf::actor_system_config config;
+  std::unique_ptr<caf::actor_system> system;
+  cluster_actor head;
+  std::map<std::string, node_actor> nodes;
+  std::map<std::string, node_script> scripts;
+
+  fixture() {
+    config.set("scheduler.policy", caf::atom("testing"));
+    system = std::make_unique<caf::actor_system>(config);
+    placement_options options;
+    options.tick = std::chrono::seconds(1);
+    head = spawn_placement(*system, options, desk_actor{});
+    run();
+  }
+  ~fixture() {
+    for (auto& [name, node] : nodes) caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(head, caf::exit_reason::user_shutdown);
+    run();
+    nodes.clear();
+    head = nullptr;
+  }
+  caf::scheduler::test_coordinator& scheduler() { return dynamic_cast<caf::scheduler::test_coordinator&>(system->scheduler()); }
+  void run() { scheduler().run(); }
+
+  template <class Result, class... Words> expected<Result> ask(const Words&... words) {
+    caf::scoped_actor self{*system};
+    auto pending = self->request(head, caf::infinite, words...);
+    run();
+    expected<Result> result = fail(ec::internal, "no answer");
+    pending.receive([&](const Result& r) { result = r; }, [&](const caf::error& e) { result = fail(from_caf(*system, e)); });
+    return result;
+  }
+  node_hello hello(const std::string& name) const {
+    node_hello h;
+    h.facts = {name, "test", 1, {{"cpu", "cpu", "model", "arch", 0, {}}}};
+    return h;
+  }
+  node_welcome join(const std::string& name) {
+    nodes[name] = system->spawn(mock_node, &scripts[name], name, head);
+    return ask<node_welcome>(join_atom::value, hello(name), nodes[name]).value();
+  }
+  void lose(const std::string& name) {
+    caf::anon_send_exit(nodes.at(name), caf::exit_reason::kill);
+    run();
+  }
+  static work_order order(const std::string& id, const std::string& run = "r") {
+    work_order o;
+    o.job = id;
+    o.run = run;
+    o.kind = "verify";
+    return o;
+  }
+};
+
+} // namespace
+
+TEST_CASE_METHOD(fixture, "a job goes to a node and its answer to whoever asked") {
+  CHECK(join("a").refused.empty());
+  const auto answer = ask<work_answer>(submit_atom::value, order("j1"), job_needs{});
+  REQUIRE(answer);
+  CHECK(answer->node == "a");
+  CHECK(answer->result == "verify");
+  CHECK(ask<cluster_status>(status_atom::value)->members.at(0).node.done == 1);
+}
+
+TEST_CASE_METHOD(fixture, "a node that dies with a job: another does it, and a late answer is dropped") {
+  join("a");
+  scripts["a"].answers = false;
+  caf::scoped_actor self{*system};
+  auto pending = self->request(head, caf::infinite, submit_atom::value, order("j1"), job_needs{});
+  run();
+  REQUIRE(scripts["a"].got.size() == 1);
+  join("b");
+  lose("a");
+  REQUIRE(scripts["b"].got.size() == 1);
+  work_answer answer;
+  pending.receive([&](const work_answer& a) { answer = a; }, [&](const caf::error&) {});
+  CHECK(answer.node == "b");
+  work_answer late;
+  late.job = "j1";
+  late.ticket = scripts["a"].got[0].ticket;
+  caf::anon_send(head, done_atom::value, late);
+  run();
+  const auto status = ask<cluster_status>(status_atom::value);
+  CHECK(status->duplicates == 1);
+  CHECK(status->requeued == 1);
+  CHECK(status->members.size() == 1);
+}
+
+TEST_CASE_METHOD(fixture, "a node that fails the same way again and again is in quarantine until it is released") {
+  join("a");
+  scripts["a"].fails = true;
+  caf::scoped_actor self{*system};
+  auto pending = self->request(head, caf::infinite, submit_atom::value, order("j1"), job_needs{});
+  run();
+  auto status = ask<cluster_status>(status_atom::value);
+  REQUIRE(status->members.size() == 1);
+  CHECK(status->members[0].node.state == node_state::quarantined);
+  CHECK(status->members[0].node.reason.find("the disk is full") != std::string::npos);
+  CHECK(status->queued == 1); // nobody else is there
+  scripts["a"].fails = false;
+  CHECK_FALSE(ask<bool>(release_atom::value, std::string("b")));
+  REQUIRE(ask<bool>(release_atom::value, std::string("a")));
+  work_answer answer;
+  pending.receive([&](const work_answer& a) { answer = a; }, [&](const caf::error&) {});
+  CHECK(answer.node == "a");
+  CHECK_FALSE(answer.failure.happened());
+}
+
+TEST_CASE_METHOD(fixture, "who may join: the same protocol, and a name that nobody has") {
+  join("a");
+  auto other = hello("b");
+  other.protocol = "pragma-cluster-0";
+  const auto stranger = system->spawn(mock_node, &scripts["b"], "b", head);
+  CHECK(ask<node_welcome>(join_atom::value, other, stranger)->refused.find("version") != std::string::npos);
+  CHECK(ask<node_welcome>(join_atom::value, hello("a"), stranger)->refused.find("already") != std::string::npos);
+  caf::anon_send_exit(stranger, caf::exit_reason::user_shutdown);
+  run();
+  CHECK(ask<bool>(beat_atom::value, heartbeat{"a", 0}).value());
+  CHECK_FALSE(ask<bool>(beat_atom::value, heartbeat{"b", 0}).value());
+}
+
+TEST_CASE_METHOD(fixture, "a run that is over: its jobs end, its nodes are told") {
+  join("a");
+  scripts["a"].answers = false;
+  caf::anon_send(head, submit_atom::value, order("j1"), job_needs{});
+  run();
+  caf::anon_send(head, forget_atom::value, std::string("r"));
+  run();
+  CHECK(scripts["a"].forgotten == std::vector<std::string>{"r"});
+  CHECK(ask<cluster_status>(status_atom::value)->in_flight == 0);
+}
