@@ -59,6 +59,10 @@ struct agent_state {
   std::deque<waiting> queue;
   int workers = 0, most = 1, crashes = 0;
 
+  ~agent_state() {
+    for (const auto& who : idle) caf::anon_send_exit(who, caf::exit_reason::user_shutdown); // they have threads of their own
+  }
+
   void next() {
     while (!queue.empty()) {
       if (idle.empty() && workers >= most) return;
