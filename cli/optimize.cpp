@@ -7,7 +7,9 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <thread>
 
 namespace pragma::cli {
 
@@ -24,8 +26,9 @@ int finish(terminal& out, const run_result& result, const std::filesystem::path&
   return h.confirmed ? 0 : exit_code(ec::candidate_failed);
 }
 
-int run_loop(const run_request& request, const std::filesystem::path& folder, bool json_output, bool check, const head_choice& head) {
-  terminal out(json_output);
+int run_loop(const run_request& request, const std::filesystem::path& folder, bool json_output, bool check, const head_choice& head,
+             const std::string& prefix = {}) {
+  terminal out(json_output, prefix);
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem)
@@ -38,34 +41,61 @@ int run_loop(const run_request& request, const std::filesystem::path& folder, bo
   return finish(out, *result, folder, check);
 }
 
+struct optimize_settings {
+  std::vector<std::string> tasks;
+  std::string out;
+  bool json = false, no_check = false;
+  run_options run;
+  head_choice head;
+};
+
+/// All at once through a head, whose cluster they share; else one after the other, because a measurement wants the machine for itself.
+/// Gives the first exit code that is not 0.
+int run_all(const optimize_settings& s) {
+  terminal out(s.json);
+  const auto through = s.head.chosen();
+  if (!through) return report(out, through.error());
+  std::vector<run_request> requests;
+  std::vector<std::filesystem::path> folders;
+  for (const auto& task : s.tasks) {
+    const auto name = std::filesystem::path(task).stem().string();
+    const auto folder = s.out.empty() ? std::filesystem::path("pragma-out") / name : s.tasks.size() == 1 ? std::filesystem::path(s.out) : std::filesystem::path(s.out) / name;
+    if (std::find(folders.begin(), folders.end(), folder) != folders.end())
+      return report(out, {ec::invalid_argument, "two tasks are called " + name, "their results would lie in one folder: run them apart, with --out"});
+    auto request = s.run.request(task, std::filesystem::absolute(folder).string());
+    if (!request) return report(out, request.error());
+    requests.push_back(std::move(*request));
+    folders.push_back(folder);
+  }
+  std::vector<int> codes(requests.size(), 0);
+  const auto one = [&](size_t i) {
+    codes[i] = run_loop(requests[i], folders[i], s.json, !s.no_check, s.head, requests.size() == 1 ? std::string() : "[" + folders[i].filename().string() + "] ");
+  };
+  if (*through) {
+    std::vector<std::thread> all;
+    for (size_t i = 0; i < requests.size(); ++i) all.emplace_back(one, i);
+    for (auto& t : all) t.join();
+  } else {
+    for (size_t i = 0; i < requests.size() && !cancelled(); ++i) one(i);
+  }
+  const auto bad = std::find_if(codes.begin(), codes.end(), [](int c) { return c != 0; });
+  return bad == codes.end() ? 0 : *bad;
+}
+
 } // namespace
 
 void add_optimize(CLI::App& app, action& chosen) {
   {
     auto* command = app.add_subcommand("optimize", "make a task's kernel faster, and prove it right");
-    struct settings {
-      std::string task, out;
-      bool json = false, no_check = false;
-      run_options run;
-      head_choice head;
-    };
-    auto s = std::make_shared<settings>();
-    command->add_option("task", s->task, "KernelBench-format file: Model, get_inputs, get_init_inputs")->required();
-    command->add_option("--out", s->out, "folder for kernel, drop-in, report (default: pragma-out/TASK)");
-    command->add_flag("--json", s->json, "print the whole run as JSON");
+    auto s = std::make_shared<optimize_settings>();
+    command->add_option("task", s->tasks, "KernelBench-format files: Model, get_inputs, get_init_inputs; several at once share a cluster (--head)")->required();
+    command->add_option("--out", s->out, "folder for kernel, drop-in, report (default: pragma-out/TASK; of several tasks: each below it)");
+    command->add_flag("--json", s->json, "print the whole run as JSON (of several tasks: one document after the other)");
     command->add_flag("--no-check", s->no_check, "do not try the drop-in in a fresh Torch process at the end");
     s->run.add_to(*command);
     s->head.add_to(*command);
     command->footer("Example:\n  pragma optimize examples/normalization_rms.py --attempts 10 --out /tmp/rms\n  pragma optimize task.py --model qwen2.5-coder --base-url http://127.0.0.1:11434/v1");
-    command->callback([s, &chosen] {
-      chosen = [s] {
-        terminal out(s->json);
-        if (s->out.empty()) s->out = "pragma-out/" + std::filesystem::path(s->task).stem().string();
-        auto request = s->run.request(s->task, std::filesystem::absolute(s->out).string());
-        if (!request) return report(out, request.error());
-        return run_loop(*request, s->out, s->json, !s->no_check, s->head);
-      };
-    });
+    command->callback([s, &chosen] { chosen = [s] { return run_all(*s); }; });
   }
   {
     auto* command = app.add_subcommand("resume", "go on with a run that was stopped or killed");

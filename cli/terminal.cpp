@@ -27,7 +27,8 @@ void catch_interrupts() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-terminal::terminal(bool json_output) : json_(json_output), tty_(::isatty(json_output ? 2 : 1) == 1) {
+terminal::terminal(bool json_output, std::string prefix)
+    : prefix_(std::move(prefix)), json_(json_output), tty_(::isatty(json_output ? 2 : 1) == 1) {
   const char* no_colour = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   if ((no_colour && *no_colour) || (term && std::string(term) == "dumb")) tty_ = false;
@@ -49,12 +50,12 @@ void terminal::clear_status() {
 void terminal::line(const std::string& text) {
   clear_status();
   std::FILE* to = json_ ? stderr : stdout;
-  std::fputs((text + "\n").c_str(), to);
+  std::fputs((prefix_ + text + "\n").c_str(), to);
   std::fflush(to);
 }
 
 void terminal::status(const std::string& text) {
-  if (!tty_) return;
+  if (!tty_ || !prefix_.empty()) return;
   clear_status();
   winsize size{};
   size_t width = 100;

@@ -18,7 +18,8 @@ void catch_interrupts();
 class terminal {
 public:
   /// json: results go to stdout as JSON, everything else to stderr.
-  explicit terminal(bool json_output);
+  /// `prefix`: before each line, for several that talk at once; those show no status line.
+  explicit terminal(bool json_output, std::string prefix = {});
   void line(const std::string& text);          ///< a line that stays
   void status(const std::string& text);        ///< overwrites itself on a terminal; left out elsewhere
   void result(const pragma::json& value);      ///< JSON to stdout (only with --json)
@@ -31,6 +32,7 @@ public:
 private:
   std::string colour(const char* code, const std::string& text) const;
   void clear_status();
+  std::string prefix_;
   bool json_ = false, tty_ = false, status_shown_ = false;
 };
 

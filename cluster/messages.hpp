@@ -37,7 +37,7 @@ PRAGMA_JSON(failure, code, message, hint)
 struct work_order {
   std::string job, run;
   uint64_t ticket = 0;                    ///< of this assignment: comes back with the answer
-  std::string kind;                       ///< "load", "verify", "measure", "confirm"
+  std::string kind;                       ///< "load", "verify", "measure", "confirm", "none"
   task_text task;
   load_request load;
   pragma::candidate candidate;            ///< verify, confirm

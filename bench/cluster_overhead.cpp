@@ -1,0 +1,183 @@
+// What does a job cost over the cluster? Empty jobs to real node processes on this machine through mutual TLS, against the same call in this process:
+// round trip of one job at a time, and jobs per second when all nodes are kept busy; memory of an idle node; time from SIGKILL and SIGSTOP of a node to
+// the requeue of its work.
+//
+//   cluster_overhead build/bin/pragma-node [NODES ...]      default 1 4 16 64
+#include "base/files.hpp"
+#include "base/subprocess.hpp"
+#include "base/text.hpp"
+#include "cluster/network.hpp"
+#include "cluster/node_bench.hpp"
+#include "cluster/placement.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+using namespace pragma;
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+constexpr int round_trips = 500, jobs_per_node = 200, most_jobs = 4000;
+
+double since(clock_type::time_point start) { return std::chrono::duration<double>(clock_type::now() - start).count(); }
+
+work_order empty_job(const std::string& run) {
+  static int number = 0;
+  work_order order;
+  order.job = "bench/" + std::to_string(++number);
+  order.run = run;
+  order.kind = "none";
+  return order;
+}
+
+double percentile(std::vector<double> values, double p) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(p * static_cast<double>(values.size() - 1))];
+}
+
+long resident_kib(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/smaps_rollup");
+  std::string word;
+  while (file >> word)
+    if (word == "Pss:") {
+      long kib = 0;
+      file >> kib;
+      return kib;
+    }
+  return 0;
+}
+
+class bench {
+public:
+  bench(const std::string& exe, network& net, cluster_actor head, uint16_t port, std::filesystem::path folder)
+      : exe_(exe), net_(net), head_(std::move(head)), port_(port), folder_(std::move(folder)), self_(net.system()) {}
+
+  cluster_status status() {
+    cluster_status s;
+    self_->request(head_, std::chrono::seconds(10), status_atom::value).receive([&](cluster_status& got) { s = std::move(got); }, [](const caf::error&) {});
+    return s;
+  }
+  bool wait_for(size_t members, double seconds) {
+    for (const auto start = clock_type::now(); since(start) < seconds; std::this_thread::sleep_for(std::chrono::milliseconds(50)))
+      if (status().members.size() == members) return true;
+    return false;
+  }
+  bool grow_to(size_t wanted) {
+    while (nodes_.size() < wanted) {
+      process_spec spec;
+      const auto name = "n" + std::to_string(nodes_.size());
+      spec.argv = {exe_, "--join", "127.0.0.1:" + std::to_string(port_), "--name", name, "--tls", (folder_ / "member").string(), "--slots", "1"};
+      spec.env = {{"PRAGMA_HOME", (folder_ / name).string()}};
+      auto child = child_process::start(spec);
+      if (!child) return false;
+      nodes_.push_back(std::move(*child));
+    }
+    return wait_for(wanted, 120);
+  }
+  std::vector<double> one_at_a_time() {
+    std::vector<double> seconds;
+    for (int i = 0; i < round_trips; ++i) {
+      const auto start = clock_type::now();
+      self_->request(head_, std::chrono::seconds(10), submit_atom::value, empty_job("r"), job_needs{}).receive([](const work_answer&) {}, [](const caf::error&) {});
+      seconds.push_back(since(start));
+    }
+    return seconds;
+  }
+  double all_at_once() {
+    const int count = std::min(most_jobs, jobs_per_node * static_cast<int>(nodes_.size()));
+    std::vector<caf::response_handle<caf::blocking_actor, caf::detail::type_list<work_answer>, true>> pending;
+    const auto start = clock_type::now();
+    for (int i = 0; i < count; ++i) pending.push_back(self_->request(head_, std::chrono::seconds(120), submit_atom::value, empty_job("r" + std::to_string(i % 8)), job_needs{}));
+    for (auto& p : pending) p.receive([](const work_answer&) {}, [](const caf::error&) {});
+    return count / since(start);
+  }
+  double idle_mib() const {
+    double sum = 0;
+    for (const auto& n : nodes_) sum += static_cast<double>(resident_kib(n.pid())) / 1024;
+    return sum / static_cast<double>(nodes_.size());
+  }
+  /// Seconds until the head has noticed that the last node is gone.
+  double time_to_notice(int signal) {
+    const auto members = status().members.size();
+    const auto start = clock_type::now();
+    ::kill(nodes_.back().pid(), signal);
+    while (status().members.size() == members && since(start) < 60) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const double took = since(start);
+    nodes_.back().kill();
+    nodes_.pop_back();
+    return took;
+  }
+
+private:
+  std::string exe_;
+  network& net_;
+  cluster_actor head_;
+  uint16_t port_;
+  std::filesystem::path folder_;
+  caf::scoped_actor self_;
+  std::vector<child_process> nodes_;
+};
+
+int fail_with(const error& e) {
+  std::fprintf(stderr, "%s\n", render(e).c_str());
+  return 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: cluster_overhead build/bin/pragma-node [NODES ...]\n");
+    return 2;
+  }
+  std::vector<size_t> sizes;
+  for (int i = 2; i < argc; ++i) sizes.push_back(static_cast<size_t>(std::max(1, std::atoi(argv[i]))));
+  if (sizes.empty()) sizes = {1, 4, 16, 64};
+  auto folder = temp_dir::create("pragma-overhead-");
+  if (!folder) return fail_with(folder.error());
+  if (auto made = create_ca(folder->path() / "ca", "bench"); !made) return fail_with(made.error());
+  for (const char* name : {"head", "member"})
+    if (auto made = issue_certificate(folder->path() / "ca", name); !made) return fail_with(made.error());
+  std::filesystem::rename(folder->path() / "ca" / "member", folder->path() / "member");
+  auto net = network::start({folder->path() / "ca" / "head", 4});
+  if (!net) return fail_with(net.error());
+  const auto head = spawn_placement((*net)->system(), {}, desk_actor{});
+  auto port = (*net)->publish(head, {"127.0.0.1", 0});
+  if (!port) return fail_with(port.error());
+
+  std::atomic<bool> cancel = false;
+  node_bench here("here", folder->path() / "here", &cancel);
+  std::vector<double> local;
+  for (int i = 0; i < round_trips; ++i) {
+    const auto start = clock_type::now();
+    (void)here.perform(empty_job("r"), "cpu");
+    local.push_back(since(start));
+  }
+  std::printf("in this process: p50 %.1f us\n", 1e6 * percentile(local, 0.5));
+  std::printf("%6s %14s %14s %10s %18s\n", "nodes", "job p50 ms", "job p99 ms", "jobs/s", "idle node MiB");
+  {
+    bench b(argv[1], **net, head, *port, folder->path());
+    for (const size_t n : sizes) {
+      if (!b.grow_to(n)) {
+        std::fprintf(stderr, "%zu nodes did not join in time\n", n);
+        return 1;
+      }
+      const double idle = b.idle_mib();
+      const auto trips = b.one_at_a_time();
+      std::printf("%6zu %14.3f %14.3f %10.0f %18.1f\n", n, 1e3 * percentile(trips, 0.5), 1e3 * percentile(trips, 0.99), b.all_at_once(), idle);
+      std::fflush(stdout);
+    }
+    b.grow_to(std::max<size_t>(3, sizes.back()));
+    std::printf("SIGKILL to lost: %.2f s\n", b.time_to_notice(SIGKILL));
+    std::printf("SIGSTOP to lost: %.2f s\n", b.time_to_notice(SIGSTOP));
+  }
+  leave_at_the_latest(3, 0);
+  caf::anon_send_exit(head, caf::exit_reason::user_shutdown);
+  return 0;
+}
