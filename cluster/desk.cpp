@@ -121,6 +121,9 @@ struct desk_state {
     if (order.protocol != cluster_protocol)
       return fail(ec::invalid_argument, "this head speaks " + std::string(cluster_protocol) + ", you " + printable(order.protocol), "install the same version on both");
     auto& request = order.request;
+    // A user may begin runs here, not programs, and name no files of this machine.
+    if (request.coder.kind == "llm" && request.coder.llm.kind != "openai")
+      return fail(ec::unsupported, "a head asks models over HTTP only, not by " + printable(request.coder.llm.kind), "--model with --base-url; or --local for a command");
     const bool again = !request.id.empty();
     if (again) {
       if (at_work.contains(request.id)) return request.id;
@@ -140,6 +143,7 @@ struct desk_state {
       request.new_id = new_run_id(request.load.path);
     }
     const auto id = again ? request.id : request.new_id;
+    request.coder.transcript = request.coder.kind == "llm" ? (options.transcripts / (id + ".jsonl")).string() : std::string();
     auto run = std::make_shared<desk_run>();
     run->id = id;
     run->task = order.task.name;

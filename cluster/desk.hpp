@@ -14,6 +14,7 @@ namespace pragma {
 struct desk_options {
   std::shared_ptr<run_store> store;
   std::filesystem::path tasks;            ///< folder for the texts of tasks
+  std::filesystem::path transcripts;      ///< ... and of what models were asked
   library_paths library = library_paths::usual();
   embedding_config embedding;
   const std::atomic<bool>* cancel = nullptr;

@@ -14,7 +14,8 @@ expected<void> serve_head(const head_options& options, const std::atomic<bool>& 
                           double grace_seconds) {
   using clock = std::chrono::steady_clock;
   std::error_code problem;
-  for (const auto& folder : {options.runs, options.tasks}) {
+  const auto transcripts = options.tasks.parent_path() / "transcripts";
+  for (const auto& folder : {options.runs, options.tasks, transcripts}) {
     std::filesystem::create_directories(folder, problem);
     if (problem) return fail(ec::io_error, "cannot make " + folder.string() + ": " + problem.message(), "set PRAGMA_HOME to a folder that can be written");
   }
@@ -28,6 +29,7 @@ expected<void> serve_head(const head_options& options, const std::atomic<bool>& 
   desk_options desk;
   desk.store = std::make_shared<run_store>(std::move(*store));
   desk.tasks = std::filesystem::absolute(options.tasks);
+  desk.transcripts = std::filesystem::absolute(transcripts);
   desk.cancel = &cancel;
   const auto users = spawn_desk(system, std::move(desk), cluster);
   placement_options placing;
