@@ -253,9 +253,13 @@ std::string clean_text(std::string_view utf8) {
   out.reserve(utf8.size());
   for (size_t i = 0; i < utf8.size();) {
     const size_t before = i;
+    while (i < utf8.size() && (utf8[i] == '\n' || utf8[i] == '\t' || (utf8[i] >= 0x20 && utf8[i] < 0x7f))) ++i;
+    if (i > before) { // most text is nothing else: a run at a time
+      out.append(utf8, before, i - before);
+      continue;
+    }
     const char32_t c = next_code_point(utf8, i);
-    if (c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f)) out += static_cast<char>(c);
-    else if (c == '\r') out += i < utf8.size() && utf8[i] == '\n' ? "" : "\n";
+    if (c == '\r') out += i < utf8.size() && utf8[i] == '\n' ? "" : "\n";
     else if (c == 0x85 || c == 0x2028 || c == 0x2029) out += '\n';
     else if (c == '\f' || c == '\v' || is_space(c)) out += ' ';
     else if (invisible(c)) continue;
@@ -280,17 +284,18 @@ std::string strip_header_link(std::string_view text) {
 }
 
 std::string one_line(std::string_view text) {
+  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   std::string out;
   out.reserve(text.size());
-  bool space = false;
-  for (const char c : text) {
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-      space = true;
+  for (size_t i = 0; i < text.size();) {
+    if (space(text[i])) {
+      ++i;
       continue;
     }
-    if (space && !out.empty()) out += ' ';
-    space = false;
-    out += c;
+    const size_t start = i;
+    while (i < text.size() && !space(text[i])) ++i;
+    if (!out.empty()) out += ' ';
+    out.append(text, start, i - start);
   }
   return out;
 }

@@ -45,6 +45,7 @@ private:
   std::set<std::string> given_;
   std::string last_id_;
   bool begun_ = false;
+  int pairs_ = 0;                    ///< two moves at once that were offered
   int safer_ = 0;                    ///< safer variants of the start that were tried after failures
   uint64_t random_;
 };
