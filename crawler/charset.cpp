@@ -45,26 +45,32 @@ std::string iconv_name(std::string_view label) {
   return name;
 }
 
-bool is_utf8(std::string_view bytes) {
-  for (size_t i = 0; i < bytes.size();) {
-    const size_t before = i;
-    if (next_code_point(bytes, i) == replacement && i == before + 1) return false;
+/// The first place from `at` on that is no UTF-8, or the end.
+size_t end_of_utf8(std::string_view bytes, size_t at) {
+  while (at < bytes.size()) {
+    if (static_cast<signed char>(bytes[at]) >= 0) { // ASCII: most of most pages
+      ++at;
+      continue;
+    }
+    const size_t before = at;
+    if (next_code_point(bytes, at) == replacement && at == before + 1) return before;
   }
-  return true;
+  return at;
 }
+
+bool is_utf8(std::string_view bytes) { return end_of_utf8(bytes, 0) == bytes.size(); }
 
 decoded_text from_utf8(std::string_view bytes) {
   decoded_text out{{}, "UTF-8", 0};
   out.text.reserve(bytes.size());
   for (size_t i = 0; i < bytes.size();) {
-    const size_t before = i;
-    const bool bad = next_code_point(bytes, i) == replacement && i == before + 1;
-    if (bad) {
-      append_utf8(out.text, replacement);
-      ++out.replaced;
-    } else {
-      out.text.append(bytes.substr(before, i - before));
-    }
+    const auto end = end_of_utf8(bytes, i);
+    out.text.append(bytes, i, end - i);
+    i = end;
+    if (i == bytes.size()) break;
+    append_utf8(out.text, replacement);
+    ++out.replaced;
+    ++i;
   }
   return out;
 }
