@@ -128,18 +128,23 @@ public:
     if (!document) return fail(document.error());
     if (document->value("options", json()) != options_key(s_))
       return fail(ec::invalid_argument, file.string() + " holds results of other options", "use another --out folder, or --fresh to start anew");
+    if (document->value("suite", "") != fs::absolute(s_.suite).string())
+      return fail(ec::invalid_argument, file.string() + " holds results of the suite " + document->value("suite", ""), "use another --out folder, or --fresh to start anew");
     for (const auto& value : (*document)["tasks"]) {
       auto t = from_json_value<task_outcome>(value, file.string());
       if (!t) return fail(t.error());
       if (t->status == "interrupted") continue;
+      bool chosen = false;
       for (size_t i = 0; i < tasks_.size(); ++i) {
         if (fs::absolute(tasks_[i]).string() != t->path) continue;
+        chosen = true;
         const auto source = read_file(tasks_[i]);
         if (source && sha256_hex(*source) == t->task_hash) {
           outcomes_[i] = *t;
           ++done_;
         }
       }
+      if (!chosen) others_.push_back(std::move(*t));
     }
     if (done_ > 0) out_.line("going on with " + file.string() + ": " + std::to_string(done_) + " of " + std::to_string(tasks_.size()) + " tasks are done");
     return {};
@@ -168,6 +173,8 @@ public:
     std::vector<task_outcome> all;
     for (const auto& t : outcomes_)
       if (!t.status.empty()) all.push_back(t);
+    all.insert(all.end(), others_.begin(), others_.end());
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return natural_less(a.name, b.name); });
     return all;
   }
 
@@ -236,17 +243,14 @@ private:
   }
 
   expected<json> save_locked() {
-    std::vector<task_outcome> all;
+    const auto all = outcomes();
     json left_out = json::array();
-    for (size_t i = 0; i < tasks_.size(); ++i) {
-      if (outcomes_[i].status.empty()) continue;
-      all.push_back(outcomes_[i]);
-      if (outcomes_[i].status != "ok") left_out.push_back({{"name", outcomes_[i].name}, {"status", outcomes_[i].status}, {"reason", outcomes_[i].reason}});
-    }
+    for (const auto& t : all)
+      if (t.status != "ok") left_out.push_back({{"name", t.name}, {"status", t.status}, {"reason", t.reason}});
     const auto table = suite_table(all);
     json document = {{"schema", 1}, {"suite", fs::absolute(s_.suite).string()}, {"options", options_key(s_)}, {"tasks", all},
                      {"categories", std::vector<suite_figures>(table.begin(), table.end() - 1)}, {"overall", table.back()},
-                     {"left_out", left_out}, {"total_tasks", tasks_.size()}};
+                     {"left_out", left_out}, {"total_tasks", tasks_.size() + others_.size()}};
     std::error_code ignored;
     fs::create_directories(s_.out, ignored);
     const fs::path folder = s_.out;
@@ -260,6 +264,7 @@ private:
   engine& machine_;
   std::vector<fs::path> tasks_;
   std::vector<task_outcome> outcomes_;
+  std::vector<task_outcome> others_;  ///< of an earlier call with another --only: they stay in the table
   std::atomic<size_t> next_ = 0;
   size_t done_ = 0;
   std::mutex mutex_, describer_mutex_;

@@ -15,8 +15,37 @@ namespace pragma::cli {
 
 namespace {
 
+/// A C++ source with the flags given, or the best version of a run.json, which has its own.
+expected<candidate> read_candidate(const std::string& file, const std::string& compiler, const std::vector<std::string>& flags) {
+  candidate c;
+  c.origin = "user";
+  c.compiler = compiler;
+  c.flags = flags;
+  if (!file.ends_with(".json")) {
+    auto source = read_file(file, defaults::max_candidate_source);
+    if (!source) return fail(source.error());
+    c.source = std::move(*source);
+    return c;
+  }
+  auto text = read_file(file);
+  if (!text) return fail(text.error());
+  auto document = parse_json(*text, file);
+  if (!document) return fail(document.error());
+  const auto best = document->value("/run/best"_json_pointer, 0);
+  for (const auto& it : document->value("iterations", json::array())) {
+    auto record = from_json_value<iteration_record>(it, file);
+    if (!record) return fail(record.error());
+    if (record->number != best) continue;
+    c.source = record->code.source;
+    c.compiler = record->code.compiler;
+    c.flags = record->code.flags;
+    return c;
+  }
+  return fail(ec::not_found, file + " has no accepted version", "it should be the run.json of a result folder");
+}
+
 struct candidate_settings {
-  std::string task, source, compiler = "gcc";
+  std::string task, source, against, compiler = "gcc";
   std::vector<std::string> flags = {"-O3", "-march=native"}, metrics;
   int threads = 1, seeds = defaults::verify_seeds;
   double profile_seconds = 10;
@@ -24,7 +53,7 @@ struct candidate_settings {
 
   void add_to(CLI::App& command) {
     command.add_option("task", task, "KernelBench-format file")->required();
-    command.add_option("candidate", source, "C++ source that defines pragma_kernel (pragma_kernel.h)")->required();
+    command.add_option("candidate", source, "C++ source that defines pragma_kernel (pragma_kernel.h), or a run.json: its best version")->required();
     command.add_option("--compiler", compiler, "gcc or clang")->check(CLI::IsMember({"gcc", "clang"}))->capture_default_str();
     command.add_option("--flags", flags, "compiler flags, comma separated, e.g. --flags=-O3,-march=native")->delimiter(',')->capture_default_str();
     command.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
@@ -54,13 +83,15 @@ int run(const candidate_settings& s, bool profile_too) {
   terminal out(s.json);
   if (profile_too)
     if (auto known = check_metric_names(s.metrics); !known) return report(out, known.error());
-  auto source = read_file(s.source, defaults::max_candidate_source);
-  if (!source) return report(out, source.error());
-  candidate c;
-  c.source = std::move(*source);
-  c.compiler = s.compiler;
-  c.flags = s.flags;
-  c.origin = "user";
+  auto read = read_candidate(s.source, s.compiler, s.flags);
+  if (!read) return report(out, read.error());
+  const auto c = std::move(*read);
+  candidate other;
+  if (!s.against.empty()) {
+    auto second = read_candidate(s.against, s.compiler, s.flags);
+    if (!second) return report(out, second.error());
+    other = std::move(*second);
+  }
   workbench bench(&cancelled());
   out.status("starting the Torch reference and reading the task ...");
   load_request load{std::filesystem::absolute(s.task).string(), s.threads, s.seeds};
@@ -83,6 +114,13 @@ int run(const candidate_settings& s, bool profile_too) {
   request.verdict = *checked;
   request.profile_seconds = s.profile_seconds;
   request.extra_metrics = s.metrics;
+  if (!s.against.empty()) {
+    auto right = bench.verify(other);
+    if (!right) return report(out, right.error());
+    if (!right->passed()) return report(out, {ec::candidate_failed, s.against + " is not right: " + right->reason, "a time is only compared with that of a right kernel"});
+    request.has_best = true;
+    request.best = other;
+  }
   auto measured = bench.measure(request);
   if (!measured) return report(out, measured.error());
   const auto& p = measured->profile;
@@ -99,11 +137,15 @@ int run(const candidate_settings& s, bool profile_too) {
   document["verdict"] = measured->verdict;
   document["profile"] = p;
   document["findings"] = findings;
+  if (measured->compared) document["against"] = {{"candidate", other.id()}, {"timing", measured->against_best}};
   out.result(document);
   show_verdict(out, measured->verdict);
   if (!measured->verdict.passed()) return exit_code(ec::candidate_failed);
   out.line(speedup_text(p.time.speedup) + " against " + p.time.baseline + ": " + format_seconds(p.time.baseline_seconds) + " -> " +
            format_seconds(p.time.candidate_seconds) + (p.time.contended ? out.red("  under contention") : ""));
+  if (measured->compared)
+    out.line(speedup_text(measured->against_best.speedup) + " against " + s.against + ", side by side: " + format_seconds(measured->against_best.baseline_seconds) + " -> " +
+             format_seconds(measured->against_best.candidate_seconds) + (measured->against_best.contended ? out.red("  under contention") : ""));
   for (const auto& m : p.metrics)
     out.line("  " + m.name + std::string(m.name.size() < 28 ? 28 - m.name.size() : 1, ' ') + json(m.value).dump() + " " + m.unit + "  [" + json(m.how).get<std::string>() +
              ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));
@@ -132,7 +174,8 @@ void add_candidate(CLI::App& app, action& chosen) {
     s->add_to(*command);
     command->add_option("--metrics", s->metrics, "further metrics by name, comma separated")->delimiter(',');
     command->add_option("--profile-seconds", s->profile_seconds, "budget of all tools together")->capture_default_str();
-    command->footer("Example:\n  pragma profile examples/normalization_rms.py kernel.cpp");
+    command->add_option("--against", s->against, "another candidate (or run.json) to time side by side with");
+    command->footer("Example:\n  pragma profile examples/normalization_rms.py kernel.cpp\n  pragma profile task.py new/run.json --against old/run.json");
     command->callback([s, &chosen] { chosen = [s] { return run(*s, true); }; });
   }
 }

@@ -88,6 +88,9 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
         if (const auto* share = r.code.measured.find("roofline_share")) out.line("  " + format_number(share->value, 0) + " " + share->unit + " of the measured roofline");
         if (!r.findings.empty()) out.line("  bottleneck now: " + json(r.findings.front().what).get<std::string>() + " - " + r.findings.front().why);
       }
+  } else if (h.best_attempt > 0) {
+    out.line(out.bold("stopped before the best version was confirmed") + ": attempt " + std::to_string(h.best_attempt) + " of " +
+             std::to_string(result.iterations.size()) + " passed, its speed-up is not final");
   } else {
     out.line(out.bold(out.red("no kernel was accepted")) + " in " + std::to_string(result.iterations.size()) + " attempts");
   }

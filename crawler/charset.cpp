@@ -45,26 +45,32 @@ std::string iconv_name(std::string_view label) {
   return name;
 }
 
-bool is_utf8(std::string_view bytes) {
-  for (size_t i = 0; i < bytes.size();) {
-    const size_t before = i;
-    if (next_code_point(bytes, i) == replacement && i == before + 1) return false;
+/// The first place from `at` on that is no UTF-8, or the end.
+size_t end_of_utf8(std::string_view bytes, size_t at) {
+  while (at < bytes.size()) {
+    if (static_cast<signed char>(bytes[at]) >= 0) { // ASCII: most of most pages
+      ++at;
+      continue;
+    }
+    const size_t before = at;
+    if (next_code_point(bytes, at) == replacement && at == before + 1) return before;
   }
-  return true;
+  return at;
 }
+
+bool is_utf8(std::string_view bytes) { return end_of_utf8(bytes, 0) == bytes.size(); }
 
 decoded_text from_utf8(std::string_view bytes) {
   decoded_text out{{}, "UTF-8", 0};
   out.text.reserve(bytes.size());
   for (size_t i = 0; i < bytes.size();) {
-    const size_t before = i;
-    const bool bad = next_code_point(bytes, i) == replacement && i == before + 1;
-    if (bad) {
-      append_utf8(out.text, replacement);
-      ++out.replaced;
-    } else {
-      out.text.append(bytes.substr(before, i - before));
-    }
+    const auto end = end_of_utf8(bytes, i);
+    out.text.append(bytes, i, end - i);
+    i = end;
+    if (i == bytes.size()) break;
+    append_utf8(out.text, replacement);
+    ++out.replaced;
+    ++i;
   }
   return out;
 }
@@ -253,9 +259,13 @@ std::string clean_text(std::string_view utf8) {
   out.reserve(utf8.size());
   for (size_t i = 0; i < utf8.size();) {
     const size_t before = i;
+    while (i < utf8.size() && (utf8[i] == '\n' || utf8[i] == '\t' || (utf8[i] >= 0x20 && utf8[i] < 0x7f))) ++i;
+    if (i > before) { // most text is nothing else: a run at a time
+      out.append(utf8, before, i - before);
+      continue;
+    }
     const char32_t c = next_code_point(utf8, i);
-    if (c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f)) out += static_cast<char>(c);
-    else if (c == '\r') out += i < utf8.size() && utf8[i] == '\n' ? "" : "\n";
+    if (c == '\r') out += i < utf8.size() && utf8[i] == '\n' ? "" : "\n";
     else if (c == 0x85 || c == 0x2028 || c == 0x2029) out += '\n';
     else if (c == '\f' || c == '\v' || is_space(c)) out += ' ';
     else if (invisible(c)) continue;
@@ -280,17 +290,18 @@ std::string strip_header_link(std::string_view text) {
 }
 
 std::string one_line(std::string_view text) {
+  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   std::string out;
   out.reserve(text.size());
-  bool space = false;
-  for (const char c : text) {
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-      space = true;
+  for (size_t i = 0; i < text.size();) {
+    if (space(text[i])) {
+      ++i;
       continue;
     }
-    if (space && !out.empty()) out += ' ';
-    space = false;
-    out += c;
+    const size_t start = i;
+    while (i < text.size() && !space(text[i])) ++i;
+    if (!out.empty()) out += ' ';
+    out.append(text, start, i - start);
   }
   return out;
 }

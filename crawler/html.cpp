@@ -334,16 +334,23 @@ private:
       return;
     }
     if (text_.size() > max_text_run) flush();
-    for (const char c : data) {
-      const bool space = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-      if (space && pre_ == 0) {
-        space_ = true;
-        continue;
+    const auto is_space = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
+    for (size_t i = 0; i < data.size();) {
+      const size_t start = i;
+      if (is_space(data[i])) {
+        if (pre_ == 0) {
+          space_ = true;
+          ++i;
+          continue;
+        }
+        ++i; // as it stands, a character at a time
+      } else {
+        if (!pending_anchor_.empty() && text_anchor_.empty()) text_anchor_ = std::exchange(pending_anchor_, {});
+        while (i < data.size() && !is_space(data[i])) ++i;
       }
-      if (!space && !pending_anchor_.empty() && text_anchor_.empty()) text_anchor_ = std::exchange(pending_anchor_, {});
       if (space_ && !text_.empty() && text_.back() != '\n') text_ += ' ';
       space_ = false;
-      text_ += c;
+      text_.append(data, start, i - start);
     }
   }
 

@@ -70,12 +70,31 @@ void fill(std::string& field, const std::string& value) {
 
 } // namespace
 
+/// Words of a language, as some tools name metrics in their tables ("Hit Rate", "Utilization"), and no identifier.
+bool plain_words(const std::string& name) {
+  constexpr size_t shortest_word = 6; // "IPC", "Bcm" and "cycles" are names wherever they stand
+  if (name.find_first_of("_.:%") != std::string::npos) return false;
+  const bool capitalised = folded(name) != name && folded(name).substr(1) == name.substr(1);
+  return name.find(' ') != std::string::npos || (capitalised && name.size() > shortest_word);
+}
+
 std::string entry_id(const std::string& profiler, const std::string& name) { return profiler + "/" + folded(name); }
 
 void consolidation::add_starter(entry e) {
   e.id = entry_id(e.profiler, e.name);
   for (const auto& alias : e.aliases) ids_of_aliases_.emplace(entry_id(e.profiler, alias), e.id);
   entries_[e.id] = std::move(e);
+}
+
+claim consolidation::qualified(const segment& from, claim c) {
+  if (from.kind != "row" || c.kind != "metric" || c.meaning.empty() || from.headings.empty() || !plain_words(c.name)) return c;
+  const auto id = entry_id(from.profiler, c.name);
+  const auto& heading = from.headings.back();
+  const auto [first, is_first] = tables_.emplace(id, heading);
+  if (is_first || first->second == heading) return c;
+  if (const auto known = entries_.find(id); known != entries_.end() && essence(known->second.meaning) != essence(shortened(c.meaning)))
+    c.name += " (" + heading + ")";
+  return c;
 }
 
 entry& consolidation::place_for(const std::string& profiler, const claim& c) {
@@ -96,10 +115,11 @@ entry& consolidation::place_for(const std::string& profiler, const claim& c) {
 void consolidation::add(const segment& from, const summary& what) {
   const auto by = what.note.empty() ? what.by : "extractive; refused: " + what.by;
   const auto url = from.anchor.empty() ? from.url : from.url + "#" + from.anchor;
-  for (const auto& c : what.claims) {
-    if (c.name.empty()) continue;
+  for (const auto& told : what.claims) {
+    if (told.name.empty()) continue;
+    const auto c = qualified(from, told);
     auto& e = place_for(from.profiler, c);
-    if (folded(e.name) != folded(c.name)) add_unique(e.aliases, c.name);
+    if (folded(e.name) != folded(told.name)) add_unique(e.aliases, told.name);
     if (!c.unit.empty()) {
       if (e.unit.empty()) e.unit = c.unit;
       else if (unit_class(e.unit) != unit_class(c.unit)) note_conflict(e, "unit", c.unit, url);
@@ -111,9 +131,9 @@ void consolidation::add(const segment& from, const summary& what) {
     for (const auto& r : c.related)
       if (folded(r) != folded(e.name)) add_unique(e.related, r);
     for (const auto& h : c.hardware) add_unique(e.hardware, h);
-    const bool told = std::any_of(e.sources.begin(), e.sources.end(),
+    const bool cited = std::any_of(e.sources.begin(), e.sources.end(),
                                   [&](const entry_source& s) { return s.url == url && s.quote == c.quote; });
-    if (!told && e.sources.size() < max_sources) e.sources.push_back({url, from.id, c.quote, from.fetched, by});
+    if (!cited && e.sources.size() < max_sources) e.sources.push_back({url, from.id, c.quote, from.fetched, by});
   }
 }
 

@@ -21,9 +21,12 @@ public:
   std::vector<entry> finish();
 
 private:
+  /// "Utilization" of one table is not that of another: the second is named "Utilization (L2 cache)" after its heading.
+  claim qualified(const segment& from, claim c);
   entry& place_for(const std::string& profiler, const claim& c);
   std::map<std::string, entry> entries_;              ///< by id
   std::map<std::string, std::string> ids_of_aliases_; ///< "profiler/alias" -> id
+  std::map<std::string, std::string> tables_;         ///< id -> heading of the table whose row told it first
 };
 
 /// Reads knowledge/starter/*.json. A mistake in a file is an error that names it.

@@ -22,6 +22,14 @@ constexpr const char* default_family = "default";
 constexpr size_t block_cache_bytes = 4u << 20;
 constexpr int read_only_tries = 5; ///< the writer may delete a file between our reading its name and opening it
 
+/// Swallows RocksDB's info log. A reader must not write into a folder that may not be its own; and on a full disk the second line that it
+/// cannot write ends the process, where RocksDB was built with its assertions (Debian's is).
+class silent_logger : public rocksdb::Logger {
+public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
 rocksdb::Options database_options(size_t write_buffer_bytes) {
   rocksdb::Options options;
   options.create_if_missing = true;
@@ -35,9 +43,7 @@ rocksdb::Options database_options(size_t write_buffer_bytes) {
   options.max_total_wal_size = 4 * write_buffer_bytes;
   options.max_background_jobs = 2;
   options.max_open_files = 64;
-  options.keep_log_file_num = 2;
-  options.max_log_file_size = 1u << 20;
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  options.info_log = std::make_shared<silent_logger>();
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.allow_fallocate = false; // a store of a few KB should not claim megabytes
@@ -46,13 +52,6 @@ rocksdb::Options database_options(size_t write_buffer_bytes) {
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }
-
-/// Swallows RocksDB's info log: a reader must not write into a folder that may not be its own.
-class silent_logger : public rocksdb::Logger {
-public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
 
 /// Who holds the lock file, for the message. Only to be called when another process has it: closing any descriptor of a
 /// file drops the locks that this process itself holds on it.
@@ -116,10 +115,7 @@ struct record_store::impl {
     std::error_code ignored;
     const bool exists = std::filesystem::exists(folder / "CURRENT", ignored);
     auto options = database_options(words.write_buffer_bytes);
-    if (m == record_store::mode::read_only) {
-      options.info_log = std::make_shared<silent_logger>();
-      options.create_if_missing = options.create_missing_column_families = false;
-    }
+    if (m == record_store::mode::read_only) options.create_if_missing = options.create_missing_column_families = false;
     rocksdb::Status status;
     for (int attempt = 0; attempt < (m == record_store::mode::read_only ? read_only_tries : 1); ++attempt) {
       if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(20 << attempt));

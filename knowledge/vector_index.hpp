@@ -1,5 +1,5 @@
 // The dense half of retrieval: the entries' vectors in a checksummed file that is mapped, not read, and their nearest neighbours:
-// by exhaustive search up to 100,000 entries, by FAISS's HNSW graph (Malkov, Yashunin 2016) beyond. Used by retriever.
+// by FAISS's exhaustive search up to 100,000 entries, by its HNSW graph (Malkov, Yashunin 2016) beyond. Used by retriever.
 #pragma once
 
 #include "base/error.hpp"
@@ -14,7 +14,7 @@
 namespace pragma {
 
 struct vector_options {
-  int64_t flat_limit = 100'000; ///< more vectors than this get a graph: an exhaustive search of 100,000 x 300 takes some 15 ms
+  int64_t flat_limit = 100'000; ///< more vectors than this get a graph: an exhaustive search of 100,000 x 300 takes some 45 ms
   int graph_links = 32;         ///< HNSW's M
   int build_breadth = 80;       ///< HNSW's efConstruction
 };

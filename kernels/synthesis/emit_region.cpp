@@ -67,7 +67,7 @@ void region_emitter::open_axis(int a) {
   }
   open("for (int64_t " + v + " = 0; " + v + " < " + number(x.extent) + "; ++" + v + ") {");
   if (x.guard.output_axis == vec_ && vec_ >= 0)
-    line("const window_place inside" + number(a) + "{" + number(x.guard.dilation) + " * " + v + " - " + number(x.guard.padding) + ", " +
+    line("const window_place inside" + number(a) + "{" + number(x.guard.stride) + ", " + number(x.guard.dilation) + " * " + v + " - " + number(x.guard.padding) + ", " +
          number(x.guard.limit) + "};");
 }
 

@@ -126,7 +126,7 @@ template <class V, class C> inline V scan_sum(V x, C& carry) {
   return r;
 }
 )"},
-      {{"window_place", "guarded", "inside", "at_border"}, R"(struct window_place { int64_t shift, limit; }; // lane k reads position step * k + shift of [0, limit)
+      {{"window_place", "guarded", "inside", "at_border"}, R"(struct window_place { int64_t step, shift, limit; }; // output j reads position step * j + shift of [0, limit)
 constexpr std::true_type at_border{};
 constexpr std::false_type inside{};
 template <int S, class T, int N, bool Border>
@@ -134,7 +134,7 @@ inline auto guarded(const T* p, window_place place, int64_t first, T otherwise, 
   if constexpr (Border) {
     auto x = splat(otherwise);
     for (int k = 0; k < N; ++k) {
-      const int64_t at = S * (first + k) + place.shift;
+      const int64_t at = place.step * (first + k) + place.shift;
       if (at >= 0 && at < place.limit) x[k] = p[int64_t{S} * k];
     }
     return x;

@@ -12,6 +12,7 @@ namespace {
 
 using b = bottleneck;
 constexpr int most_unrolled = 16, widest_tile = 64, farthest_prefetch = 1 << 14; ///< steps, vectors, elements
+constexpr int most_pairs = 12;       ///< of moves, in one run
 constexpr int draws_of_random = 200; ///< without a new schedule: the space is exhausted
 
 bool row_mode(const region& r, const region_schedule& s) {
@@ -323,6 +324,16 @@ std::optional<candidate> schedule_search::neighbour(const std::vector<finding>& 
     const std::string because = f ? title_of(f->what) + " (confidence " + format_number(f->confidence, 2) + "): " : std::string();
     if (auto c = offer(s, because + m->name + ": " + m->why + ".")) return c;
   }
+  // One step from the best is all tried: two steps, as the single ones were ordered.
+  for (size_t i = 0; i < options.size() && pairs_ < most_pairs; ++i)
+    for (size_t j = i + 1; j < options.size() && pairs_ < most_pairs; ++j) {
+      schedule s = *best_;
+      if (!options[i].m->apply(s, program_) || !options[j].m->apply(s, program_)) continue;
+      if (auto c = offer(s, std::string(options[i].m->name) + " and " + options[j].m->name + ": each alone was tried.")) {
+        ++pairs_;
+        return c;
+      }
+    }
   return std::nullopt;
 }
 

@@ -48,6 +48,7 @@ private:
   std::vector<finding> best_findings_;
   std::set<std::string> given_;
   bool begun_ = false;
+  int pairs_ = 0;                    ///< two moves at once that were offered
   int safer_ = 0;                    ///< safer variants of the start that were tried after failures
   uint64_t random_;
 };

@@ -1,4 +1,5 @@
 // An embeddings endpoint over a real socket: what a user notices when it behaves, and when it does not.
+#include "base/files.hpp"
 #include "embeddings/embedder.hpp"
 #include "stub_server.hpp"
 
@@ -213,4 +214,14 @@ TEST_CASE("an answer far longer than its vectors is cut off") {
   stub_reply endless;
   endless.body = std::string(8 << 20, ' ');
   CHECK(failure_of(endless).code == ec::limit_exceeded);
+}
+
+TEST_CASE("the shipped example of embedding settings is valid and names every key") {
+  auto text = read_file(std::filesystem::path(TESTS_DIR) / ".." / "configs" / "embeddings.json.example");
+  REQUIRE(text);
+  auto config = parse_embedding_config(*text, "embeddings.json.example");
+  if (!config) FAIL(render(config.error()));
+  const auto example = json::parse(*text);
+  const json all = embedding_config{};
+  for (const auto& [key, value] : all.items()) CHECK(example.contains(key));
 }

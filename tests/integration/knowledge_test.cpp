@@ -191,6 +191,30 @@ TEST_CASE("kill -9 in the middle of a build: the next one goes on and ends with 
   CHECK(killed.run({"kb", "verify"}).exit_code == 0);
 }
 
+TEST_CASE("a disk that fills in the middle of a build loses nothing, and says what could not be written") {
+  home whole, full;
+  const auto expected_hash = whole.run_json({"kb", "build", "--offline"})["compendium"]["content_hash"];
+  full.run_json({"ask", "cache misses"}); // the starter's compendium stands
+  int refused = 0;
+  for (const char* blocks : {"1", "100", "1000", "4000"}) { // of 512 bytes: no file may grow beyond. Write errors come as from a full disk
+    auto spec = full.command({"kb", "build", "--offline"});
+    spec.argv.insert(spec.argv.begin(), {"/bin/sh", "-c", std::string("trap '' XFSZ; ulimit -f ") + blocks + R"(; exec "$@")", "sh"});
+    const auto result = run_process(spec);
+    REQUIRE(result);
+    INFO(blocks << " blocks: " << result->exit_code << " " << result->out << result->err);
+    CHECK(result->signal == 0);
+    if (result->exit_code != 0) {
+      ++refused;
+      CHECK(result->err.find((full.dir.path() / "home").string()) != std::string::npos); // which file or folder
+    }
+    CHECK(full.run({"ask", "cache misses"}).exit_code == 0);
+  }
+  CHECK(refused >= 2);
+  const auto result = full.run_json({"kb", "build", "--offline"});
+  CHECK(result["compendium"]["content_hash"] == expected_hash);
+  CHECK(full.run({"kb", "verify"}).exit_code == 0);
+}
+
 TEST_CASE("damaged indexes are built anew; export and import carry the compendium to another machine") {
   home h, other;
   h.run_json({"ask", "cache misses"});

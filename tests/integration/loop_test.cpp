@@ -213,3 +213,31 @@ TEST_CASE("unusable tasks and words are refused with exit codes that scripts can
   expect({"show", "20200101-000000-nothing"}, 3, "20200101-000000-nothing");
   expect({"optimize", h.task(), "--coder", "llm"}, 2, "--model");
 }
+
+TEST_CASE("a bench goes on with what is there, also with another --only, and does not mix suites") {
+  home h;
+  const auto suite = h.dir.path() / "suite", other = h.dir.path() / "other";
+  fs::create_directories(suite);
+  fs::create_directories(other);
+  for (const char* name : {"one.py", "two.py"}) std::ofstream(suite / name) << task_text;
+  std::ofstream(other / "one.py") << task_text;
+  const auto out = (h.dir.path() / "bench").string();
+  const auto bench = [&](const fs::path& folder, const std::string& only) {
+    std::vector<std::string> arguments = {"bench", folder.string(), "--attempts", "1", "--seeds", "1", "--no-profile", "--out", out, "--json"};
+    if (!only.empty()) arguments.insert(arguments.end(), {"--only", only});
+    return h.run(arguments);
+  };
+  REQUIRE(bench(suite, "one").exit_code == 0);
+  const auto second = bench(suite, "two");
+  INFO(second.err);
+  REQUIRE(second.exit_code == 0);
+  const auto both = parse_json(second.out, "stdout").value();
+  CHECK(both["tasks"].size() == 2);
+  CHECK(both["overall"]["n"] == 2);
+  const auto all = bench(suite, "");
+  CHECK(all.exit_code == 0);
+  CHECK(all.err.find("2 of 2 tasks are done") != std::string::npos);
+  const auto mixed = bench(other, "");
+  CHECK(mixed.exit_code == 2);
+  CHECK(mixed.err.find("suite") != std::string::npos);
+}

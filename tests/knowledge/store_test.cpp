@@ -262,6 +262,30 @@ TEST_CASE("consolidation: the starter leads, documentation completes it, units t
   CHECK(e.sources[0].quote == first.quote);
 }
 
+TEST_CASE("consolidation: one plain word in the tables of two units is two metrics") {
+  consolidation all;
+  const auto row = [](const std::string& text, const std::string& heading, const std::string& url) {
+    auto s = piece(text, url);
+    s.kind = "row";
+    s.headings = {"Metrics", heading};
+    return s;
+  };
+  const auto l1 = row("Utilization busy L1", "Vector L1 cache", "https://host/l1.html"), l2 = row("Utilization busy L2", "L2 cache", "https://host/l2.html");
+  all.add(l1, telling(l1, about("Utilization", "Cycles in which the vector L1 cache was busy.")));
+  all.add(l2, telling(l2, about("Utilization", "Cycles in which the L2 cache was busy.")));
+  all.add(l2, telling(l2, about("Utilization", "Cycles in which the L2 cache was busy.")));
+  all.add(l1, telling(l1, about("TCC_HIT", "Hits.")));
+  all.add(l2, telling(l2, about("TCC_HIT", "Requests that hit."))); // an identifier is one metric wherever it stands
+  const auto entries = all.finish();
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[1].name == "Utilization");
+  CHECK(entries[1].meaning == "Cycles in which the vector L1 cache was busy.");
+  CHECK(entries[2].name == "Utilization (L2 cache)");
+  CHECK(entries[2].meaning == "Cycles in which the L2 cache was busy.");
+  CHECK(entries[2].aliases == std::vector<std::string>{"Utilization"});
+  CHECK(entries[2].sources.size() == 1);
+}
+
 TEST_CASE("consolidation: a name without any meaning is no entry; percent and % do not contradict") {
   consolidation all;
   const auto s = piece("text");

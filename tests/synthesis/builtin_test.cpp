@@ -88,6 +88,7 @@ const small_task tasks[] = {
     {"transposed_gaps", "return self.c(x)", "[torch.randn(1, 3, 4, 5)]", "self.c = nn.ConvTranspose2d(3, 5, 2, stride=3)"},
     {"conv_pool_norm", "return self.n(F.max_pool2d(self.c(x), 2))", "[torch.randn(2, 3, 12, 14)]", "self.c = nn.Conv2d(3, 8, 3); self.n = nn.GroupNorm(2, 8)"},
     {"two_anchors", "return self.b(F.relu(self.a(x))) + x", "[torch.randn(2, 6, 9, 8)]", "self.a = nn.Conv2d(6, 10, 3, padding=1); self.b = nn.Conv2d(10, 6, 1)"},
+    {"max_pool_tall", "return F.max_pool2d(x, 2, 2, 1, 3)", "[torch.randn(1, 2, 70, 9)]"},
 };
 
 std::string text_of(const small_task& t) {
@@ -192,29 +193,51 @@ TEST_CASE_METHOD(torch_fixture, "different findings lead to different moves") {
   CHECK(second.size() > 1);
 }
 
+namespace {
+
+/// Verifies up to `most` candidates of a coder on a task.
+void check_candidates(torch_fixture& torch, const small_task& small, const builtin_options& options, int most) {
+  INFO(small.name);
+  auto loaded = torch.ref->load(torch.write(small), 2);
+  REQUIRE(loaded);
+  verify_options checks;
+  checks.seeds = 1;
+  const auto audit = audit_task(*loaded, *torch.ref, checks);
+  REQUIRE(audit);
+  auto coder = builtin_coder::create(*loaded, options);
+  if (!coder) FAIL(render(coder.error()));
+  std::optional<attempt_feedback> feedback;
+  for (int i = 0; i < most; ++i) {
+    const auto c = coder->next(feedback);
+    if (!c) break;
+    INFO(c->rationale << "\n" << c->schedule);
+    const auto built = build_candidate(*c);
+    if (!built) FAIL(render(built.error()));
+    const auto v = verify(*loaded, *audit, *torch.ref, *built, checks);
+    REQUIRE(v);
+    INFO(v->reason);
+    CHECK(v->passed());
+    feedback = attempt_feedback{c->id(), v->passed(), i == 0, 2.0, {seen(bottleneck::memory_bandwidth_bound), seen(bottleneck::port_pressure)}, ""};
+  }
+}
+
+const small_task& named(const std::string& name) {
+  for (const auto& t : tasks)
+    if (name == t.name) return t;
+  FAIL("no task " << name);
+  return tasks[0];
+}
+
+} // namespace
+
 TEST_CASE_METHOD(torch_fixture, "every schedule that the search offers is right, not only the first") {
   REQUIRE(ref);
-  for (size_t which : {10u, 15u, 21u, 30u}) {
-    INFO(tasks[which].name);
-    auto loaded = ref->load(write(tasks[which]), 2);
-    REQUIRE(loaded);
-    verify_options checks;
-    checks.seeds = 1;
-    const auto audit = audit_task(*loaded, *ref, checks);
-    REQUIRE(audit);
-    auto coder = coder_for(*loaded);
-    std::optional<attempt_feedback> feedback;
-    for (int i = 0; i < 7; ++i) {
-      const auto c = coder.next(feedback);
-      if (!c) break;
-      INFO(c->rationale);
-      const auto built = build_candidate(*c);
-      if (!built) FAIL(render(built.error()));
-      const auto v = verify(*loaded, *audit, *ref, *built, checks);
-      REQUIRE(v);
-      INFO(v->reason);
-      CHECK(v->passed());
-      feedback = attempt_feedback{c->id(), v->passed(), i == 0, 2.0, {seen(bottleneck::memory_bandwidth_bound), seen(bottleneck::port_pressure)}, ""};
-    }
-  }
+  for (size_t which : {10u, 15u, 21u, 30u}) check_candidates(*this, tasks[which], {}, 7);
+}
+
+TEST_CASE_METHOD(torch_fixture, "schedules drawn blindly are right: windows along every axis") {
+  REQUIRE(ref);
+  builtin_options blind;
+  blind.search = search_mode::random;
+  for (const char* name : {"max_pool_tall", "avg_pool_2d"}) check_candidates(*this, named(name), blind, 10);
 }
