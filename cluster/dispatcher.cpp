@@ -184,7 +184,7 @@ std::optional<assignment> dispatcher::place(const waiting& w, std::set<std::stri
       const bool at_home = home != homes_.end() && home->second == place_name(name, d.id);
       if (needs.exclusive && home != homes_.end() && !at_home) continue;
       if (busy(n, d, needs)) {
-        if (needs.exclusive && busy_node.empty()) busy_node = name;
+        if (needs.exclusive && d.backend == "cpu" && busy_node.empty()) busy_node = name; // a GPU's lease is all that its job waits for
         continue;
       }
       if (at_home) return assignment{w.what.id, name, d.id, 0}; // the run's task is loaded there

@@ -11,8 +11,6 @@
 
 namespace pragma {
 
-inline constexpr uint16_t default_port = 7447;
-
 struct network_options {
   std::optional<std::filesystem::path> tls; ///< folder with ca.pem, cert.pem, key.pem; none: loopback only
   size_t threads = 2;                       ///< of the scheduler; agents that block have threads of their own

@@ -49,7 +49,7 @@ struct placement_state {
   node_welcome join(node_hello hello, node_actor handle) {
     node_welcome welcome;
     welcome.head = start;
-    const auto& node = hello.facts.name;
+    const auto node = hello.facts.name; // a copy: the greeting is moved from below
     if (hello.protocol != cluster_protocol) {
       welcome.refused = "this head speaks " + std::string(cluster_protocol) + ", the node " + printable(hello.protocol) + ": install the same version on both";
       return welcome;

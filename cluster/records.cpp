@@ -1,4 +1,6 @@
 // JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
+#include "actors/messages.hpp"
+
 #include "base/json_definitions.hpp"
 
 #include "cluster/certificates.hpp"
