@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 using namespace pragma;
@@ -139,8 +140,9 @@ int main(int argc, char** argv) {
   std::vector<size_t> sizes;
   for (int i = 2; i < argc; ++i) sizes.push_back(static_cast<size_t>(std::max(1, std::atoi(argv[i]))));
   if (sizes.empty()) sizes = {1, 4, 16, 64};
-  auto folder = temp_dir::create("pragma-overhead-");
-  if (!folder) return fail_with(folder.error());
+  auto made_folder = temp_dir::create("pragma-overhead-");
+  if (!made_folder) return fail_with(made_folder.error());
+  std::optional<temp_dir> folder(std::move(*made_folder));
   if (auto made = create_ca(folder->path() / "ca", "bench"); !made) return fail_with(made.error());
   for (const char* name : {"head", "member"})
     if (auto made = issue_certificate(folder->path() / "ca", name); !made) return fail_with(made.error());
@@ -177,7 +179,6 @@ int main(int argc, char** argv) {
     std::printf("SIGKILL to lost: %.2f s\n", b.time_to_notice(SIGKILL));
     std::printf("SIGSTOP to lost: %.2f s\n", b.time_to_notice(SIGSTOP));
   }
-  leave_at_the_latest(3, 0);
-  caf::anon_send_exit(head, caf::exit_reason::user_shutdown);
-  return 0;
+  folder.reset();
+  leave_process(0);
 }

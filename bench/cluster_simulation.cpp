@@ -21,7 +21,7 @@ using namespace pragma;
 
 namespace {
 
-constexpr double simulated_seconds = 600, tick_pause = 0.25, kill_pause = 60, away = 10;
+constexpr double simulated_seconds = 600, tick_pause = 1, kill_pause = 60, away = 10;
 
 double cpu_seconds() {
   timespec t{};
@@ -62,7 +62,7 @@ public:
           submit(e.who.job.substr(0, e.who.job.find('/')), e.at);
         }
       } else if (e.what == event::tick) {
-        for (const auto& n : d_.nodes()) d_.heard_of(n.facts.name, e.at);
+        for (int i = 0; i < nodes_; ++i) d_.heard_of("node" + std::to_string(i), e.at);
         d_.tick(e.at);
         schedule({e.at + tick_pause, event::tick, {}, {}});
       } else if (e.what == event::kill) {

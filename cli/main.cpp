@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/version.hpp"
+#include "cluster/network.hpp"
 
 #include <algorithm>
 
@@ -39,5 +40,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  return chosen ? chosen() : 2;
+  const int code = chosen ? chosen() : 2;
+  if (pragma::network_was_used()) pragma::leave_process(code);
+  return code;
 }

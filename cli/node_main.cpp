@@ -3,6 +3,7 @@
 #include "cli/terminal.hpp"
 
 #include "base/version.hpp"
+#include "cluster/network.hpp"
 
 int main(int argc, char** argv) {
   pragma::cli::catch_interrupts();
@@ -15,5 +16,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  return chosen ? chosen() : 2;
+  const int code = chosen ? chosen() : 2;
+  if (pragma::network_was_used()) pragma::leave_process(code);
+  return code;
 }

@@ -5,7 +5,6 @@
 #include "cluster/network.hpp"
 
 #include <chrono>
-#include <future>
 #include <thread>
 
 namespace pragma {
@@ -15,7 +14,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 constexpr double dial_seconds = 5;
 constexpr auto answer_time = std::chrono::seconds(30); ///< the first question may build the compendium's indexes
-constexpr auto shutdown_time = std::chrono::seconds(3);
 constexpr auto news_pause = std::chrono::milliseconds(200);
 
 } // namespace
@@ -111,16 +109,7 @@ struct head_client::impl {
 };
 
 head_client::head_client(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
-head_client::~head_client() {
-  // CAF can hang in its shutdown after a failed dial: then it is left to the end of the process.
-  const auto done = std::make_shared<std::promise<void>>();
-  auto over = done->get_future();
-  std::thread([done, p = std::move(impl_)]() mutable {
-    p.reset();
-    done->set_value();
-  }).detach();
-  over.wait_for(shutdown_time);
-}
+head_client::~head_client() = default;
 
 expected<std::unique_ptr<head_client>> head_client::connect(const address& head, const std::optional<std::filesystem::path>& tls) {
   auto net = network::start({tls, 1});

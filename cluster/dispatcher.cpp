@@ -3,6 +3,8 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace pragma {
 
@@ -23,6 +25,7 @@ void dispatcher::joined(const node_facts& facts, double now) {
   n.joined = n.heard = now;
   if (n.state == node_state::draining) n.state = node_state::ready; // it came back: a quarantine stays until it is released
   for (const auto& d : facts.devices) n.leases[d.id];
+  freed(facts.name);
 }
 
 void dispatcher::heard_of(const std::string& name, double now) {
@@ -34,6 +37,7 @@ void dispatcher::lost(const std::string& name, double) {
   if (found == nodes_.end()) return;
   const auto jobs = found->second.jobs;
   for (const auto& j : jobs) requeue(j, "node " + name + " was lost");
+  evict(name);
   if (found->second.state == node_state::quarantined) { // remembered, so that rejoining is no way out
     found->second.jobs.clear();
     found->second.facts.devices.clear();
@@ -44,7 +48,10 @@ void dispatcher::lost(const std::string& name, double) {
 }
 
 void dispatcher::drain(const std::string& name) {
-  if (const auto n = nodes_.find(name); n != nodes_.end() && n->second.state == node_state::ready) n->second.state = node_state::draining;
+  const auto n = nodes_.find(name);
+  if (n == nodes_.end() || n->second.state != node_state::ready) return;
+  n->second.state = node_state::draining;
+  evict(name);
 }
 
 expected<void> dispatcher::release(const std::string& name) {
@@ -58,40 +65,45 @@ expected<void> dispatcher::release(const std::string& name) {
   n->second.state = node_state::ready;
   n->second.reason.clear();
   n->second.failures = 0;
+  freed(name);
   return {};
 }
 
 void dispatcher::submit(const job& j, double now) {
   if (queue_.contains(j.id) || running_.contains(j.id)) return;
-  if (const auto run = answered_.find(j.run); run != answered_.end() && run->second.contains(j.id)) return;
+  auto& r = runs_[j.run];
+  if (r.answered.contains(j.id)) return;
   queue_[j.id] = {j, now, 0};
-  order_[j.run].push_back(j.id);
+  r.jobs.push_back(j.id);
+  dirty_.insert(j.run);
 }
 
-void dispatcher::forget_run(const std::string& run) {
-  if (const auto jobs = order_.find(run); jobs != order_.end()) {
-    for (const auto& j : jobs->second) queue_.erase(j);
-    order_.erase(jobs);
-  }
+void dispatcher::forget_run(const std::string& name) {
+  const auto r = runs_.find(name);
+  if (r == runs_.end()) return;
+  for (const auto& j : r->second.jobs) queue_.erase(j);
+  r->second.jobs.clear();
   std::vector<std::string> gone;
-  for (const auto& [id, r] : running_)
-    if (r.from.what.run == run) gone.push_back(id);
+  for (const auto& [id, job] : running_)
+    if (job.from.what.run == name) gone.push_back(id);
   for (const auto& id : gone) end(id);
-  homes_.erase(run);
-  shares_.erase(run);
-  answered_.erase(run);
+  unpark(name);
+  dirty_.erase(name);
+  runs_.erase(name);
 }
 
 /// Frees what a running job holds.
 void dispatcher::end(const std::string& id) {
   const auto r = running_.find(id);
   if (r == running_.end()) return;
-  if (const auto s = shares_.find(r->second.from.what.run); s != shares_.end()) --s->second.in_flight;
-  if (const auto n = nodes_.find(r->second.node); n != nodes_.end()) {
+  if (const auto owner = runs_.find(r->second.from.what.run); owner != runs_.end()) --owner->second.given.in_flight;
+  const auto name = r->second.node;
+  if (const auto n = nodes_.find(name); n != nodes_.end()) {
     n->second.jobs.erase(id);
     if (auto lease = n->second.leases.find(r->second.device); lease != n->second.leases.end() && lease->second == id) lease->second.clear();
   }
   running_.erase(r);
+  freed(name);
 }
 
 void dispatcher::requeue(const std::string& id, const std::string& why) {
@@ -104,7 +116,8 @@ void dispatcher::requeue(const std::string& id, const std::string& why) {
     return;
   }
   ++requeued_;
-  order_[again.what.run].push_front(id);
+  runs_[again.what.run].jobs.push_front(id);
+  dirty_.insert(again.what.run);
   queue_[id] = std::move(again);
 }
 
@@ -119,7 +132,7 @@ bool dispatcher::answered(const std::string& id, uint64_t ticket, double) {
     n->second.failures = 0;
     n->second.last_failure.clear();
   }
-  answered_[r->second.from.what.run].insert(id);
+  runs_[r->second.from.what.run].answered.insert(id);
   end(id);
   return true;
 }
@@ -142,6 +155,7 @@ void dispatcher::failed(const std::string& id, uint64_t ticket, const std::strin
   n.state = node_state::quarantined;
   n.reason = std::to_string(n.failures) + " times in a row: " + reason;
   quarantined_.push_back(name);
+  evict(name);
 }
 
 void dispatcher::tick(double now) {
@@ -150,6 +164,68 @@ void dispatcher::tick(double now) {
     if (!n.facts.devices.empty() && now - n.heard > limits_.silent_seconds) silent.push_back(name);
   for (const auto& name : silent) lost(name, now);
 }
+
+// -- who waits for what --------------------------------------------------------------------------------------------
+
+void dispatcher::unpark(const std::string& name) {
+  const auto r = runs_.find(name);
+  if (r == runs_.end()) return;
+  if (const auto at = waiting_at_home_.find(r->second.waits_at); at != waiting_at_home_.end()) {
+    at->second.erase(name);
+    if (at->second.empty()) waiting_at_home_.erase(at);
+  }
+  r->second.waits_at.clear();
+  for (auto it = waiting_anywhere_.begin(); it != waiting_anywhere_.end();) { // a few kinds of needs
+    it->second.second.erase(name);
+    it = it->second.second.empty() ? waiting_anywhere_.erase(it) : std::next(it);
+  }
+}
+
+void dispatcher::park(const std::string& name) {
+  auto& r = runs_[name];
+  for (const auto& id : r.jobs) {
+    const auto& needs = queue_[id].what.needs;
+    if (needs.exclusive && !r.home.empty()) {
+      waiting_at_home_[r.home].insert(name);
+      r.waits_at = r.home;
+    } else {
+      auto& group = waiting_anywhere_[json(needs).dump()];
+      group.first = needs;
+      group.second.insert(name);
+    }
+  }
+}
+
+void dispatcher::freed(const std::string& name) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end() || found->second.state != node_state::ready) return;
+  const auto& n = found->second;
+  for (const auto& d : n.facts.devices)
+    if (const auto at = waiting_at_home_.find(place_name(name, d.id)); at != waiting_at_home_.end()) dirty_.insert(at->second.begin(), at->second.end());
+  for (const auto& [text, group] : waiting_anywhere_) {
+    const auto& [needs, runs] = group;
+    if (std::none_of(n.facts.devices.begin(), n.facts.devices.end(), [&](const auto& d) { return could(n, d, needs); })) continue;
+    // No more of them than there can be room for, the least served first.
+    const auto room = std::min(runs.size(), static_cast<size_t>(std::max(1, n.facts.slots)) + n.facts.devices.size());
+    std::vector<std::pair<share, const std::string*>> order;
+    order.reserve(runs.size());
+    for (const auto& waits : runs) order.emplace_back(runs_[waits].given, &waits);
+    std::partial_sort(order.begin(), order.begin() + static_cast<long>(room), order.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first < b.first : *a.second < *b.second; });
+    for (size_t i = 0; i < room; ++i) dirty_.insert(*order[i].second);
+  }
+}
+
+void dispatcher::evict(const std::string& from) {
+  for (auto& [name, r] : runs_) {
+    if (r.home.empty() || r.home.substr(0, r.home.rfind('/')) != from) continue;
+    r.moved_from = r.home;
+    r.home.clear();
+    unpark(name);
+    if (!r.jobs.empty()) dirty_.insert(name);
+  }
+}
+
+// -- placing -------------------------------------------------------------------------------------------------------
 
 /// Suitable, whether free or not.
 bool dispatcher::could(const node& n, const device_facts& d, const job_needs& needs) const {
@@ -169,107 +245,115 @@ bool dispatcher::busy(const node& n, const device_facts& d, const job_needs& nee
   return lease != n.leases.end() && !lease->second.empty();
 }
 
-/// A free place: the run's home, else the least loaded. Where an exclusive job fits a node that is busy with others, the node is reserved: nobody else
-/// is sent there until it has drained, so that a stream of small jobs cannot keep a measurement waiting for ever.
-std::optional<assignment> dispatcher::place(const waiting& w, std::set<std::string>& reserved) const {
+/// A measurement waits there for the CPU, and so for the whole node: nobody else is sent there until it has drained, so that a stream of small
+/// jobs cannot keep it waiting for ever.
+bool dispatcher::reserved(const std::string& name) const {
+  const auto n = nodes_.find(name);
+  return n != nodes_.end() && std::any_of(n->second.facts.devices.begin(), n->second.facts.devices.end(), [&](const auto& d) {
+           return d.backend == "cpu" && waiting_at_home_.contains(place_name(name, d.id));
+         });
+}
+
+std::optional<assignment> dispatcher::place_on(const std::string& name, const node& n, const waiting& w) const {
+  for (const auto& d : n.facts.devices)
+    if (could(n, d, w.what.needs) && !busy(n, d, w.what.needs)) return assignment{w.what.id, name, d.id, 0};
+  return std::nullopt;
+}
+
+/// A free place: the run's home, else the least loaded. An exclusive job that finds none settles on the least loaded that fits, and waits there.
+std::optional<assignment> dispatcher::place(const waiting& w, run& r) {
   const auto& needs = w.what.needs;
+  if (!r.home.empty()) {
+    const auto slash = r.home.rfind('/');
+    const auto name = r.home.substr(0, slash);
+    if (const auto n = nodes_.find(name); n != nodes_.end())
+      for (const auto& d : n->second.facts.devices)
+        if (d.id == r.home.substr(slash + 1) && could(n->second, d, needs) && !busy(n->second, d, needs) && (needs.exclusive || !reserved(name)))
+          return assignment{w.what.id, name, d.id, 0};
+    const bool able = [&] {
+      const auto n = nodes_.find(name);
+      return n != nodes_.end() && std::any_of(n->second.facts.devices.begin(), n->second.facts.devices.end(),
+                                              [&](const auto& d) { return d.id == r.home.substr(slash + 1) && could(n->second, d, needs); });
+    }();
+    if (needs.exclusive && able) return std::nullopt; // waits there
+    if (needs.exclusive) r.moved_from = std::exchange(r.home, {});
+  }
   std::optional<assignment> best;
-  const node* best_node = nullptr;
-  std::string busy_node;
-  const auto home = homes_.find(w.what.run);
+  const node* least = nullptr;
+  std::string fits;
+  size_t fits_load = 0;
   for (const auto& [name, n] : nodes_) {
-    if (reserved.contains(name)) continue;
-    for (const auto& d : n.facts.devices) {
-      if (!could(n, d, needs)) continue;
-      const bool at_home = home != homes_.end() && home->second == place_name(name, d.id);
-      if (needs.exclusive && home != homes_.end() && !at_home) continue;
-      if (busy(n, d, needs)) {
-        if (needs.exclusive && d.backend == "cpu" && busy_node.empty()) busy_node = name; // a GPU's lease is all that its job waits for
+    if (least && least->jobs.size() <= n.jobs.size()) continue;
+    if (!reserved(name))
+      if (auto a = place_on(name, n, w)) {
+        best = std::move(a);
+        least = &n;
+        if (n.jobs.empty()) break;
         continue;
       }
-      if (at_home) return assignment{w.what.id, name, d.id, 0}; // the run's task is loaded there
-      if (best_node && best_node->jobs.size() <= n.jobs.size()) continue;
-      best = assignment{w.what.id, name, d.id, 0};
-      best_node = &n;
+    if (!needs.exclusive || best) continue;
+    for (const auto& d : n.facts.devices) {
+      const auto at = waiting_at_home_.find(place_name(name, d.id));
+      const size_t load = n.jobs.size() + (at == waiting_at_home_.end() ? 0 : at->second.size());
+      if (could(n, d, needs) && (fits.empty() || load < fits_load)) {
+        fits = place_name(name, d.id);
+        fits_load = load;
+      }
     }
   }
-  if (!best && !busy_node.empty()) reserved.insert(busy_node);
+  if (needs.exclusive) r.home = best ? place_name(best->node, best->device) : fits;
   return best;
 }
 
 dispatcher::orders dispatcher::take_orders(double now) {
   orders out;
-  // A run whose device is gone may settle on another.
-  for (auto home = homes_.begin(); home != homes_.end();) {
-    const auto slash = home->second.find('/');
-    const auto n = nodes_.find(home->second.substr(0, slash));
-    const auto device = home->second.substr(slash + 1);
-    const bool there = n != nodes_.end() && n->second.state == node_state::ready &&
-                       std::any_of(n->second.facts.devices.begin(), n->second.facts.devices.end(), [&](const auto& d) { return d.id == device; });
-    if (there) {
-      ++home;
-    } else {
-      moved_.push_back({home->first, home->second, ""});
-      home = homes_.erase(home);
+  while (!dirty_.empty()) {
+    // The least served first; assigning changes the order of those that are left, and may make no other run's job possible.
+    std::vector<std::string> look(dirty_.begin(), dirty_.end());
+    dirty_.clear();
+    std::sort(look.begin(), look.end(), [&](const auto& a, const auto& b) { return std::tie(runs_[a].given, a) < std::tie(runs_[b].given, b); });
+    for (bool again = true; again;) { // a job a run and round: nobody gets all the places because it was first
+      again = false;
+      for (const auto& name : look) {
+        auto& r = runs_[name];
+        if (r.jobs.empty()) continue;
+        unpark(name);
+        std::vector<job_needs> refused;
+        for (auto id = r.jobs.begin(); id != r.jobs.end(); ++id) {
+          const auto w = queue_.find(*id);
+          const auto& needs = w->second.what.needs;
+          if (std::find(refused.begin(), refused.end(), needs) != refused.end()) continue;
+          auto a = place(w->second, r);
+          if (!a) {
+            refused.push_back(needs);
+            continue;
+          }
+          a->ticket = ++tickets_;
+          auto& n = nodes_[a->node];
+          n.jobs.insert(a->job);
+          if (needs.exclusive) {
+            n.leases[a->device] = a->job;
+            n.leased_since[a->device] = now;
+          }
+          waited_ += now - w->second.since;
+          ++assigned_;
+          r.given = {r.given.in_flight + 1, a->ticket};
+          running_[a->job] = {w->second, a->node, a->device, a->ticket};
+          queue_.erase(w);
+          r.jobs.erase(id);
+          out.assign.push_back(*a);
+          again = true;
+          break;
+        }
+        if (!r.moved_from.empty() && !r.home.empty()) moved_.push_back({name, std::exchange(r.moved_from, {}), r.home});
+        park(name);
+      }
     }
   }
-  std::set<std::string> reserved;
-  std::vector<job_needs> no_place;
-  std::set<std::string> skipped; // runs whose first job finds no place now
-  for (;;) {
-    const std::string* next = nullptr;
-    for (const auto& [run, jobs] : order_) {
-      if (jobs.empty() || skipped.contains(run)) continue;
-      if (!next || shares_[run] < shares_[*next]) next = &run;
-    }
-    if (!next) break;
-    const std::string run = *next;
-    auto& jobs = order_[run];
-    bool placed = false;
-    auto refused = no_place; // what found no place here finds none a line further down
-    for (auto id = jobs.begin(); id != jobs.end(); ++id) {
-      const auto w = queue_.find(*id);
-      const auto& needs = w->second.what.needs;
-      if (std::find(refused.begin(), refused.end(), needs) != refused.end()) continue;
-      auto a = place(w->second, reserved);
-      if (!a) {
-        refused.push_back(needs);
-        if (!needs.exclusive) no_place.push_back(needs); // ... nor in another run: only exclusive jobs are bound to a home
-        continue;
-      }
-      a->ticket = ++tickets_;
-      auto& n = nodes_[a->node];
-      n.jobs.insert(a->job);
-      if (needs.exclusive) {
-        n.leases[a->device] = a->job;
-        n.leased_since[a->device] = now;
-        if (homes_.emplace(run, place_name(a->node, a->device)).second)
-          for (auto& m : moved_)
-            if (m.run == run && m.to.empty()) m.to = place_name(a->node, a->device);
-      }
-      waited_ += now - w->second.since;
-      ++assigned_;
-      shares_[run] = {shares_[run].in_flight + 1, a->ticket};
-      running_[a->job] = {w->second, a->node, a->device, a->ticket};
-      queue_.erase(w);
-      jobs.erase(id);
-      out.assign.push_back(*a);
-      placed = true;
-      break;
-    }
-    if (!placed) skipped.insert(run);
-  }
-  std::erase_if(order_, [](const auto& entry) { return entry.second.empty(); });
   out.abandon = std::move(abandoned_);
   abandoned_.clear();
-  for (auto m = moved_.begin(); m != moved_.end();) { // said once it is known where to
-    if (m->to.empty()) {
-      ++m;
-      continue;
-    }
-    out.moved.push_back(*m);
-    m = moved_.erase(m);
-  }
+  out.moved = std::move(moved_);
+  moved_.clear();
   out.quarantined = std::move(quarantined_);
   quarantined_.clear();
   return out;

@@ -158,25 +158,43 @@ private:
     uint64_t ticket = 0;
   };
 
-  void requeue(const std::string& job, const std::string& why);
-  void end(const std::string& job);
-  bool could(const node& n, const device_facts& d, const job_needs& needs) const;
-  bool busy(const node& n, const device_facts& d, const job_needs& needs) const;
-  std::optional<assignment> place(const waiting& w, std::set<std::string>& reserved) const;
-
-  dispatch_limits limits_;
-  std::map<std::string, node> nodes_;
-  std::map<std::string, waiting> queue_;               ///< by job
-  std::map<std::string, std::deque<std::string>> order_; ///< run -> its queued jobs
-  std::map<std::string, running> running_;             ///< by job
-  std::map<std::string, std::string> homes_;           ///< run -> "node/device" of its exclusive jobs
+  /// A run with queued jobs. Only runs for which something changed are looked at by take_orders().
   struct share {
     int in_flight = 0;
     uint64_t last_served = 0;         ///< ticket
     auto operator<=>(const share&) const = default;
   };
-  std::map<std::string, share> shares_;                ///< by run: who has least in flight is next, then who waited longest
-  std::map<std::string, std::set<std::string>> answered_; ///< run -> jobs
+  struct run {
+    std::deque<std::string> jobs;     ///< queued
+    share given;                      ///< who has least in flight is next, then who waited longest
+    std::string home;                 ///< "node/device" of its exclusive jobs; empty: not settled
+    std::string waits_at;             ///< the home that it is listed under in waiting_at_home_
+    std::string moved_from;           ///< its home is gone; said once it has another
+    std::set<std::string> answered;
+  };
+
+  void requeue(const std::string& job, const std::string& why);
+  void end(const std::string& job);
+  void unpark(const std::string& run);
+  void park(const std::string& run);
+  /// Something became free on this node, or it is new: who waits for that is to be looked at.
+  void freed(const std::string& node);
+  /// The runs that live there have to settle elsewhere.
+  void evict(const std::string& node);
+  bool could(const node& n, const device_facts& d, const job_needs& needs) const;
+  bool busy(const node& n, const device_facts& d, const job_needs& needs) const;
+  bool reserved(const std::string& node) const;
+  std::optional<assignment> place(const waiting& w, run& r);
+  std::optional<assignment> place_on(const std::string& name, const node& n, const waiting& w) const;
+
+  dispatch_limits limits_;
+  std::map<std::string, node> nodes_;
+  std::map<std::string, waiting> queue_;    ///< by job
+  std::map<std::string, running> running_;  ///< by job
+  std::map<std::string, run> runs_;
+  std::set<std::string> dirty_;             ///< runs to be looked at
+  std::map<std::string, std::set<std::string>> waiting_at_home_; ///< "node/device" -> runs whose next exclusive job waits for it
+  std::map<std::string, std::pair<job_needs, std::set<std::string>>> waiting_anywhere_; ///< needs as text -> runs with a job that fits several places
   std::vector<abandoned_job> abandoned_;
   std::vector<moved_run> moved_;
   std::vector<std::string> quarantined_;

@@ -38,7 +38,6 @@ expected<void> serve_head(const head_options& options, const std::atomic<bool>& 
   *cluster = spawn_placement(system, placing, users);
   auto port = (*net)->publish(*cluster, options.listen);
   if (!port) {
-    leave_at_the_latest(5, exit_code(port.error().code));
     caf::anon_send_exit(*cluster, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(users, caf::exit_reason::user_shutdown);
     *cluster = nullptr;
@@ -66,10 +65,10 @@ expected<void> serve_head(const head_options& options, const std::atomic<bool>& 
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   cancel = true;
-  leave_at_the_latest(5, 0);
   caf::anon_send_exit(*cluster, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(users, caf::exit_reason::user_shutdown);
   *cluster = nullptr;
+  std::this_thread::sleep_for(std::chrono::milliseconds(200)); // the store's agent closes it
   return {};
 }
 

@@ -20,7 +20,7 @@ class network {
 public:
   /// Checks the certificates, takes private copies of them. One per process.
   static expected<std::unique_ptr<network>> start(const network_options& options);
-  ~network();
+  ~network(); ///< removes the copies of the certificates; see leave_process()
 
   caf::actor_system& system() { return *system_; }
   /// Of the own certificate; -1 without TLS.
@@ -42,7 +42,10 @@ private:
   std::unique_ptr<caf::actor_system> system_;
 };
 
-/// Ends the process with `code` when `seconds` are over and it is still there: CAF can hang in its shutdown after a failed dial.
-void leave_at_the_latest(double seconds, int code);
+/// True once a network was started in this process: it ends with leave_process() instead of exit().
+bool network_was_used();
+/// Flushes what was printed and ends the process. CAF's own shutdown can wait for ever for the thread that dials with TLS, so a network's
+/// destructor stops nothing and its threads live until here.
+[[noreturn]] void leave_process(int code);
 
 } // namespace pragma
