@@ -194,7 +194,8 @@ struct cluster {
     return parse_json(result.out, "status").value();
   }
   bool has_joined(const std::string& name) const {
-    for (const auto& m : status()["members"])
+    const auto now = status();
+    for (const auto& m : now["members"])
       if (m["node"]["facts"]["name"] == name && !m["node"]["facts"]["devices"].empty()) return true;
     return false;
   }
@@ -204,7 +205,8 @@ struct cluster {
   }
   /// Where the run's measurements are; empty before its task was loaded.
   std::string busy_node() const {
-    for (const auto& m : status()["members"])
+    const auto now = status();
+    for (const auto& m : now["members"])
       for (const auto& lease : m["node"]["leases"])
         if (!lease["job"].get<std::string>().empty()) return m["node"]["facts"]["name"];
     return {};
@@ -289,7 +291,8 @@ TEST_CASE("the head is killed in the middle of a run and started again: nodes re
   REQUIRE(within(30, [&] { return c.has_joined("a"); }));
   auto run = c.optimize();
   REQUIRE(within(60, [&] {
-    for (const auto& r : c.status()["runs"])
+    const auto now = c.status();
+    for (const auto& r : now["runs"])
       if (r["attempts"].get<int>() >= 1) return true;
     return false;
   }));
