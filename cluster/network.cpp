@@ -107,7 +107,8 @@ expected<uint16_t> network::publish(const cluster_actor& whom, const address& li
 
 expected<cluster_actor> network::dial(const address& head, double seconds) {
   if (auto good = may_use(head, "dialling"); !good) return fail(good.error());
-  if (auto there = probe(head, tls_, seconds); !there) return fail(there.error());
+  const auto there = probe(head, tls_, seconds); // open until the end of this function
+  if (!there) return fail(there.error());
   const auto host = head.host == "localhost" ? std::string("127.0.0.1") : head.host;
   caf::scoped_actor self{*system_};
   auto dialler = tls_ ? system_->openssl_manager().actor_handle() : system_->middleman().actor_handle();

@@ -20,7 +20,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr double dial_seconds = 5;
 constexpr auto answer_time = std::chrono::seconds(3);     ///< for a heartbeat's answer; then the link counts as dead
-constexpr auto join_time = std::chrono::seconds(10);
+constexpr auto join_time = std::chrono::seconds(3);
 constexpr auto beat_pause = std::chrono::seconds(1);
 constexpr double first_pause = 0.2, longest_pause = 15;   ///< seconds between dials
 constexpr double cancel_seconds = 30;                     ///< for work to end after a cancel; hung children are killed long before

@@ -25,13 +25,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-struct socket_closer {
-  int fd = -1;
-  ~socket_closer() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
 /// Milliseconds until `end`, at least 0.
 int left(clock::time_point end) {
   return static_cast<int>(std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(end - clock::now()).count()));
@@ -45,7 +38,7 @@ bool ready(int fd, short events, clock::time_point end) {
   return n > 0;
 }
 
-expected<int> connect_to(const address& to, clock::time_point end) {
+expected<open_socket> connect_to(const address& to, clock::time_point end) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -54,14 +47,14 @@ expected<int> connect_to(const address& to, clock::time_point end) {
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
   std::string why = "no address";
   for (auto* a = found; a; a = a->ai_next) {
-    socket_closer s{::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    open_socket s(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (s.fd < 0) continue;
-    if (::connect(s.fd, a->ai_addr, a->ai_addrlen) == 0) return std::exchange(s.fd, -1);
+    if (::connect(s.fd, a->ai_addr, a->ai_addrlen) == 0) return s;
     if (errno == EINPROGRESS && ready(s.fd, POLLOUT, end)) {
       int problem = 0;
       socklen_t size = sizeof problem;
       ::getsockopt(s.fd, SOL_SOCKET, SO_ERROR, &problem, &size);
-      if (problem == 0) return std::exchange(s.fd, -1);
+      if (problem == 0) return s;
       why = std::strerror(problem);
     } else {
       why = errno == EINPROGRESS ? "no answer" : std::strerror(errno);
@@ -114,6 +107,10 @@ expected<void> probe_tls(int fd, const address& head, const tls_files& files, cl
 
 } // namespace
 
+open_socket::~open_socket() {
+  if (fd >= 0) ::close(fd);
+}
+
 std::string address::text() const { return (host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" + std::to_string(port); }
 bool address::loopback() const { return host == "localhost" || host == "::1" || host.starts_with("127."); }
 
@@ -146,16 +143,18 @@ expected<address> parse_address(const std::string& text, uint16_t default_port) 
   return a;
 }
 
-expected<void> probe(const address& head, const std::optional<tls_files>& tls, double seconds) {
+expected<open_socket> probe(const address& head, const std::optional<tls_files>& tls, double seconds) {
   const auto end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
   auto connected = connect_to(head, end);
   if (!connected) return fail(connected.error());
-  const socket_closer fd{*connected};
-  if (tls) return probe_tls(fd.fd, head, *tls, end);
+  if (tls) {
+    if (auto trusted = probe_tls(connected->fd, head, *tls, end); !trusted) return fail(trusted.error());
+    return connected;
+  }
   char byte = 0;
-  if (!ready(fd.fd, POLLIN, end))
+  if (!ready(connected->fd, POLLIN, end))
     return fail(ec::timeout, head.text() + " accepted the connection but said nothing", "does the head use TLS? then give --tls DIR here, too");
-  if (::recv(fd.fd, &byte, 1, 0) == 1) return {};
+  if (::recv(connected->fd, &byte, 1, 0) == 1) return connected;
   return fail(ec::remote_failed, head.text() + " closed the connection", "is that a `pragma head`?");
 }
 
