@@ -1,6 +1,7 @@
 // What retrieval costs at 1,000, 10,000 and 100,000 entries (synthetic names over real structure): building (seconds, peak
 // memory, bytes on disk), asking inside a process (p50, p99, split), and from cold: start, open, ask.
 //   retrieval_speed [COUNT...]
+#include "bench/need.hpp"
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
@@ -14,20 +15,10 @@
 #include <random>
 
 using namespace pragma;
+using namespace pragma::bench;
 namespace fs = std::filesystem;
 
 namespace {
-
-using clock_type = std::chrono::steady_clock;
-double since(clock_type::time_point start) { return std::chrono::duration<double>(clock_type::now() - start).count(); }
-
-template <class T> T need(expected<T> value) {
-  if (!value) {
-    std::fprintf(stderr, "%s\n", render(value.error()).c_str());
-    std::exit(exit_code(value.error().code));
-  }
-  return std::move(*value);
-}
 
 struct part {
   const char *piece, *words;

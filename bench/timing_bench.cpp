@@ -1,5 +1,6 @@
 // What a timed candidate costs, and how far a kernel measured against itself strays from 1. Prints ratios:
 //   timing_bench TASK.py KERNEL.cpp [REPEATS]
+#include "bench/need.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "kernels/timing.hpp"
@@ -10,19 +11,9 @@
 #include <cstdlib>
 
 using namespace pragma;
+using namespace pragma::bench;
 
 namespace {
-
-using clock_type = std::chrono::steady_clock;
-double since(clock_type::time_point start) { return std::chrono::duration<double>(clock_type::now() - start).count(); }
-
-template <class T> T need(expected<T> value) {
-  if (!value) {
-    std::fprintf(stderr, "%s\n", render(value.error()).c_str());
-    std::exit(exit_code(value.error().code));
-  }
-  return std::move(*value);
-}
 
 void print(const char* what, const timing& t, double seconds) {
   std::printf("%-24s %.3f [%.3f, %.3f]  %d of %d pairs%s  %s\n", what, t.speedup.value, t.speedup.low, t.speedup.high,

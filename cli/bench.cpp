@@ -126,6 +126,8 @@ public:
     if (!text) return fail(text.error());
     auto document = parse_json(*text, file.string());
     if (!document) return fail(document.error());
+    if (!document->is_object() || !document->contains("tasks") || !(*document)["tasks"].is_array() || !document->value("suite", json("")).is_string())
+      return fail(ec::parse_error, file.string() + " is not a table of results", "use another --out folder, or --fresh to start anew");
     if (document->value("options", json()) != options_key(s_))
       return fail(ec::invalid_argument, file.string() + " holds results of other options", "use another --out folder, or --fresh to start anew");
     if (document->value("suite", "") != fs::absolute(s_.suite).string())

@@ -31,11 +31,15 @@ expected<candidate> read_candidate(const std::string& file, const std::string& c
   if (!text) return fail(text.error());
   auto document = parse_json(*text, file);
   if (!document) return fail(document.error());
-  const auto best = document->value("/run/best"_json_pointer, 0);
-  for (const auto& it : document->value("iterations", json::array())) {
+  if (!document->is_object()) return fail(ec::parse_error, file + " is no run.json: not an object", "it should be the run.json of a result folder");
+  const auto number_of = [](const json& value) { return value.is_number_integer() ? value.get<int64_t>() : 0; };
+  const auto run = document->value("run", json());
+  const auto best = run.is_object() ? number_of(run.value("best", json())) : 0;
+  const auto attempts = document->value("iterations", json());
+  for (const auto& it : attempts.is_array() && best > 0 ? attempts : json::array()) {
+    if (!it.is_object() || number_of(it.value("number", json())) != best) continue;
     auto record = from_json_value<iteration_record>(it, file);
     if (!record) return fail(record.error());
-    if (record->number != best) continue;
     c.source = record->code.source;
     c.compiler = record->code.compiler;
     c.flags = record->code.flags;

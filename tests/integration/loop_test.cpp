@@ -240,4 +240,22 @@ TEST_CASE("a bench goes on with what is there, also with another --only, and doe
   const auto mixed = bench(other, "");
   CHECK(mixed.exit_code == 2);
   CHECK(mixed.err.find("suite") != std::string::npos);
+  std::ofstream(out + "/bench.json") << "[]";
+  CHECK(bench(suite, "").exit_code == 2);
+
+  // The winner of one against that of the other, and words that are no result.
+  const auto result = [&](const char* name) { return out + "/tasks/" + name + "/run.json"; };
+  const auto compared = h.run({"profile", (suite / "one.py").string(), result("one"), "--against", result("two"), "--seeds", "1", "--profile-seconds", "0", "--json"});
+  INFO(compared.err);
+  REQUIRE(compared.exit_code == 0);
+  CHECK(parse_json(compared.out, "stdout").value()["against"]["timing"]["speedup"]["value"].get<double>() > 0);
+  const auto bad = (h.dir.path() / "bad.json").string();
+  for (const char* text : {"[]", R"({"run": [], "iterations": 5})", R"({"run": {"best": 1}, "iterations": [1, {"number": 1, "code": 7}]})"}) {
+    std::ofstream(bad) << text;
+    const auto refused = h.run({"verify", (suite / "one.py").string(), bad});
+    INFO(text << refused.err);
+    CHECK(refused.signal == 0);
+    CHECK(refused.exit_code > 0);
+    CHECK(refused.err.find("bad.json") != std::string::npos);
+  }
 }
