@@ -84,7 +84,7 @@ public:
 
 private:
   double random() { return std::uniform_real_distribution<double>()(random_); }
-  static node_facts facts(int i) { return {"node" + std::to_string(i), "0", 2, {{"cpu", "cpu", "x", "x", 0, {}}}}; }
+  static node_facts facts(int i) { return {"node" + std::to_string(i), "0", 2, {{"cpu", "cpu", "x", "x", 0, {}, {}}}}; }
   void schedule(event e) { events_.push(std::move(e)); }
 
   void submit(const std::string& run, double now) {

@@ -117,8 +117,10 @@ void add_status(CLI::App& cluster, action& chosen) {
       do {
         auto status = (*client)->status();
         if (!status) return report(out, status.error());
-        out.result(*status);
-        for (const auto& line : status_lines(*status)) out.line(line);
+        out.result(*status, s->watch);
+        if (s->watch) out.clear_screen();
+        if (!s->json)
+          for (const auto& line : status_lines(*status)) out.line(line);
         for (const auto end = std::chrono::steady_clock::now() + watch_pause; s->watch && !cancelled() && std::chrono::steady_clock::now() < end;)
           std::this_thread::sleep_for(std::chrono::milliseconds(50));
       } while (s->watch && !cancelled());

@@ -44,6 +44,7 @@ std::vector<std::string> status_lines(const cluster_status& s) {
       for (const auto& l : n.leases)
         if (l.device == d.id && !l.job.empty()) lease = "measuring " + printable(work_of(l.job));
       lines.push_back("  " + padded(printable(d.id), 8) + " " + printable(d.model) + (d.memory_bytes ? ", " + format_bytes(static_cast<double>(d.memory_bytes)) : "") + "  [" + lease + "]");
+      if (!d.details.empty()) lines.push_back("           " + printable(join(d.details, "; ")));
       lines.push_back("           tools: " + printable(join(d.tools, ", ")));
     }
     for (const auto& missing : m.missing) lines.push_back("  without " + printable(missing));

@@ -66,9 +66,13 @@ void terminal::status(const std::string& text) {
   status_shown_ = true;
 }
 
-void terminal::result(const pragma::json& value) {
+void terminal::clear_screen() {
+  if (tty_ && !json_) std::fputs("\x1b[H\x1b[2J", stdout);
+}
+
+void terminal::result(const pragma::json& value, bool one_line) {
   if (!json_) return;
-  std::fputs((value.dump(2, ' ', false, pragma::json::error_handler_t::replace) + "\n").c_str(), stdout);
+  std::fputs((value.dump(one_line ? -1 : 2, ' ', false, pragma::json::error_handler_t::replace) + "\n").c_str(), stdout);
   std::fflush(stdout);
 }
 

@@ -22,7 +22,8 @@ public:
   explicit terminal(bool json_output, std::string prefix = {});
   void line(const std::string& text);          ///< a line that stays
   void status(const std::string& text);        ///< overwrites itself on a terminal; left out elsewhere
-  void result(const pragma::json& value);      ///< JSON to stdout (only with --json)
+  void result(const pragma::json& value, bool one_line = false); ///< JSON to stdout (only with --json)
+  void clear_screen();                         ///< on a terminal, for what is shown again and again
   bool json_output() const { return json_; }
   std::string bold(const std::string& text) const;
   std::string green(const std::string& text) const;

@@ -21,8 +21,9 @@ struct device_facts {
   std::string model, arch;            ///< "AMD EPYC 7B13", "sm_90"
   uint64_t memory_bytes = 0;
   std::vector<std::string> tools;     ///< that really work here: "perf", "callgrind"
+  std::vector<std::string> details;   ///< for people: "8 cores, 16 threads", "L3 32.0 MiB", "memory 21 GB/s (measured)"
 };
-PRAGMA_JSON(device_facts, id, backend, model, arch, memory_bytes, tools)
+PRAGMA_JSON(device_facts, id, backend, model, arch, memory_bytes, tools, details)
 
 struct node_facts {
   std::string name;                   ///< unique in the cluster

@@ -131,6 +131,8 @@ node_actor::behavior_type node_agent(agent_state::pointer self, std::string name
   };
 }
 
+void add_bandwidth(node_facts& facts, std::vector<std::string>& missing, const std::function<void(const std::string&)>& say);
+
 // -- the life of a node --------------------------------------------------------------------------------------------
 
 class member {
@@ -146,6 +148,7 @@ public:
     hello_.facts = probe_this_machine(options_, hello_.missing);
     if (hello_.facts.devices.empty())
       return fail(ec::unsupported, "this machine has nothing to offer: " + join(hello_.missing, "; "), "`pragma doctor` says more");
+    add_bandwidth(hello_.facts, hello_.missing, say_);
     bench_ = std::make_shared<node_bench>(hello_.facts.name, options_.tasks, &cancel_);
     double pause = first_pause;
     std::string told;
@@ -248,6 +251,26 @@ std::string host_name() {
   return ::gethostname(text, sizeof text - 1) == 0 && *text ? text : "node";
 }
 
+std::vector<std::string> details_of(const cpu_facts& cpu) {
+  std::vector<std::string> details{std::to_string(cpu.cores) + " cores, " + std::to_string(cpu.logical) + " threads", std::to_string(cpu.simd_bits) + "-bit SIMD"};
+  for (const auto& [name, bytes] : {std::pair{"L1d", cpu.l1d_bytes}, {"L2", cpu.l2_bytes}, {"L3", cpu.l3_bytes}})
+    if (bytes > 0) details.push_back(std::string(name) + " " + format_bytes(static_cast<double>(bytes)));
+  return details;
+}
+
+/// Measured once per machine and then read from its cache, some 3 s; a node whose bandwidth cannot be measured says so and serves.
+void add_bandwidth(node_facts& facts, std::vector<std::string>& missing, const std::function<void(const std::string&)>& say) {
+  for (auto& device : facts.devices) {
+    if (device.backend != "cpu") continue;
+    const auto limits = machine_roofline(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), false, [&](int done, int, const std::string&) {
+      if (done == 0) say("measuring this machine's bandwidth and peak, once (some 3 s)");
+    });
+    if (!limits) missing.push_back("bandwidth: " + limits.error().message);
+    else if (!limits->read_gbs.empty())
+      device.details.push_back("memory " + format_number(limits->read_gbs.back(), 1) + " GB/s and " + format_number(limits->peak_gflops, 0) + " GFLOP/s (float32), measured");
+  }
+}
+
 } // namespace
 
 node_facts probe_this_machine(const node_options& options, std::vector<std::string>& missing) {
@@ -264,6 +287,7 @@ node_facts probe_this_machine(const node_options& options, std::vector<std::stri
     cpu.model = known->model;
     cpu.arch = known->model + ", " + std::to_string(known->simd_bits) + " bit"; // what -march=native depends on
     cpu.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, known->memory_bytes));
+    cpu.details = details_of(*known);
   }
   bool torch = false, compiler = false;
   for (const auto& tool : profiler_tools()) {

@@ -7,8 +7,8 @@ using namespace pragma;
 
 namespace {
 
-device_facts cpu() { return {"cpu", "cpu", "EPYC", "zen3", 0, {"callgrind"}}; }
-device_facts gpu(int i) { return {"cuda:" + std::to_string(i), "cuda", "H200", "sm_90", 141ull << 30, {"ncu"}}; }
+device_facts cpu() { return {"cpu", "cpu", "EPYC", "zen3", 0, {"callgrind"}, {}}; }
+device_facts gpu(int i) { return {"cuda:" + std::to_string(i), "cuda", "H200", "sm_90", 141ull << 30, {"ncu"}, {}}; }
 node_facts node(const std::string& name, std::vector<device_facts> devices = {cpu()}, int slots = 2) { return {name, "0.1.0", slots, std::move(devices)}; }
 
 job verify_job(const std::string& id, const std::string& run = "r1") { return {id, run, {}}; }

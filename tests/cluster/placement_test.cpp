@@ -69,7 +69,7 @@ struct fixture {
   }
   node_hello hello(const std::string& name) const {
     node_hello h;
-    h.facts = {name, "test", 1, {{"cpu", "cpu", "model", "arch", 0, {}}}};
+    h.facts = {name, "test", 1, {{"cpu", "cpu", "model", "arch", 0, {}, {}}}};
     return h;
   }
   node_welcome join(const std::string& name) {
