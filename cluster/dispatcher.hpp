@@ -74,8 +74,9 @@ struct dispatch_limits {
   double silent_seconds = 5;          ///< without a heartbeat: lost
 };
 
-enum class node_state { ready, quarantined, draining };
-NLOHMANN_JSON_SERIALIZE_ENUM(node_state, {{node_state::ready, "ready"}, {node_state::quarantined, "quarantined"}, {node_state::draining, "draining"}})
+/// away: it was lost and has not come back; the dispatcher forgets such a node, the status remembers it.
+enum class node_state { ready, quarantined, draining, away };
+NLOHMANN_JSON_SERIALIZE_ENUM(node_state, {{node_state::ready, "ready"}, {node_state::quarantined, "quarantined"}, {node_state::draining, "draining"}, {node_state::away, "away"}})
 
 struct lease_state {
   std::string device, job;            ///< job empty: free

@@ -13,6 +13,8 @@ namespace pragma {
 
 namespace {
 
+constexpr size_t most_away = 1000;                         ///< nodes that are shown as away
+
 std::string random_word() {
   std::random_device source;
   char text[17];
@@ -41,6 +43,7 @@ struct placement_state {
   dispatcher places;
   std::map<std::string, member> members;      ///< by node
   std::map<std::string, open_job> jobs;       ///< by id
+  std::map<std::string, node_status> away;    ///< lost and not back: shown, nothing else
   std::string start = random_word();
   clock::time_point began = clock::now();
 
@@ -61,6 +64,7 @@ struct placement_state {
     self->monitor(handle);
     places.joined(hello.facts, now());
     members[node] = {std::move(handle), std::move(hello), 0};
+    away.erase(node);
     carry_out();
     return welcome;
   }
@@ -72,7 +76,17 @@ struct placement_state {
     return false;
   }
 
-  void lost(const std::string& node) {
+  void lost(const std::string& node, bool asked_to_leave = false) {
+    if (!asked_to_leave && away.size() < most_away)
+      for (auto& n : places.nodes())
+        if (n.facts.name == node && n.state != node_state::quarantined) {
+          n.state = node_state::away;
+          n.facts.devices.clear();
+          n.leases.clear();
+          n.jobs.clear();
+          away[node] = std::move(n);
+          break;
+        }
     places.lost(node, now());
     members.erase(node);
     carry_out();
@@ -121,7 +135,9 @@ struct placement_state {
     s.listen = options.listen;
     s.certificate_days = options.certificate_days;
     s.up_seconds = now();
-    for (auto& n : places.nodes()) {
+    auto nodes = places.nodes();
+    for (const auto& [node, last] : away) nodes.push_back(last);
+    for (auto& n : nodes) {
       member_status m;
       if (const auto known = members.find(n.facts.name); known != members.end()) {
         m.missing = known->second.hello.missing;
@@ -164,7 +180,7 @@ cluster_actor::behavior_type placement(placement_state::pointer self, placement_
       },
       [self](done_atom, work_answer& answer) { self->state.done(std::move(answer)); },
       [self](drain_atom, const std::string& node) { self->state.places.drain(node); },
-      [self](leave_atom, const std::string& node) { self->state.lost(node); },
+      [self](leave_atom, const std::string& node) { self->state.lost(node, true); },
       [self](submit_atom, work_order& order, const job_needs& needs) {
         auto promise = self->make_response_promise<work_answer>();
         const job j{order.job, order.run, needs};

@@ -259,6 +259,7 @@ std::optional<candidate> schedule_search::next(const std::optional<attempt_feedb
                              (program_.regions.size() == 1 ? " fused loop nest" : " loop nests") + ", passes vectorised along the contiguous axis.");
   }
   if (last) learn(*last);
+  if (!best_ && !last) return neighbour(start_, {}); // beside the first, in a batch
   if (!best_) {
     // Nothing has passed yet: give up what could have been too clever, then the compiler.
     if (auto c = offer(start_, "The known schedule failed: starting point from cache sizes and vector width.")) return c;
@@ -272,13 +273,12 @@ std::optional<candidate> schedule_search::next(const std::optional<attempt_feedb
       if (safer_ >= 1) std::replace(s.flags.begin(), s.flags.end(), std::string("-O3"), std::string("-O2"));
       if (safer_ == 2) s.compiler = "clang";
       ++safer_;
-      if (auto c = offer(s, "The attempt before failed (" + (last ? last->failure : std::string("no reason given")) +
-                                "): exact divisions, plain stores, separate passes."))
+      if (auto c = offer(s, "The attempt before failed (" + last->failure + "): exact divisions, plain stores, separate passes."))
         return c;
     }
     return std::nullopt;
   }
-  return neighbour(last && last->passed && last->new_best ? last->findings : best_findings_);
+  return neighbour(*best_, last && last->passed && last->new_best ? last->findings : best_findings_);
 }
 
 void schedule_search::learn(const attempt_feedback& about) {
@@ -303,7 +303,7 @@ std::optional<candidate> schedule_search::anywhere() {
   return std::nullopt;
 }
 
-std::optional<candidate> schedule_search::neighbour(const std::vector<finding>& findings) {
+std::optional<candidate> schedule_search::neighbour(const schedule& from, const std::vector<finding>& findings) {
   struct option { const move* m; const finding* f; };
   std::vector<option> options;
   if (options_.search == search_mode::findings) {
@@ -319,15 +319,15 @@ std::optional<candidate> schedule_search::neighbour(const std::vector<finding>& 
     for (size_t i = options.size(); i > 1; --i) std::swap(options[i - 1], options[drawn(i)]); // Fisher-Yates
   }
   for (const auto& [m, f] : options) {
-    schedule s = *best_;
+    schedule s = from;
     if (!m->apply(s, program_)) continue;
     const std::string because = f ? title_of(f->what) + " (confidence " + format_number(f->confidence, 2) + "): " : std::string();
     if (auto c = offer(s, because + m->name + ": " + m->why + ".")) return c;
   }
-  // One step from the best is all tried: two steps, as the single ones were ordered.
+  // One step from it is all tried: two steps, as the single ones were ordered.
   for (size_t i = 0; i < options.size() && pairs_ < most_pairs; ++i)
     for (size_t j = i + 1; j < options.size() && pairs_ < most_pairs; ++j) {
-      schedule s = *best_;
+      schedule s = from;
       if (!options[i].m->apply(s, program_) || !options[j].m->apply(s, program_)) continue;
       if (auto c = offer(s, std::string(options[i].m->name) + " and " + options[j].m->name + ": each alone was tried.")) {
         ++pairs_;

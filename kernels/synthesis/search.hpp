@@ -37,7 +37,7 @@ private:
   size_t drawn(size_t limit);
   /// A schedule from anywhere in the space: as many random moves as reach all of it.
   std::optional<candidate> anywhere();
-  std::optional<candidate> neighbour(const std::vector<finding>& findings);
+  std::optional<candidate> neighbour(const schedule& from, const std::vector<finding>& findings);
 
   const loop_program& program_;
   builtin_options options_;

@@ -121,7 +121,22 @@ TEST_CASE_METHOD(fixture, "a node that dies with a job: another does it, and a l
   const auto status = ask<cluster_status>(status_atom::value);
   CHECK(status->duplicates == 1);
   CHECK(status->requeued == 1);
-  CHECK(status->members.size() == 1);
+  REQUIRE(status->members.size() == 2); // the dead one is shown as away, with nothing in hand
+  CHECK(status->members.at(0).node.state == node_state::ready);
+  CHECK(status->members.at(1).node.state == node_state::away);
+  CHECK(status->members.at(1).node.facts.name == "a");
+  CHECK(status->members.at(1).node.facts.devices.empty());
+  join("a");
+  const auto again = ask<cluster_status>(status_atom::value);
+  REQUIRE(again->members.size() == 2);
+  CHECK(again->members.at(0).node.state == node_state::ready);
+}
+
+TEST_CASE_METHOD(fixture, "a node that leaves properly is not missed") {
+  join("a");
+  caf::anon_send(head, leave_atom::value, std::string("a"));
+  run();
+  CHECK(ask<cluster_status>(status_atom::value)->members.empty());
 }
 
 TEST_CASE_METHOD(fixture, "a node that fails the same way again and again is in quarantine until it is released") {

@@ -325,6 +325,16 @@ TEST_CASE("the head is killed in the middle of a run and started again: nodes re
   c.check(run);
 }
 
+TEST_CASE("the head that configs/cluster.json.example names is the one that commands use") {
+  cluster c(false);
+  fs::create_directories(c.path("home-user"));
+  fs::copy_file(fs::path(TESTS_DIR) / ".." / "configs" / "cluster.json.example", c.path("home-user") + "/cluster.json");
+  const auto refused = c.run({"runs"});
+  CHECK(refused.exit_code == 3); // it names a folder of certificates that is not here
+  CHECK(refused.err.find("/home/me/pragma-tls") != std::string::npos);
+  CHECK(c.run({"runs", "--local"}).exit_code == 0);
+}
+
 TEST_CASE("strangers get nothing, and the head goes on") {
   cluster c(true);
   c.start_head();
