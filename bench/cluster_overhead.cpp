@@ -64,9 +64,13 @@ public:
     self_->request(head_, std::chrono::seconds(10), status_atom::value).receive([&](cluster_status& got) { s = std::move(got); }, [](const caf::error&) {});
     return s;
   }
+  size_t present() {
+    const auto now = status();
+    return static_cast<size_t>(std::count_if(now.members.begin(), now.members.end(), [](const auto& m) { return !m.node.facts.devices.empty(); }));
+  }
   bool wait_for(size_t members, double seconds) {
     for (const auto start = clock_type::now(); since(start) < seconds; std::this_thread::sleep_for(std::chrono::milliseconds(50)))
-      if (status().members.size() == members) return true;
+      if (present() == members) return true;
     return false;
   }
   bool grow_to(size_t wanted) {
@@ -74,7 +78,7 @@ public:
       process_spec spec;
       const auto name = "n" + std::to_string(nodes_.size());
       spec.argv = {exe_, "--join", "127.0.0.1:" + std::to_string(port_), "--name", name, "--tls", (folder_ / "member").string(), "--slots", "1"};
-      spec.env = {{"PRAGMA_HOME", (folder_ / name).string()}};
+      spec.env = {{"PRAGMA_HOME", (folder_ / "home").string()}}; // the first node measures the machine's bandwidth, the others read it
       auto child = child_process::start(spec);
       if (!child) return false;
       nodes_.push_back(std::move(*child));
@@ -105,10 +109,10 @@ public:
   }
   /// Seconds until the head has noticed that the last node is gone.
   double time_to_notice(int signal) {
-    const auto members = status().members.size();
+    const auto members = present();
     const auto start = clock_type::now();
     ::kill(nodes_.back().pid(), signal);
-    while (status().members.size() == members && since(start) < 60) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (present() == members && since(start) < 60) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const double took = since(start);
     nodes_.back().kill();
     nodes_.pop_back();
