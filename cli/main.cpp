@@ -1,10 +1,10 @@
 // The one executable. Parse, run the chosen command, return its exit code.
 #include "cli/commands.hpp"
+#include "cli/node_command.hpp"
 #include "cli/terminal.hpp"
 
 #include "base/text.hpp"
 #include "base/version.hpp"
-#include "cluster/network.hpp"
 
 #include <algorithm>
 
@@ -35,12 +35,5 @@ int main(int argc, char** argv) {
                                        near.empty() ? "the commands are: " + pragma::join(names, ", ") : "did you mean " + near.front() + "?"});
     }
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-  const int code = chosen ? chosen() : 2;
-  if (pragma::network_was_used()) pragma::leave_process(code);
-  return code;
+  return pragma::cli::parse_and_run(app, chosen, argc, argv);
 }

@@ -30,6 +30,7 @@ expected<cluster_settings> read_cluster_settings() {
   if (!kept) return fail(kept.error());
   settings.head = kept->value("head", "");
   settings.tls = kept->value("tls", "");
+  if (!settings.tls.empty()) settings.tls = (file.parent_path() / settings.tls).string(); // an absolute path stays as it is
   return settings;
 }
 

@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cli/terminal.hpp"
+#include "cluster/network.hpp"
 #include "cluster/node.hpp"
 
 #include <memory>
@@ -35,6 +36,17 @@ void add_node(CLI::App& command, action& chosen) {
       return served ? 0 : report(out, served.error());
     };
   });
+}
+
+int parse_and_run(CLI::App& app, const action& chosen, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  const int code = chosen ? chosen() : 2;
+  if (network_was_used()) leave_process(code);
+  return code;
 }
 
 } // namespace pragma::cli

@@ -7,4 +7,7 @@ namespace pragma::cli {
 
 void add_node(CLI::App& command, action& chosen);
 
+/// The end of main(): parses, runs what was chosen, leaves. Exit code 2 for a wrong command line.
+int parse_and_run(CLI::App& app, const action& chosen, int argc, char** argv);
+
 } // namespace pragma::cli

@@ -3,7 +3,6 @@
 #include "cli/terminal.hpp"
 
 #include "base/version.hpp"
-#include "cluster/network.hpp"
 
 int main(int argc, char** argv) {
   pragma::cli::catch_interrupts();
@@ -11,12 +10,5 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("pragma-node ") + pragma::pragma_version);
   pragma::cli::action chosen;
   pragma::cli::add_node(app, chosen);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-  const int code = chosen ? chosen() : 2;
-  if (pragma::network_was_used()) pragma::leave_process(code);
-  return code;
+  return pragma::cli::parse_and_run(app, chosen, argc, argv);
 }

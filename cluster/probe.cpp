@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -112,7 +113,11 @@ open_socket::~open_socket() {
 }
 
 std::string address::text() const { return (host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" + std::to_string(port); }
-bool address::loopback() const { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+bool address::loopback() const {
+  in_addr v4{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  return host == "localhost" || host == "::1"; // a name such as 127.example.com is anybody's
+}
 
 expected<address> parse_address(const std::string& text, uint16_t default_port) {
   const auto bad = [&](const std::string& why) { return fail(ec::invalid_argument, "'" + printable(text) + "' is no address: " + why, "HOST:PORT, as in 10.0.0.5:7447 or [::1]:7447"); };

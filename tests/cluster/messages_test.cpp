@@ -15,7 +15,9 @@ TEST_CASE("addresses") {
   CHECK(parse_address("[::1]:80")->text() == "[::1]:80");
   CHECK(parse_address("head", 7447)->text() == "head:7447");
   CHECK(parse_address("localhost:1")->loopback());
+  CHECK(parse_address("127.9.0.1:1")->loopback());
   CHECK_FALSE(parse_address("10.0.0.5:1")->loopback());
+  CHECK_FALSE(parse_address("127.example.com:1")->loopback()); // plaintext to whoever owns that name
   for (const char* bad : {"", ":80", "a:", "a:b", "a:99999", "::1:80", "[::1", "a:-1"}) {
     INFO(bad);
     CHECK_FALSE(parse_address(bad));

@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
+#include "small_task.hpp"
 
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
@@ -23,21 +24,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int few = 4, many = 8; ///< attempts
-
-const char* task_source = R"(
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.relu(x) * 2.0 + 1.0
-
-def get_inputs():
-    return [torch.randn(64, 4096)]
-
-def get_init_inputs():
-    return []
-)";
 
 template <class Condition> bool within(double seconds, const Condition& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
@@ -128,7 +114,7 @@ struct cluster {
   bool tls;
 
   explicit cluster(bool with_tls) : tls(with_tls) {
-    std::ofstream(dir.path() / "task.py") << task_source;
+    std::ofstream(dir.path() / "task.py") << small_task;
     if (!tls) return;
     REQUIRE(run({"cluster", "ca", "init", path("ca")}).exit_code == 0);
     for (const char* name : {"head", "a", "b", "user"}) REQUIRE(run({"cluster", "ca", "issue", name, "--dir", path("ca")}).exit_code == 0);
@@ -331,7 +317,7 @@ TEST_CASE("the head that configs/cluster.json.example names is the one that comm
   fs::copy_file(fs::path(TESTS_DIR) / ".." / "configs" / "cluster.json.example", c.path("home-user") + "/cluster.json");
   const auto refused = c.run({"runs"});
   CHECK(refused.exit_code == 3); // it names a folder of certificates that is not here
-  CHECK(refused.err.find("/home/me/pragma-tls") != std::string::npos);
+  CHECK(refused.err.find(c.path("home-user") + "/pragma-tls") != std::string::npos);
   CHECK(c.run({"runs", "--local"}).exit_code == 0);
 }
 

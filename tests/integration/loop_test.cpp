@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
+#include "small_task.hpp"
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -15,21 +16,6 @@ using namespace pragma;
 namespace fs = std::filesystem;
 
 namespace {
-
-const char* task_text = R"(
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.relu(x) * 2.0 + 1.0
-
-def get_inputs():
-    return [torch.randn(64, 4096)]
-
-def get_init_inputs():
-    return []
-)";
 
 std::string kernel(const std::string& body) {
   return "#include \"pragma_kernel.h\"\n\nextern \"C\" void pragma_kernel(const pragma_args* args) {\n"
@@ -50,7 +36,7 @@ struct home {
   temp_dir dir = std::move(*temp_dir::create("pragma-it-"));
   std::string task() {
     const auto path = (dir.path() / "task.py").string();
-    std::ofstream(path) << task_text;
+    std::ofstream(path) << small_task;
     return path;
   }
   process_spec command(std::vector<std::string> arguments) {
@@ -219,8 +205,8 @@ TEST_CASE("a bench goes on with what is there, also with another --only, and doe
   const auto suite = h.dir.path() / "suite", other = h.dir.path() / "other";
   fs::create_directories(suite);
   fs::create_directories(other);
-  for (const char* name : {"one.py", "two.py"}) std::ofstream(suite / name) << task_text;
-  std::ofstream(other / "one.py") << task_text;
+  for (const char* name : {"one.py", "two.py"}) std::ofstream(suite / name) << small_task;
+  std::ofstream(other / "one.py") << small_task;
   const auto out = (h.dir.path() / "bench").string();
   const auto bench = [&](const fs::path& folder, const std::string& only) {
     std::vector<std::string> arguments = {"bench", folder.string(), "--attempts", "1", "--seeds", "1", "--no-profile", "--out", out, "--json"};
