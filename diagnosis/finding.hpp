@@ -25,7 +25,17 @@ enum class bottleneck {
   denormals,
   call_overhead,          ///< the kernel is so short that the call itself counts
   at_roofline,            ///< nothing left: the measured limit is reached
-  redundant_work          ///< the reference computes something and throws it away
+  redundant_work,         ///< the reference computes something and throws it away
+  // Devices
+  compute_bound,          ///< arithmetic units are the limit
+  latency_bound,          ///< warps wait, neither memory nor arithmetic is busy; the stall reasons say for what
+  occupancy_limited,      ///< by registers, shared memory, block size or the grid
+  uncoalesced_access,     ///< more sectors a request than the data needs
+  bank_conflicts,         ///< of shared memory
+  launch_bound,           ///< launches take as long as the kernels
+  tail_effect,            ///< the last wave, or the only one, leaves compute units idle
+  tensor_cores_idle,      ///< a contraction on the ordinary units
+  register_spills         ///< values that go through local memory
 };
 NLOHMANN_JSON_SERIALIZE_ENUM(bottleneck, {{bottleneck::front_end_bound, "front_end_bound"},
                                           {bottleneck::bad_speculation, "bad_speculation"},
@@ -44,7 +54,16 @@ NLOHMANN_JSON_SERIALIZE_ENUM(bottleneck, {{bottleneck::front_end_bound, "front_e
                                           {bottleneck::denormals, "denormals"},
                                           {bottleneck::call_overhead, "call_overhead"},
                                           {bottleneck::at_roofline, "at_roofline"},
-                                          {bottleneck::redundant_work, "redundant_work"}})
+                                          {bottleneck::redundant_work, "redundant_work"},
+                                          {bottleneck::compute_bound, "compute_bound"},
+                                          {bottleneck::latency_bound, "latency_bound"},
+                                          {bottleneck::occupancy_limited, "occupancy_limited"},
+                                          {bottleneck::uncoalesced_access, "uncoalesced_access"},
+                                          {bottleneck::bank_conflicts, "bank_conflicts"},
+                                          {bottleneck::launch_bound, "launch_bound"},
+                                          {bottleneck::tail_effect, "tail_effect"},
+                                          {bottleneck::tensor_cores_idle, "tensor_cores_idle"},
+                                          {bottleneck::register_spills, "register_spills"}})
 
 struct evidence {
   std::string metric;             ///< name in the profile, or "remark", "source"

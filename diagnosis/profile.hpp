@@ -48,6 +48,13 @@ struct timing {
 PRAGMA_JSON(timing, candidate_seconds, baseline_seconds, speedup, baseline, threads, blocks_accepted, blocks_tried, calls,
             cache, contended, note)
 
+/// What a profiler's own rules say of a kernel, in its words (Nsight Compute's details page).
+struct tool_note {
+  std::string tool, rule, text;      ///< "ncu 2025.3.1", "SOLBottleneck", "This kernel exhibits low compute throughput ..."
+  double gain_percent = 0;           ///< the tool's own estimate of the speed-up; 0 = none given
+};
+PRAGMA_JSON(tool_note, tool, rule, text, gain_percent)
+
 /// A compiler remark about a loop of the candidate.
 struct remark {
   int line = 0;
@@ -60,10 +67,12 @@ PRAGMA_JSON(remark, line, compiler, kind, text)
 struct profile {
   std::string candidate;             ///< candidate id
   std::string binary;                ///< sha256 of the very executable that was measured
-  std::string device;                ///< CPU model
+  std::string device;                ///< model of the CPU, GPU or NPU
+  std::string backend = "cpu";       ///< "cpu", "cuda", "rocm", "ascend": which rules read it
   timing time;                       ///< against the reference
   std::vector<metric> metrics;
   std::vector<remark> remarks;
+  std::vector<tool_note> notes;      ///< evidence beside ours
   std::vector<std::string> missing;  ///< "perf: no PMU on this machine", one line per source that could not be had
   double seconds = 0;                ///< what profiling cost
 
@@ -77,20 +86,32 @@ struct profile {
     return std::nullopt;
   }
 };
-PRAGMA_JSON(profile, candidate, binary, device, time, metrics, remarks, missing, seconds)
+PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, missing, seconds)
 
-/// What the machine can do at most, measured by `pragma hardware`, for one thread count.
+/// What a machine or a device can do at most, as measured: for a CPU by `pragma hardware` with one thread count, for a device
+/// (backend other than "cpu") by a calibration on it. There the vectors have two levels: [0] L2, [1] the device's memory.
 struct machine_limits {
-  std::string cpu;                   ///< model name
+  std::string cpu;                   ///< model name, of the device where there is one
+  std::string backend = "cpu";
   int threads = 1;
   int cores = 1;
   int simd_bits = 128;
-  std::vector<int64_t> cache_bytes;  ///< L1d, L2, L3 (per core for the private ones)
+  std::vector<int64_t> cache_bytes;  ///< L1d, L2, L3 (per core for the private ones); devices: L2 alone
   std::vector<double> copy_gbs;      ///< measured copy bandwidth with the working set in L1, L2, L3, memory: read + written bytes per second / 1e9
   std::vector<double> read_gbs;      ///< same, reading only
   double peak_gflops = 0;            ///< measured float32 FMA peak
   std::string measured_at;           ///< ISO date
+  // Devices only; 0 = unknown.
+  std::string arch;                  ///< "sm_90", "gfx942", "Ascend910B"
+  int compute_units = 0;             ///< streaming multiprocessors, compute units, AI cores
+  int64_t memory_bytes = 0;
+  int64_t shared_bytes = 0;          ///< shared memory of one compute unit that a kernel may use
+  int registers = 0;                 ///< 32-bit registers of one compute unit
+  int warp_size = 0, max_threads = 0;///< of one compute unit
+  double tf32_gflops = 0, half_gflops = 0; ///< measured matrix units: TF32 in, float32 out; float16 in, float32 out
+  double launch_seconds = 0;         ///< an empty kernel, measured as candidates are: no call can take less
 };
-PRAGMA_JSON(machine_limits, cpu, threads, cores, simd_bits, cache_bytes, copy_gbs, read_gbs, peak_gflops, measured_at)
+PRAGMA_JSON(machine_limits, cpu, backend, threads, cores, simd_bits, cache_bytes, copy_gbs, read_gbs, peak_gflops, measured_at, arch,
+            compute_units, memory_bytes, shared_bytes, registers, warp_size, max_threads, tf32_gflops, half_gflops, launch_seconds)
 
 } // namespace pragma

@@ -1,4 +1,4 @@
-// A candidate: one C++ source and how to build it. Written by a coder, identified by the hash of both.
+// A candidate: one source (C++, or a Triton module in KernelBench's form) and how to build it. Written by a coder, identified by the hash of both.
 #pragma once
 
 #include "base/hash.hpp"
@@ -10,20 +10,21 @@
 namespace pragma {
 
 struct candidate {
-  std::string source;              ///< one translation unit that defines pragma_kernel (kernels/runner/pragma_kernel.h)
-  std::string compiler = "gcc";    ///< "gcc" or "clang"
+  std::string source;              ///< C++: one translation unit that defines pragma_kernel (kernels/runner/pragma_kernel.h); Triton: a module with ModelNew
+  std::string language = "c++";    ///< "c++" or "triton"; the backend says which it runs (kernels/backend.hpp)
+  std::string compiler = "gcc";    ///< "gcc" or "clang"; of C++ only
   std::vector<std::string> flags;  ///< allow-listed (kernels/build.hpp); -O3 -march=native and the like
   std::string origin;              ///< who wrote it: "builtin", "llm:MODEL", "command", "user"
   std::string rationale;           ///< one or two sentences: what was changed and why
   std::string schedule;            ///< built-in coder: the schedule as JSON text; else empty
 
-  /// 12 hex digits over source, compiler and flags.
+  /// 12 hex digits over source, compiler (or language) and flags.
   std::string id() const {
-    std::string all = compiler;
+    std::string all = language == "c++" ? compiler : language;
     for (const auto& flag : flags) all += '\0' + flag;
     return short_hash(all + '\0' + '\0' + source);
   }
 };
-PRAGMA_JSON(candidate, source, compiler, flags, origin, rationale, schedule)
+PRAGMA_JSON(candidate, source, language, compiler, flags, origin, rationale, schedule)
 
 } // namespace pragma
