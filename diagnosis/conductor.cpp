@@ -69,9 +69,9 @@ constexpr shown_metric shown[] = {
     {"hot_loop.vector_bits", "hot_loop.vector_bits"}, {"hot_loop.vector_share", "hot_loop.vector_share"},
     {"llvm_mca.ipc", "llvm_mca.ipc"}, {"llvm_mca.cycles_per_iteration", "llvm_mca.cycles_per_iteration"},
     {"remarks.vectorized_loops", "remarks.vectorized_loops"},
-    {"gpu__time_duration.sum", "Kernel_time"}, {"kernels_per_call", "Kernels_per_call"},
-    {"sm__throughput.avg.pct_of_peak_sustained_elapsed", "SM_throughput"}, {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM_throughput"},
-    {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM_controllers"}, {"lts__throughput.avg.pct_of_peak_sustained_elapsed", "L2_throughput"},
+    {"gpu__time_duration.sum", "Kernel_time"}, {"launches_per_call", "Launches_per_call"},
+    {"sm__throughput.avg.pct_of_peak_sustained_elapsed", "SM_throughput"}, {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM_interface"},
+    {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM_throughput"}, {"lts__throughput.avg.pct_of_peak_sustained_elapsed", "L2_throughput"},
     {"l1tex__throughput.avg.pct_of_peak_sustained_active", "L1_throughput"}, {"sm__warps_active.avg.pct_of_peak_sustained_active", "Achieved_occupancy"},
     {"sm__maximum_warps_per_active_cycle_pct", "Theoretical_occupancy"}, {"launch__registers_per_thread", "Registers_per_thread"},
     {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "Tensor_pipe"}, {"VALUBusy", "VALUBusy"}, {"MfmaUtil", "MfmaUtil"},
@@ -87,13 +87,14 @@ std::string amount(const metric& m) {
   if (m.unit == "s") return format_seconds(m.value);
   if (m.unit == "ns") return format_seconds(m.value * 1e-9);
   const double size = std::fabs(m.value);
-  if (m.unit == "count" || m.unit == "inst" || m.unit == "sector" || m.unit == "byte") {
+  if (m.unit == "count" || m.unit == "instructions" || m.unit == "sectors") {
     if (size >= 1e9) return format_number(m.value / 1e9, 2) + "G";
     if (size >= 1e6) return format_number(m.value / 1e6, 2) + "M";
     if (size >= 1e3) return format_number(m.value / 1e3, 0) + "K";
     return format_number(m.value, size == std::floor(size) ? 0 : 2);
   }
-  const bool whole = m.unit == "bits" || m.unit == "bytes" || m.unit == "line";
+  if (m.unit == "bytes" && size >= 1e6) return format_bytes(m.value);
+  const bool whole = m.unit == "bits" || m.unit == "bytes" || m.unit == "line" || m.unit == "registers";
   const bool plain = m.unit.empty() || m.unit == "1/cycle" || m.unit == "ratio";
   return format_number(m.value, whole ? 0 : 2) + (plain ? "" : " " + m.unit);
 }

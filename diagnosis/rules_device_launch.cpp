@@ -21,7 +21,7 @@ double seconds_of(const metric& m) {
 std::optional<finding> launch_bound(const facts& f) {
   if (f.seconds <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::launch_bound);
-  const double kernels = std::max(1.0, f.value_or("kernels_per_call", 1));
+  const double kernels = std::max(1.0, f.value_or("launches_per_call", 1));
   const double launch = f.in.limits ? f.in.limits->launch_seconds : 0;
   if (launch > 0) {
     const double share = std::min(1.0, launch * kernels / f.seconds) * 100;
@@ -30,8 +30,8 @@ std::optional<finding> launch_bound(const facts& f) {
   } else {
     e.derived("seconds_per_call", f.seconds, "s", provenance::measured, severity(limit::device_call_seconds, f.seconds), "one call takes " + format_seconds(f.seconds));
   }
-  if (const auto* duration = f.first({"gpu__time_duration.sum", "Task Duration(us)"}); duration && duration->value > 0) {
-    const double inside = duration->name == "Task Duration(us)" ? duration->value * 1e-6 : seconds_of(*duration);
+  if (const auto* duration = f.first({"gpu__time_duration.sum", "kernel_duration", "Task Duration(us)"}); duration && duration->value > 0) {
+    const double inside = seconds_of(*duration);
     const double outside = (1 - inside / f.seconds) * 100;
     e.derived(duration->name, duration->value, duration->unit, provenance::measured, 0.8 * severity(limit::outside_kernels, outside),
               "the kernels themselves run " + format_seconds(inside) + " of the " + format_seconds(f.seconds) + " that a call takes");

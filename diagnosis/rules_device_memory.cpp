@@ -51,17 +51,21 @@ std::optional<finding> register_spills(const facts& f) {
   const auto local = f.sum(local_names), global = f.sum(global_names);
   if (local && *local > 0 && global && *global > 0) {
     const double share = *local / *global * 100, before = best_sum(f, local_names);
-    e.derived("l1tex__t_sectors_pipe_lsu_mem_local", *local, "sector", provenance::measured, severity(limit::local_share, share),
+    e.derived("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", *local, "sectors", provenance::measured, severity(limit::local_share, share),
               short_number(*local) + " sectors of local memory, " + short_number(share) + "% of those of global memory", before, f.in.best && before > 0);
   }
-  const auto bytes = f.sum({"l1tex__t_bytes_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_bytes_pipe_lsu_mem_local_op_st.sum"});
-  if (!local && bytes && *bytes > 0 && f.in.bytes > 0)
-    e.derived("l1tex__t_bytes_pipe_lsu_mem_local", *bytes, "byte", provenance::measured, severity(limit::local_share, *bytes / f.in.bytes * 100),
-              format_bytes(*bytes) + " go through local memory, where the task moves " + format_bytes(f.in.bytes));
+  // Sectors are the better measure: the same instruction may touch one or thirty-two of them.
+  const auto instruction_names = {std::string_view("smsp__sass_inst_executed_op_local_ld.sum"), std::string_view("smsp__sass_inst_executed_op_local_st.sum")};
+  const auto instructions = f.sum(instruction_names), requests = f.sum({"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"});
+  if (!local && instructions && *instructions > 0 && requests && *requests > 0) {
+    const double share = *instructions / *requests * 100, before = best_sum(f, instruction_names);
+    e.derived("smsp__sass_inst_executed_op_local_ld.sum", *instructions, "instructions", provenance::measured, severity(limit::local_share, share),
+              short_number(*instructions) + " loads and stores of local memory, " + short_number(share) + "% of the requests to global memory", before, f.in.best && before > 0);
+  }
   e.metric("Scratch_Size", limit::scratch_bytes, "bytes of scratch memory of each work item");
   if (!e.any()) return std::nullopt;
   if (const auto registers = f.value("launch__registers_per_thread"); registers && *registers >= 250)
-    e.derived("launch__registers_per_thread", *registers, "register/thread", provenance::measured, 0.6, short_number(*registers) + " registers a thread, and 255 are the most there are");
+    e.derived("launch__registers_per_thread", *registers, "registers", provenance::measured, 0.6, short_number(*registers) + " registers a thread, and 255 are the most there are");
   e.result().level = "local memory";
   return e.finish("The values of a program do not fit into its threads' registers and go through local memory, which lies in DRAM behind the caches.",
                   {"Raise num_warps: the same tile over more threads needs fewer registers in each (4 -> 8, with tiles of 128x128 and more 8 or 16).",
@@ -94,7 +98,7 @@ std::optional<finding> uncoalesced_access(const facts& f) {
     if (f.value_or(d.bytes, 0) > 0) // 0: there are none
       e.metric(d.bytes, limit::bytes_per_sector, std::string("so much of each 32-byte sector that ") + d.word + " move is used");
     if (per_request)
-      e.derived(sectors ? d.sectors : d.ratio, *per_request, "sector", provenance::measured, severity(limit::sectors_per_request, *per_request),
+      e.derived(sectors ? d.sectors : d.ratio, *per_request, "sectors", provenance::measured, severity(limit::sectors_per_request, *per_request),
                 std::string("global ") + d.word + " touch " + short_number(*per_request) + " sectors a request (4 are ideal for 32-bit elements, 16 for vectors of four)");
   }
   if (!e.any()) return std::nullopt;
@@ -141,12 +145,13 @@ std::optional<finding> bank_conflicts(const facts& f) {
 
 std::optional<finding> too_many_passes(const facts& f) {
   evidence_for e(f, bottleneck::too_many_passes);
-  const auto moved = f.sum({"dram__bytes_read.sum", "dram__bytes_write.sum"});
+  auto moved = f.sum({"dram__bytes_read.sum", "dram__bytes_write.sum"});
+  if (const auto kib = f.sum({"FETCH_SIZE", "WRITE_SIZE"}); kib && !moved) moved = *kib * 1024;
   if (!moved || f.in.bytes <= 0) return std::nullopt;
   // Small tasks: what else lies in L2 is written back meanwhile, and counts as ours.
   if (f.in.bytes < static_cast<double>(f.last_level_bytes) / 2) return std::nullopt;
   const double ratio = *moved / f.in.bytes, before = best_sum(f, {"dram__bytes_read.sum", "dram__bytes_write.sum"});
-  e.derived("dram__bytes_read.sum + dram__bytes_write.sum", *moved, "byte", provenance::measured, severity(limit::passes, ratio),
+  e.derived("dram__bytes_read.sum", *moved, "bytes", provenance::measured, severity(limit::passes, ratio),
             format_bytes(*moved) + " move between DRAM and L2, " + short_number(ratio) + " times the " + format_bytes(f.in.bytes) + " that must", before, f.in.best && before > 0);
   if (!e.any()) return std::nullopt;
   if (f.has_roof && f.at_bandwidth)
