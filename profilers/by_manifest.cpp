@@ -161,7 +161,7 @@ private:
     for (const auto& output : pass_.outputs) {
       const auto& launches = launches_[&output];
       seen = std::max(seen, launches.size());
-      for (auto& metric : metrics_per_call(launches, m_, request_.calls, tool_)) {
+      for (auto& metric : metrics_per_call(launches, m_, request_.calls + (pass_.whole_run ? request_.warmup_calls : 0), tool_)) {
         const auto same = [&](const auto& known) { return known.name == metric.name; };
         if (std::none_of(out_.metrics.begin(), out_.metrics.end(), same)) out_.metrics.push_back(std::move(metric));
       }

@@ -24,6 +24,7 @@ struct manifest_request {
   bool default_metrics = true;
   std::string kernel_regex;                  ///< only these kernels; empty: all that are launched
   int64_t calls = 1;                         ///< calls of the candidate while the tool looks; counts are divided by it
+  int64_t warmup_calls = 0;                  ///< calls before; tools that see the whole run count them too (collect_pass::whole_run)
   int max_launches = 64;                     ///< of kernels; more are not profiled, and that is said
   double max_seconds = 60;                   ///< for all passes together
   std::function<void(const std::string&)> progress;

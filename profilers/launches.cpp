@@ -53,7 +53,8 @@ private:
   measured_launch& launch_of(const std::vector<std::string>& row) {
     const auto& c = form_.columns;
     const auto kernel = kernel_name(cell(row, c.kernel));
-    const auto key = c.launch.empty() ? std::to_string(found_.launches.size()) : cell(row, c.launch) + '\0' + kernel;
+    const bool row_is_launch = c.launch.empty() && c.metric.empty();
+    const auto key = row_is_launch ? std::to_string(found_.launches.size()) : cell(row, c.launch) + '\0' + kernel;
     const auto [at, is_new] = places_.emplace(key, found_.launches.size());
     if (is_new) found_.launches.push_back({kernel, {}});
     return found_.launches[at->second];

@@ -117,7 +117,7 @@ expected<pass_output> read_output(const json& value, const std::string& where) {
 }
 
 expected<collect_pass> read_pass(const json& value, const std::string& whole) {
-  auto kept = only_known_keys(value, {"name", "argv", "extra", "spare_time", "metrics", "outputs"}, whole + ": passes");
+  auto kept = only_known_keys(value, {"name", "argv", "extra", "spare_time", "whole_run", "metrics", "outputs"}, whole + ": passes");
   if (!kept) return fail(kept.error());
   collect_pass pass;
   try {
@@ -125,6 +125,7 @@ expected<collect_pass> read_pass(const json& value, const std::string& whole) {
     pass.argv = kept->value("argv", std::vector<json>());
     pass.extra = kept->value("extra", false);
     pass.spare_time = kept->value("spare_time", false);
+    pass.whole_run = kept->value("whole_run", false);
   } catch (const json::exception& e) {
     return fail(ec::parse_error, whole + ": passes: " + e.what());
   }

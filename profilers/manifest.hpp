@@ -44,7 +44,7 @@ struct unit_rule {
 
 /// Which columns of a table mean what. With `metric`, a row is one metric of one launch; without, a column is a metric and a row a launch.
 struct output_columns {
-  std::string launch;                 ///< tells launches apart; empty: each row is one
+  std::string launch;                 ///< tells launches apart; empty: each row is one, or with `metric` each kernel
   std::string kernel;                 ///< the kernel's name; empty: not known
   std::string metric, value, unit;
   std::string start, end;             ///< their difference is the metric collect_manifest::time
@@ -79,6 +79,7 @@ struct collect_pass {
   std::vector<json> argv;             ///< words with placeholders; a list of words is left out when a placeholder in it is empty
   bool extra = false;                 ///< metrics that are asked for beyond the defaults come from this pass
   bool spare_time = false;            ///< only when half of the budget is left
+  bool whole_run = false;             ///< the tool cannot be told when to look: it sees the calls that warm up as well
   std::map<std::string, std::string> metrics; ///< defaults: name -> unit; empty unit: reported without one
   std::vector<pass_output> outputs;
 };
