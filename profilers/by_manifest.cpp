@@ -74,8 +74,8 @@ std::vector<fs::path> files_that_fit(const fs::path& folder, const std::string& 
 /// One run of the candidate under the tool, and what it left.
 class one_pass {
 public:
-  one_pass(const collect_manifest& m, const collect_pass& pass, const manifest_request& request, const std::string& tool, source_result& out)
-      : m_(m), pass_(pass), request_(request), tool_(tool), out_(out) {}
+  one_pass(const collect_manifest& m, const collect_pass& pass, const manifest_request& request, const std::string& tool, std::map<std::string, double>& times, source_result& out)
+      : m_(m), pass_(pass), request_(request), tool_(tool), out_(out), times_(times) {}
 
   void run(const std::string& program, const std::vector<std::string>& names, const run_target& run_it, double seconds) {
     auto folder = temp_dir::create("pragma-" + m_.name + "-", 0711); // the candidate may have another uid
@@ -137,10 +137,7 @@ private:
       return;
     }
     auto read = read_launches(*table, output, m_, names);
-    for (auto& note : read.notes) {
-      note.tool = tool_;
-      notes_.push_back(std::move(note));
-    }
+    notes_.insert(notes_.end(), std::make_move_iterator(read.notes.begin()), std::make_move_iterator(read.notes.end()));
     if (output.columns.kernel.size() && !request_.kernel_regex.empty() && !mentions(pass_, "kernel_regex")) keep_kernels(read.launches);
     auto& launches = launches_[&output];
     launches.insert(launches.end(), std::make_move_iterator(read.launches.begin()), std::make_move_iterator(read.launches.end()));
@@ -161,6 +158,7 @@ private:
     for (const auto& output : pass_.outputs) {
       const auto& launches = launches_[&output];
       seen = std::max(seen, launches.size());
+      add_times(launches);
       for (auto& metric : metrics_per_call(launches, m_, request_.calls + (pass_.whole_run ? request_.warmup_calls : 0), tool_)) {
         const auto same = [&](const auto& known) { return known.name == metric.name; };
         if (std::none_of(out_.metrics.begin(), out_.metrics.end(), same)) out_.metrics.push_back(std::move(metric));
@@ -168,8 +166,7 @@ private:
       if (launches.empty() && !output.optional && notes_.empty() && !output.file.empty() && texts_of(output).empty())
         complaints_.push_back("it left no file " + output.file);
     }
-    if (notes_.size() > max_notes) notes_.resize(max_notes);
-    out_.notes.insert(out_.notes.end(), notes_.begin(), notes_.end());
+    report_notes();
     if (seen == 0 && notes_.empty()) {
       const auto why = obstacle();
       return missing(!why.empty() ? why : complaints_.empty() ? "no kernel was profiled" + in_pass() : complaints_.front() + in_pass());
@@ -178,6 +175,26 @@ private:
     if (seen >= static_cast<size_t>(request_.max_launches))
       missing("only the first " + std::to_string(request_.max_launches) + " launches were profiled: sums are of those");
     name_absent(names);
+  }
+
+  /// How long each kernel took, for the notes of this and later passes; the first pass that knows it counts.
+  void add_times(const std::vector<measured_launch>& launches) {
+    if (!times_.empty()) return;
+    for (const auto& launch : launches)
+      if (const auto at = launch.values.find(m_.time); at != launch.values.end()) times_[launch.kernel] += at->second.value;
+  }
+
+  /// The most promising first: the tool's estimate of a kernel's gain, times the kernel's part of the time.
+  void report_notes() {
+    const auto worth = [&](const kernel_note& n) {
+      const auto at = times_.find(n.kernel);
+      return n.note.gain_percent * (times_.empty() ? 1 : at == times_.end() ? 0 : at->second);
+    };
+    std::stable_sort(notes_.begin(), notes_.end(), [&](const auto& a, const auto& b) { return worth(a) > worth(b); });
+    for (size_t i = 0; i < std::min(notes_.size(), max_notes); ++i) {
+      out_.notes.push_back(notes_[i].note);
+      out_.notes.back().tool = tool_;
+    }
   }
 
   const std::vector<std::pair<std::string, std::string>>& texts_of(const pass_output& output) const {
@@ -201,10 +218,11 @@ private:
   const manifest_request& request_;
   const std::string& tool_;
   source_result& out_;
+  std::map<std::string, double>& times_;  ///< kernel -> time, over the passes
   std::string printed_;
   std::vector<std::pair<const pass_output*, std::vector<std::pair<std::string, std::string>>>> texts_; ///< output -> {file name, content}
   std::map<const pass_output*, std::vector<measured_launch>> launches_;
-  std::vector<tool_note> notes_;
+  std::vector<kernel_note> notes_;
   std::vector<std::string> complaints_;
 };
 
@@ -224,6 +242,7 @@ void collect_by_manifest(const collect_manifest& m, const manifest_request& requ
   const auto tool = m.name + (probe.version.empty() ? "" : " " + probe.version);
   const stopwatch watch(request.max_seconds);
   const auto defaults = m.default_metrics();
+  std::map<std::string, double> times;
   for (const auto& pass : m.passes) {
     std::vector<std::string> names;
     if (request.default_metrics)
@@ -239,7 +258,7 @@ void collect_by_manifest(const collect_manifest& m, const manifest_request& requ
       out.missing.push_back(m.name + ": no time left for its pass '" + pass.name + "' (budget " + format_number(request.max_seconds, 0) + " s)");
       continue;
     }
-    one_pass(m, pass, request, tool, out).run(probe.program, names, run, watch.left());
+    one_pass(m, pass, request, tool, times, out).run(probe.program, names, run, watch.left());
   }
 }
 
@@ -254,8 +273,10 @@ std::vector<collect_manifest> manifests_for(const std::string& backend, const st
     if (file.path().extension() != ".json") continue;
     auto text = read_file(file.path(), 1u << 20);
     auto parsed = text ? parse_json(*text, file.path().string()) : expected<json>(fail(text.error()));
-    if (parsed && parsed->is_object()) by_name[parsed->value("name", "")] = std::move(*parsed);
-    else complain(parsed ? file.path().string() + " is not a JSON object" : parsed.error().message);
+    if (parsed && parsed->is_object()) {
+      const auto name = parsed->value("name", "");
+      by_name[name] = std::move(*parsed);
+    } else complain(parsed ? file.path().string() + " is not a JSON object" : parsed.error().message);
   }
   if (unreadable) complain("cannot read the shipped profilers in " + folder.string() + ": " + unreadable.message());
   for (const auto& manifest : registered)

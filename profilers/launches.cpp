@@ -37,7 +37,6 @@ public:
     if (has_units) units_ = table_.rows.front();
     for (size_t i = has_units ? 1 : 0; i < table_.rows.size(); ++i) read_row(table_.rows[i]);
     if (form_.parts) take_means();
-    std::stable_sort(found_.notes.begin(), found_.notes.end(), [](const auto& a, const auto& b) { return a.gain_percent > b.gain_percent; });
     return std::move(found_);
   }
 
@@ -105,9 +104,10 @@ private:
     if (note.rule.empty() || note.text.empty() || !listed(cell(row, c.rule_kind), c.rule_kinds)) return;
     const auto gain = read_number(cell(row, c.rule_gain), form_.thousands);
     if (gain && *gain > 0 && listed(cell(row, c.rule_gain_kind), c.rule_gain_kinds)) note.gain_percent = *gain;
-    if (const auto kernel = kernel_name(cell(row, c.kernel)); !kernel.empty()) note.text = kernel + ": " + note.text;
-    const auto same = [&](const tool_note& n) { return n.rule == note.rule && n.text == note.text; };
-    if (std::none_of(found_.notes.begin(), found_.notes.end(), same)) found_.notes.push_back(std::move(note));
+    const auto kernel = kernel_name(cell(row, c.kernel));
+    if (!kernel.empty()) note.text = kernel + ": " + note.text;
+    const auto same = [&](const kernel_note& n) { return n.note.rule == note.rule && n.note.text == note.text; };
+    if (std::none_of(found_.notes.begin(), found_.notes.end(), same)) found_.notes.push_back({kernel, std::move(note)});
   }
 
   /// The rows are parts of one launch: the mean over those that have the metric.

@@ -22,9 +22,14 @@ struct measured_launch {
   std::map<std::string, measured_value> values;
 };
 
+struct kernel_note {
+  std::string kernel;
+  tool_note note;                     ///< without the tool's name
+};
+
 struct measured_table {
   std::vector<measured_launch> launches;
-  std::vector<tool_note> notes;       ///< without the tool's name
+  std::vector<kernel_note> notes;
 };
 
 /// "4,116,353,727,506.43" with the separators in `thousands`; nothing for "n/a", "no data", "nan", "" and other text.

@@ -15,6 +15,8 @@ namespace pragma {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr double version_seconds = 20;          ///< a first start may load much
 constexpr double list_seconds = 120;            ///< ncu asks the driver for thousands
 constexpr size_t max_list_bytes = 32u << 20;
@@ -99,7 +101,7 @@ name_index read_lists(const collect_manifest& m, const std::string& program, std
     process_spec spec;
     spec.argv = list.argv;
     if (spec.argv.empty()) continue;
-    if (spec.argv.front() == "{program}" || std::find(m.programs.begin(), m.programs.end(), spec.argv.front()) != m.programs.end()) spec.argv.front() = program;
+    if (spec.argv.front() == fs::path(program).filename()) spec.argv.front() = program; // PATH need not know it
     spec.env = {{"LC_ALL", "C"}, {"PAGER", "cat"}};
     spec.limits.wall_seconds = list_seconds;
     spec.max_output = max_list_bytes;
