@@ -18,6 +18,7 @@ inline constexpr const char* candidate_file_name = "candidate.cpp";
 struct source_result {
   std::vector<metric> metrics;
   std::vector<remark> remarks;
+  std::vector<tool_note> notes;       ///< of tools that only a manifest describes (by_manifest.hpp)
   std::vector<std::string> missing;
 };
 
