@@ -75,7 +75,7 @@ private:
     return n;
   }
   bool divides(int64_t triton_block::*size, int64_t n) const {
-    return n % most(size) == 0; // powers of two: the largest stands for all
+    return n > 0 && n % most(size) == 0; // powers of two: the largest stands for all
   }
 
   /// Some element lies so far that 32-bit offsets do not reach it.
