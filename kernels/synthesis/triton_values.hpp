@@ -30,20 +30,25 @@ public:
   /// A name or literal of the expression. Lines that compute it, and what it needs, are written before. An anchor, a
   /// reduction or a scan must have been bound.
   std::string value(int e);
+  /// As value(), but never a longer expression: for texts that name it more than once.
+  std::string name_of(int e);
+  /// What the load `e` gives where its mask is false, instead of zero.
+  void outside(int e, const std::string& text);
   /// Element number of an access or value of an index, without the part that is computed from values.
   std::string index(const index_form& f) const;
-  /// Conjunction of the masks of these axes, window guards included; empty: no mask is needed.
+  /// Conjunction of the masks of these axes; empty: no mask is needed.
   std::string mask(uint32_t axes) const;
   /// tl.store of a region's store.
   void store(const pragma::synthesis::store& s);
-  /// The text of a store of `value`, for those who store elsewhere.
-  std::string store_text(const std::string& buffer, const std::string& index, const std::string& value, const std::string& mask) const;
+  /// tl.store and tl.load as texts, for memory that is no access of the region.
+  std::string store_text(const std::string& pointer, const std::string& index, const std::string& value, const std::string& mask) const;
+  std::string load_text(const std::string& pointer, const std::string& index, const std::string& mask, const std::string& other) const;
 
   void line(const std::string& text);
   void open(const std::string& text) { line(text); ++depth_; } ///< what follows is one level deeper
-  void close() { --depth_; }
+  void close();                                            ///< names that were made inside are gone
 
-  /// What was written so far, indented by `indent` more levels of four spaces.
+  /// What was written so far: the body of a function.
   std::string text() const { return out_; }
   /// Buffers that loads and stores have named, as kernel parameters: "x0_ptr".
   const std::set<int>& buffers() const { return used_; }
@@ -62,6 +67,8 @@ public:
 private:
   const expr& at(int e) const { return r_.exprs[static_cast<size_t>(e)]; }
   std::string build(int e);
+  std::string named(int e, const std::string& text);
+  std::string operand(int e);
   std::string load(int e);
   std::string operation(int e);
 
@@ -70,11 +77,11 @@ private:
   std::vector<triton_axis> axes_;
   std::vector<std::string> names_;
   std::vector<bool> fixed_;       ///< bound from outside
-  std::vector<int> uses_;
-  std::vector<std::string> otherwise_; ///< per expression: what a load gives outside of its mask, where it matters
+  std::vector<int> uses_, name_depth_;
+  std::map<int, std::string> otherwise_; ///< by load
   std::set<int> used_;
   std::set<std::string> helpers_;
-  std::map<std::string, int> lines_;
+  std::map<std::string, int> defined_;   ///< by name: how often
   std::string out_;
   int depth_ = 1;
 };
