@@ -30,11 +30,10 @@ anchor_emitter::anchor_emitter(const loop_program& program, const region& r, con
     plan_convolution();
   }
   for (int b : {c_.a, c_.b, r.stores[0].buffer}) wide_ = wide_ || p_.buffers[static_cast<size_t>(b)].elements > INT32_MAX;
-  const int64_t longest = largest_steps();
-  const int64_t steps = (steps_of_k() + longest - 1) / longest; // of the longest block
-  if (s.chunks > 1 && residues_ == 1 && steps > 1) {
+  const int64_t longest = largest_steps(), steps = (k_ + longest - 1) / longest; // of the longest block
+  if (s.chunks > 1 && !c_.strided_store() && steps > 1) {
     chunk_ = (steps + s.chunks - 1) / s.chunks * longest;
-    chunks_ = (steps_of_k() + chunk_ - 1) / chunk_;
+    chunks_ = (k_ + chunk_ - 1) / chunk_;
   }
 }
 
@@ -117,9 +116,6 @@ void anchor_emitter::load_tile(const std::string& name, const std::string& at, c
 }
 
 void anchor_emitter::dot() { v_.line("acc = tl.dot(a, b, acc, input_precision=\"" + s_.precision + "\")"); }
-
-std::string anchor_emitter::partial_elements() const { return number(batches_ * m_ * n_); }
-
 void anchor_emitter::finish() {
   if (chunks_ > 1) {
     v_.line("# the sum of this part of k; " + name_ + "_sum adds the parts up, always in one order");
@@ -134,7 +130,20 @@ void anchor_emitter::finish() {
   if (dims_.empty() || !c_.strided_store()) v_.bind_axis(c_.n[0], "n[None, :]", n_mask());
   else bind_strided_pixels();
   v_.bind(anchor_expression(), "acc");
-  for (const auto& s : r_.stores) v_.store(s);
+  for (const auto& s : r_.stores) store_tile(s);
+}
+
+/// As triton_values::store(), for a whole tile also where the tensor has one row or one column only.
+void anchor_emitter::store_tile(const store& s) {
+  uint32_t rows = 0, columns = 0, used = 0;
+  for (int a : c_.m) rows |= 1u << a;
+  for (int a : c_.n) columns |= 1u << a;
+  for (const auto& t : s.at.terms) used |= 1u << t.first;
+  auto index = v_.index(s.at);
+  if (!(used & rows)) index += " + m[:, None]";
+  if (!(used & columns)) index += " + n[None, :]";
+  const auto value = v_.value(s.value);
+  v_.line(v_.store_text(v_.pointer(s.buffer), index, value, v_.mask(used | rows | columns)));
 }
 
 int anchor_emitter::anchor_expression() const {
@@ -219,7 +228,7 @@ triton_kernel anchor_emitter::kernel() {
 
 std::string anchor_emitter::description() const {
   const std::string what = c_.op == "matmul" ? "matrix product" : c_.transposed ? "transposed convolution" : "convolution";
-  std::string text = what + ", m x n x k = " + number(m_) + " x " + number(n_) + " x " + number(steps_of_k());
+  std::string text = what + ", m x n x k = " + number(m_) + " x " + number(n_) + " x " + number(k_);
   if (batches_ > 1) text += ", " + number(batches_) + " of them";
   if (residues_ > 1) text += ", for each of " + number(residues_) + " residues of output positions";
   if (chunks_ > 1) text += ", k in " + number(chunks_) + " parts";

@@ -9,59 +9,75 @@
 
 namespace pragma::synthesis {
 
+/// One spatial dimension of a convolution. Output position = first + pixel * out_step. Tap number j of `taps` is tap
+/// first_tap + j * tap_step of the weights and meets the image at (pixel * in_step + origin + j * step) / divisor, where that
+/// divides. In a strided transposed convolution `first`, `first_tap`, `origin`, `taps` depend on the residue of the output
+/// position modulo the stride: one value for each.
+struct triton_dim {
+  image_dim of;
+  int64_t pixels = 1;        ///< of the residue that has most
+  int64_t in_step = 1, out_step = 1, step = 1, tap_step = 1, divisor = 1;
+  std::vector<int64_t> first, first_tap, origin, taps;
+  bool guarded = false;      ///< some tap may lie outside of the image
+  bool ragged = false;       ///< some residue has fewer pixels
+  int64_t residues() const { return static_cast<int64_t>(first.size()); }
+};
+
+/// The dimensions of a convolution. `by_residue`: the last dimension of a strided transposed one is computed residue by
+/// residue; else side by side, where taps that miss a position multiply zeros, but results lie side by side in memory.
+std::vector<triton_dim> triton_dims(const contraction& c, bool by_residue);
+/// A step of k stays within one tap: there are enough channels to fill it.
+bool steps_within_taps(int64_t channels);
+
 class anchor_emitter {
 public:
   anchor_emitter(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number);
   triton_kernel kernel();
 
 private:
-  /// One spatial dimension of a convolution in a kernel. Output position = first + pixel * out_step; tap number j (of
-  /// `taps`) meets the image at `pixel * in_step + origin + j * step`. What depends on the residue of a transposed
-  /// convolution is the name of a scalar in the kernel, else a number.
-  struct spatial_dim {
-    image_dim of;
-    int64_t pixels = 1;          ///< in the tile's space
-    int64_t out_step = 1, in_step = 1, step = 1, tap_step = 1;
-    std::string first = "0", origin = "0", taps = "1", first_tap = "0";
-    int64_t residues = 1;
-    int64_t divisor = 1;         ///< not 1: image position = (that) / divisor where it divides evenly
-    bool guarded = false;        ///< some tap lies outside of the image
-    bool ragged = false;         ///< some residue has fewer pixels than `pixels`
-    int64_t most_taps = 1;
-  };
-
   // -- triton_anchor.cpp
-  void tiles();                                  ///< program number -> batch, chunk, m, n
-  void bind_axes();
-  void finish();                                 ///< what follows, or the partial sums of this chunk
-  void combine(triton_kernel& k);                ///< second kernel: the chunks' sums, then what follows
-  std::string parameters(const triton_values& v, const std::vector<std::string>& more) const;
+  void tiles();                                  ///< number of the program -> batch, part of k, m, n
+  void bind_batch(triton_values& v);
+  void finish();                                 ///< what follows, or the sums of this part of k
+  void store_tile(const store& s);
+  void combine(triton_kernel& k);
+  int anchor_expression() const;
+  std::string parameters(const triton_values& v, const std::string& more) const;
   std::string arguments(const triton_values& v) const;
   std::string grid() const;
-  std::string base(int buffer, const index_form& f, const std::vector<int>& without); ///< pointer at the tile's batch element
-  void load_tile(const std::string& name, const std::string& at, const std::vector<std::string>& masks);
-  bool divides(int64_t extent, int64_t triton_block::*size) const; ///< whole tiles in all configurations
+  std::string description() const;
+  std::string base(int buffer, index_form f);    ///< pointer to this batch element
+  /// name = tl.load(..), zero where a mask is false; `transposed`: the tile lies the other way round in memory.
+  void load_tile(const std::string& name, const std::string& at, const std::vector<std::string>& masks, bool transposed);
+  void dot();
+  bool divides(int64_t extent, int64_t triton_block::*size) const; ///< whole tiles with every choice of blocks
+  int64_t largest_steps() const;
   int64_t extent(int axis) const { return r_.axes[static_cast<size_t>(axis)].extent; }
-  std::string m_mask(bool column) const;         ///< "m[:, None] < 100", empty where tiles are whole
-  std::string n_mask(bool row) const;
-  void dot(const std::string& a, const std::string& b);
+  std::string m_mask() const;                    ///< empty where tiles are whole
+  std::string n_mask() const;
 
   // -- triton_matmul.cpp
   void matmul();
-  std::string operand(const std::string& name, int buffer, const index_form& f, int outer, const std::string& outer_name, bool first);
 
   // -- triton_convolution.cpp
   void plan_convolution();
   void convolution();
-  void residues();                               ///< scalars of the residue class of this program
-  void pixels();                                 ///< n -> positions in the image
-  void tap_scalars(const std::string& tap, bool vectors);
-  void step_of_one_tap();
-  void step_of_mixed_taps();
-  std::string where_in_image(const spatial_dim& d, size_t i, bool matrix) const;
+  void residues();
+  void pixels();
+  void bind_strided_pixels();
+  void coordinates(const std::string& tap);
+  std::string shift() const;
+  std::string weight_of_tap(const std::vector<int64_t>& strides) const;
+  std::string guards(bool matrix);
+  std::string quotients(bool matrix) const;
+  std::string loop_end(const std::string& steps) const;
+  void loop_within_taps(const std::string& taps);
+  void loop_over_mixed_taps(const std::string& taps);
+  bool packs() const;                            ///< weights are copied once to [group, tap, m, channel]
   void pack_weights(triton_kernel& k);
-  bool packs() const;                            ///< weights are copied to [group, tap, m, channel] first
-  std::string of_residue(const std::string& residue, const std::vector<int64_t>& values) const;
+  int64_t taps_of_kernel() const;
+  /// A number, or the name of the scalar where it differs between residues.
+  std::string of_residue(size_t dim, const std::string& what, const std::vector<int64_t>& values) const;
 
   const loop_program& p_;
   const region& r_;
@@ -69,12 +85,14 @@ private:
   const triton_region_schedule& s_;
   triton_values v_;
   std::string name_, suffix_;
-  int64_t m_ = 1, n_ = 1, k_ = 1;                ///< of one batch element; n_: pixels of one residue class
+  int64_t m_ = 1, n_ = 1, k_ = 1;                ///< of one batch element (and residue); k_ of the one with most taps
   int64_t batches_ = 1, residues_ = 1;
-  int64_t chunks_ = 1, chunk_ = 0;               ///< parts of k, and the steps of each
-  std::vector<spatial_dim> dims_;
-  bool one_tap_ = false;                         ///< a step of k lies within one tap, else channels and taps are mixed
-  std::vector<std::string> extra_parameters_, extra_arguments_;
+  int64_t chunks_ = 1, chunk_ = 0;               ///< parts of k, and the elements of each
+  bool wide_ = false;                            ///< element numbers need 64 bits
+  std::vector<triton_dim> dims_;
+  int64_t channels_ = 1;
+  bool within_taps_ = false;
+  std::vector<std::pair<std::string, std::string>> extra_; ///< parameters that are no buffers, and their arguments
 };
 
 } // namespace pragma::synthesis

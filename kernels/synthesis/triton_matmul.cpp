@@ -36,9 +36,11 @@ void anchor_emitter::matmul() {
     v_.line("end = tl.where(needed, " + end + ", 0)");
     end = "end";
   }
+  const bool whole = divides(k_, &triton_block::steps), peeled = !whole && end != "end";
   const bool m_whole = m_mask().empty(), n_whole = n_mask().empty();
   const auto step = [&](bool last) {
-    const std::string at_k = wide_ ? "k0.to(tl.int64)" : "k0", left = last ? "k[AXIS] < " + number(k_) + " - k0" : "";
+    const std::string first_k = last && peeled ? "rest" : "k0", at_k = wide_ && !(last && peeled) ? "k0.to(tl.int64)" : first_k;
+    const std::string left = last ? "k[AXIS] < " + number(k_) + " - " + first_k : "";
     const auto along = [](std::string mask, bool row) {
       if (const auto i = mask.find("[AXIS]"); i != std::string::npos) mask.replace(i, 6, row ? "[None, :]" : "[:, None]");
       return mask;
@@ -47,12 +49,11 @@ void anchor_emitter::matmul() {
     load_tile("b", "b_at + " + times(at_k, b_k), {along(left, b_turned), n_whole ? "" : along("n[AXIS] < " + number(n_), !b_turned)}, b_turned);
     dot();
   };
-  const bool whole = divides(k_, &triton_block::steps), peeled = !whole && end != "end";
   v_.open("for k0 in range(" + first + ", " + (peeled ? number(k_) + " // BLOCK_K * BLOCK_K" : end) + ", BLOCK_K):");
   step(!whole && !peeled);
   v_.close();
   if (peeled) {
-    v_.line("k0 = " + number(k_) + " // BLOCK_K * BLOCK_K # the rest");
+    v_.line("rest = " + number(k_) + " // BLOCK_K * BLOCK_K");
     step(true);
   }
 }
