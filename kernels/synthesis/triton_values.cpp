@@ -131,7 +131,13 @@ std::string triton_values::pointer(int buffer) {
   return p_.buffers[static_cast<size_t>(buffer)].name + "_ptr";
 }
 
-void triton_values::outside(int e, const std::string& text) { otherwise_[e] = text; }
+bool triton_values::outside(int e, const std::string& text) {
+  const auto known = otherwise_.find(e);
+  if (known != otherwise_.end()) return known->second == text;
+  if (!names_[static_cast<size_t>(e)].empty()) return false;
+  otherwise_[e] = text;
+  return true;
+}
 
 void triton_values::store(const synthesis::store& s) {
   uint32_t axes = 0;

@@ -32,8 +32,8 @@ public:
   std::string value(int e);
   /// As value(), but never a longer expression: for texts that name it more than once.
   std::string name_of(int e);
-  /// What the load `e` gives where its mask is false, instead of zero.
-  void outside(int e, const std::string& text);
+  /// What the load `e` gives where its mask is false, instead of zero. False where it gives something else already.
+  bool outside(int e, const std::string& text);
   /// Element number of an access or value of an index, without the part that is computed from values.
   std::string index(const index_form& f) const;
   /// Conjunction of the masks of these axes; empty: no mask is needed.
