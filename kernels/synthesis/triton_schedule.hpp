@@ -29,8 +29,9 @@ struct triton_region_schedule {
   int64_t chunks = 1;         ///< programs that share one reduced row (split_k of a contraction); their partial results meet in scratch
   int64_t group = 8;          ///< contractions: rows of tiles that run side by side, so that they share columns in L2
   std::string precision = "ieee"; ///< contractions: "ieee", "tf32x3" (float32 accuracy on tensor cores) or "tf32"
+  bool by_residue = true;     ///< strided transposed convolutions: columns that are equal modulo the stride together, else side by side
 };
-PRAGMA_JSON(triton_region_schedule, block, alternatives, one_pass, chunks, group, precision)
+PRAGMA_JSON(triton_region_schedule, block, alternatives, one_pass, chunks, group, precision, by_residue)
 
 struct triton_schedule {
   std::vector<triton_region_schedule> regions;
