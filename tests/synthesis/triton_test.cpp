@@ -48,7 +48,7 @@ struct stand_in {
     process_spec spec;
     spec.argv = {"/usr/bin/python3", TESTS_DIR "/synthesis/triton_stand_in/check.py"};
     spec.argv.insert(spec.argv.end(), pairs.begin(), pairs.end());
-    spec.timeout_seconds = 500;
+    spec.limits.wall_seconds = 500;
     const auto result = run_process(spec);
     REQUIRE(result);
     INFO(result->out);
