@@ -2,10 +2,9 @@
 // search changes it by triton_moves(). It travels as JSON in candidate::schedule and stands in the header of the module.
 #pragma once
 
-#include "diagnosis/finding.hpp"
+#include "diagnosis/profile.hpp"
 #include "kernels/synthesis/region.hpp"
-
-#include <functional>
+#include "kernels/synthesis/schedule_move.hpp"
 
 namespace pragma::synthesis {
 
@@ -46,12 +45,7 @@ struct device_sizes {
   explicit device_sizes(const machine_limits& limits);
 };
 
-/// One way to change a schedule. apply() returns false when it does not fit this program or changes nothing.
-struct triton_move {
-  std::string name, why;
-  std::vector<bottleneck> answers;
-  std::function<bool(triton_schedule&, const loop_program&)> apply;
-};
+using triton_move = schedule_move<triton_schedule>;
 
 /// The least power of two that is not below n.
 int64_t power_above(int64_t n);
@@ -60,7 +54,7 @@ int64_t lanes_of(const region& r);
 int64_t steps_of(const region& r);
 
 triton_schedule starting_triton_schedule(const loop_program& program, const machine_limits& limits);
-/// Every move, the most promising in general first; those of contractions are triton_anchor_moves().
+/// Every move, the most promising in general first, those of contractions (triton_anchor_moves()) included.
 const std::vector<triton_move>& triton_moves();
 
 // Contractions (triton_anchor*.cpp)

@@ -1,9 +1,11 @@
-"""check.py MODULE.py TASK.py [seeds]: runs an emitted module under the stand-in against the task on CPU, with every
-configuration that it would autotune. Prints "ok" or raises. Also checks the module's text: names and imports that it may have."""
+"""check.py MODULE.py TASK.py ...: runs emitted modules under the stand-in against their tasks on CPU, with every configuration
+that they would autotune. Prints one line for each that is right, and why others are not. Also checks the modules' texts: names and
+imports that they may have."""
 import ast
 import importlib.util
 import os
 import sys
+import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torch  # noqa: E402
@@ -39,7 +41,7 @@ def check_text(path):
             assert node.attr in allowed, f"torch.{node.attr} is computation"
 
 
-def main(module_path, task_path, seeds=2):
+def check(module_path, task_path, seeds=2):
     check_text(module_path)
     task = load(task_path, "task")
     module = load(module_path, "candidate")
@@ -60,7 +62,6 @@ def main(module_path, task_path, seeds=2):
             finally:
                 torch.empty = _empty
             compare(expected, got, f"seed {seed}, configuration {config}")
-    print("ok")
 
 
 def most_configs(module):
@@ -81,5 +82,18 @@ def compare(expected, got, what):
         assert bool(close.all()), f"{what}: {(~close).sum()} of {e.numel()} differ, by {(e - g).abs().max()}"
 
 
+def main(paths):
+    failed = 0
+    for module_path, task_path in zip(paths[::2], paths[1::2]):
+        name = os.path.basename(module_path)
+        try:
+            check(module_path, task_path)
+            print(name, "ok", flush=True)
+        except Exception:
+            failed += 1
+            print(f"{name}: {traceback.format_exc(limit=-6)}", file=sys.stderr, flush=True)
+    return 1 if failed else 0
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], *(int(a) for a in sys.argv[3:]))
+    sys.exit(main(sys.argv[1:]))
