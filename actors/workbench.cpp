@@ -188,8 +188,9 @@ expected<measurement> workbench::measure(const measure_request& request) {
     options.threads = request_.threads;
     options.extra_metrics = request.extra_metrics;
     for (const auto& name : request.asked_metrics)
-      if (check_metric_names({name})) options.extra_metrics.push_back(name);
+      if (request_.where().on_device() ? check_metric_names(request_.where(), {name}, request_.manifests) : check_metric_names({name})) options.extra_metrics.push_back(name);
     options.max_seconds = request.profile_seconds;
+    options.manifests = request_.manifests;
     options.cancel = cancel_;
     auto profiled = collect(t, request.candidate, **binary, *reference_, timed->time, &loaded_.limits, options);
     if (!profiled) return fail(profiled.error());

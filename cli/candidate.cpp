@@ -95,7 +95,7 @@ void show_verdict(terminal& out, const verdict& v) {
 int run(const candidate_settings& s, bool profile_too) {
   terminal out(s.json);
   if (profile_too)
-    if (auto known = check_metric_names(s.metrics); !known) return report(out, known.error());
+    if (auto known = s.device.backend != "cpu" ? expected<void>() : check_metric_names(s.metrics); !known) return report(out, known.error());
   auto read = read_candidate(s.source, s.compiler, s.flags);
   if (!read) return report(out, read.error());
   const auto c = std::move(*read);
@@ -105,7 +105,10 @@ int run(const candidate_settings& s, bool profile_too) {
     if (!second) return report(out, second.error());
     other = std::move(*second);
   }
-  load_request load{std::filesystem::absolute(s.task).string(), s.threads, s.seeds, "cpu", 0, "eager", false, false};
+  load_request load;
+  load.path = std::filesystem::absolute(s.task).string();
+  load.threads = s.threads;
+  load.seeds = s.seeds;
   if (auto applied = s.device.apply(load); !applied) return report(out, applied.error());
   const auto chosen = find_backend(load.backend);
   for (const candidate* one : std::initializer_list<const candidate*>{&c, &other})

@@ -89,6 +89,8 @@ expected<run_request> run_options::request(const std::string& task, const std::s
     return fail(ec::invalid_argument, "--coder llm needs a model", "add --model NAME (and --base-url URL), or --llm FILE");
   r.coder.kind = kind == "builtin" ? "builtin" : "llm";
   r.coder.threads = threads;
+  r.coder.allow_tf32 = device.allow_tf32;
+  r.coder.allow_torch = device.allow_torch;
   r.coder.seed_builtin = seed == "builtin";
   r.coder.seed = search_seed;
   r.coder.algebra = !no_algebra;
@@ -103,7 +105,7 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   r.profile = !no_profile && search == "findings";
   r.profile_seconds = profile_seconds;
   r.extra_metrics = metrics;
-  if (auto known = check_metric_names(metrics); !known) return fail(known.error());
+  if (auto known = r.load.where().on_device() ? expected<void>() : check_metric_names(metrics); !known) return fail(known.error());
   r.out_dir = out_dir;
   return r;
 }

@@ -303,7 +303,11 @@ expected<void> prepare_python(const build_output& built, const runner_memory& me
   for (const auto& path : {folder, scripts}) sandbox.readable.push_back(path);
   for (const auto& path : chosen->readable) sandbox.readable.emplace_back(path);
   if (!options.wrapper.empty()) sandbox.readable.emplace_back("/opt");
-  sandbox.devices = matching_files(chosen->device_files);
+  sandbox.writable = matching_files(chosen->device_files);
+  if (!options.scratch.empty()) {
+    sandbox.scratch = options.scratch;
+    sandbox.writable.push_back(built.scratch); // what was compiled need not be compiled again
+  }
   return {};
 }
 
@@ -392,7 +396,7 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   p->child = std::move(*child);
 
   for (auto* fd : {&command_end, &reply_end, &capture_end}) fd->reset();
-  auto ready = p->read_reply(python ? python_start_seconds : start_timeout_seconds, python ? "while its module was loaded and called for the first time" : "before its first call");
+  auto ready = p->read_reply(python && options.start_seconds > 0 ? options.start_seconds : python ? python_start_seconds : start_timeout_seconds, python ? "while its module was loaded and called for the first time" : "before its first call");
   if (!ready) return fail(ready.error());
   if (ready->nonce != PRAGMA_READY)
     return fail(ec::candidate_failed, "the candidate wrote to the control channel before its first call");
@@ -539,6 +543,30 @@ std::string runner_process::log() {
   for (const auto& line : split(impl_->captured, '\n'))
     if (line.rfind("pragma-", 0) != 0) text += line + "\n";
   return cut_lines(printable(trim(text)), 40, 10);
+}
+
+std::string runner_process::finish(double timeout_seconds) {
+  auto& p = *impl_;
+  if (!p.ended.empty()) return p.ended;
+  p.commands.reset();
+  const auto since = steady::now();
+  while (p.child->alive()) {
+    p.drain();
+    if (std::chrono::duration<double>(steady::now() - since).count() > timeout_seconds) {
+      p.stop();
+      return p.ended = "did not end within " + format_number(timeout_seconds, 0) + " s";
+    }
+    const timespec pause{0, 10'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  const auto result = p.stop();
+  p.ended = describe_end(result);
+  return result.ok() ? std::string() : p.ended;
+}
+
+std::string runner_process::output() {
+  impl_->drain();
+  return impl_->captured;
 }
 
 std::string runner_process::end() {

@@ -13,6 +13,7 @@ struct runner_options {
   uint64_t scratch_memory_bytes = 4ull << 30; ///< address space beyond the shared tensors
   uint64_t cpu_seconds = 600;
   std::vector<std::string> wrapper;           ///< profilers: program and arguments before the executable (valgrind ...)
+  double start_seconds = 0;                   ///< limit until a Python candidate is ready; 0: the default
   std::filesystem::path scratch;              ///< with a wrapper: the folder that it may write
 };
 
@@ -67,6 +68,10 @@ public:
   int pid() const;
   /// stderr and stdout text of the candidate, printable, bounded.
   std::string log();
+  /// Closes its commands and waits for its end, as a profiler round it needs; empty when it ended by itself, else what happened.
+  std::string finish(double timeout_seconds);
+  /// All that it (and a profiler round it) printed, bounded.
+  std::string output();
   /// Kills it and says how it ended.
   std::string end();
 

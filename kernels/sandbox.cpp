@@ -115,7 +115,7 @@ expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options)
       child->files.allow("/proc", device ? access::write : access::read);
       child->files.allow("/sys", access::read);
     }
-    for (const auto& path : options.devices) child->files.allow(path, access::write);
+    for (const auto& path : options.writable) child->files.allow(path, access::write);
     if (options.policy == sandbox_policy::device_profiler) child->files.allow("/dev/shm", access::write);
     for (const auto& path : options.readable) child->files.allow(path, access::execute);
     if (!options.scratch.empty()) {

@@ -21,7 +21,7 @@ struct sandbox_options {
   sandbox_policy policy = sandbox_policy::candidate;
   std::filesystem::path scratch;   ///< the only folder that may be written (compiler, profiler); made accessible to the other uid
   std::vector<std::filesystem::path> readable; ///< further files or folders that may be read
-  std::vector<std::filesystem::path> devices;  ///< device files that may be used (device, device_profiler)
+  std::vector<std::filesystem::path> writable; ///< further files or folders that may be written: those of a driver, a cache
 };
 
 /// Adds the policy to a process_spec: before_exec, limits, a clean environment.

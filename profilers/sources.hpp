@@ -47,6 +47,13 @@ struct collect_context {
   const stopwatch& watch;
 };
 
+/// collect.cpp: what the times and the task's bytes and FLOPs give.
+void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out);
+
+/// device_collect.cpp: a candidate on a device, with the tools of its backend.
+expected<profile> collect_on_device(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
+                                    const machine_limits* limits, const collect_options& options);
+
 // perf.cpp
 std::string perf_version();
 /// Why perf cannot count hardware events here; empty when it can.
