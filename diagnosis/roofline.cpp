@@ -71,9 +71,9 @@ roofline_point place_on_device(roofline_point point, double seconds, double flop
   const double launch = std::max(0.0, limits.launch_seconds), work = std::max(move, compute);
   point.attainable_seconds = launch + work;
   point.share = point.attainable_seconds / seconds;
-  // Launch latency hides a part of the work, and limits are measured: neither may show as more than all that is possible. A
-  // time that the work alone, or an empty kernel, rules out stays visible.
-  if (point.share > 1 && work <= measured_low * seconds && launch <= formula_slack * seconds) point.share = 1;
+  // Launching hides behind the work and is measured otherwise than some calls are (graphs): it never makes more than all. A
+  // time below what the work alone needs stays visible.
+  if (point.share > 1) point.share = work <= measured_low * seconds ? 1 : work / seconds;
   if (point.attainable_seconds > 0) point.limit = launch > work ? "launch latency" : compute > move ? unit : "DRAM bandwidth";
   return point;
 }
