@@ -12,6 +12,7 @@ namespace {
 candidate candidate_of(const iteration_record& r) {
   candidate c;
   c.source = r.code.source;
+  c.language = r.code.language;
   c.compiler = r.code.compiler;
   c.flags = r.code.flags;
   c.origin = r.origin;
@@ -143,6 +144,7 @@ void loop::coded_now(const coded& answer) {
   current_.schedule = answer.candidate.schedule;
   current_.code.attempt = current_.number;
   current_.code.source = answer.candidate.source;
+  current_.code.language = answer.candidate.language;
   current_.code.compiler = answer.candidate.compiler;
   current_.code.flags = answer.candidate.flags;
   current_.code.rationale = answer.candidate.rationale;

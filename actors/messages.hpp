@@ -3,6 +3,7 @@
 #pragma once
 
 #include "diagnosis/conductor.hpp"
+#include "kernels/backend.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/synthesis/won_schedule.hpp"
 #include "kernels/task.hpp"
@@ -16,8 +17,13 @@ struct load_request {
   std::string path;
   int threads = defaults::threads;
   int seeds = defaults::verify_seeds;
+  std::string backend = "cpu";               ///< where candidates and the reference run
+  int device = 0;
+  std::string baseline = "eager";            ///< "eager" or "compile" (devices)
+  bool allow_tf32 = false, allow_torch = false;
+  device_choice where() const { return {backend, device}; }
 };
-PRAGMA_JSON(load_request, path, threads, seeds)
+PRAGMA_JSON(load_request, path, threads, seeds, backend, device, baseline, allow_tf32, allow_torch)
 
 /// Verifier -> Conductor: the task and the machine that it will be measured on.
 struct loaded_task {

@@ -39,7 +39,10 @@ expected<loaded_task> workbench::load(const load_request& request) {
   request_ = request;
   reference_options options;
   options.threads = request.threads;
-  options.cpus = measuring_cpus(request.threads);
+  options.device = request.where();
+  options.baseline = request.baseline;
+  options.allow_tf32 = request.allow_tf32;
+  if (!request.where().on_device()) options.cpus = measuring_cpus(request.threads);
   options.cancel = cancel_;
   auto started = reference::start(options);
   if (!started) return fail(started.error());
@@ -54,13 +57,14 @@ expected<loaded_task> workbench::load(const load_request& request) {
   search_checks_.threads = request.threads;
   search_checks_.seed = seed_source().next() | 1;
   search_checks_.keep_sets = true;
+  search_checks_.allow_torch = request.allow_torch;
   search_checks_.cancel = cancel_;
   auto audit = audit_task(result.task, *ref, search_checks_);
   if (!audit) return fail(audit.error());
   audit_ = std::move(*audit);
   result.notes = audit_.notes;
   result.unverifiable = audit_.passing_nulls;
-  if (auto limits = machine_roofline(request.threads)) result.limits = std::move(*limits);
+  if (auto limits = request.where().on_device() ? ref->limits() : machine_roofline(request.threads)) result.limits = std::move(*limits);
   else result.notes.push_back("no roofline: " + limits.error().message);
   result.python = ref->python().executable + " " + ref->python().version;
   result.torch = ref->python().torch;
@@ -90,6 +94,8 @@ expected<std::shared_ptr<build_output>> workbench::built(const candidate& c) {
       return builds_.front().second;
     }
   build_options options;
+  options.device = request_.where();
+  options.allow_tf32 = request_.allow_tf32;
   options.cancel = cancel_;
   auto output = build_candidate(c, options);
   if (!output) return fail(output.error());
@@ -149,6 +155,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   result.profile.candidate = request.candidate.id();
   result.profile.binary = (*binary)->binary_hash;
   result.profile.device = loaded_.cpu;
+  result.profile.backend = request_.backend;
   result.profile.time = timed->time;
   const auto& t = loaded_.task;
   if (result.verdict.passed() && loaded_.limits.peak_gflops > 0 && timed->time.candidate_seconds > 0 && t.bytes > 0) {

@@ -106,7 +106,7 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
              (h.usage.cost > 0 ? ", cost " + format_number(h.usage.cost, 4) : ""));
   if (!drop_in.empty()) out.line("  drop-in: " + drop_in);
   out.line("  report:  " + (folder / "report.html").string());
-  if (h.best_attempt > 0) out.line("  kernel:  " + (folder / "model_new.py").string() + " (ModelNew), " + (folder / "kernel.cpp").string());
+  if (h.best_attempt > 0) out.line("  kernel:  " + (folder / "model_new.py").string() + " (ModelNew), " + (folder / (h.request.load.where().on_device() ? "kernel.py" : "kernel.cpp")).string());
   if (h.state != "finished") out.line("  go on:   pragma resume " + h.id);
 }
 

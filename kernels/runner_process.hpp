@@ -21,6 +21,7 @@ struct runner_options {
 struct runner_memory {
   int params_fd = -1, inputs_fd = -1;
   tensor_layout params, inputs, outputs;
+  std::filesystem::path task;  ///< its file, for candidates in Python: constants among the inputs, arguments of the constructor
 };
 
 class runner_process {
@@ -37,6 +38,22 @@ public:
   /// says that it is done. candidate_failed: crashed (with the signal's name and what it touched), wrote to the control
   /// channel by itself, or left another rounding mode or FTZ behind; timeout: killed.
   expected<void> call(int first_slot, int slot_count, int64_t calls, double timeout_seconds);
+  // Candidates in Python only. Each waits for the device; errors as call().
+  /// Inputs of the slots from shared memory to the device, at the same addresses there.
+  expected<void> upload(int first_slot, int slot_count, double timeout_seconds);
+  /// `calls` back to back: for our own clock.
+  expected<void> run(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds);
+  /// Seconds of all calls by the device's clock, each call after a flush of the last-level cache.
+  expected<double> time(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds);
+  /// Graphs of a call for each slot; false when the call cannot be captured.
+  expected<bool> capture(int first_slot, int slot_count, double timeout_seconds);
+  /// Results of the last calls on these slots to shared memory.
+  expected<void> download(int first_slot, int slot_count, double timeout_seconds);
+  /// `calls` inside the range that a profiler round the process records.
+  expected<void> profile(int first_slot, int slot_count, int64_t calls, double timeout_seconds);
+  /// Operators of aten that a call left to Torch, as the runner saw them: "mm 1", "add 2". Known after the first call().
+  std::vector<std::string> torch_operators();
+
   /// Fills the outputs of all slots with a poison pattern (signalling NaNs; 0xA5 for integers and for the bytes around).
   void poison();
   /// After poison() and calls, while frozen: "wrote 12 bytes past the end of output out0", or empty. Larger overruns fault.
@@ -54,6 +71,7 @@ public:
   std::string end();
 
 private:
+  expected<double> command(uint32_t operation, int first_slot, int slot_count, int64_t calls, uint32_t flags, double timeout_seconds, uint64_t* answer = nullptr);
   struct impl;
   explicit runner_process(std::unique_ptr<impl> p);
   std::unique_ptr<impl> impl_;

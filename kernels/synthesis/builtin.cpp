@@ -11,7 +11,7 @@ using namespace synthesis;
 struct builtin_coder::impl {
   loop_program program;
   std::vector<finding> facts;
-  std::unique_ptr<schedule_search> search;
+  std::unique_ptr<any_search> search;
 };
 
 builtin_coder::builtin_coder(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
@@ -59,18 +59,21 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
   if (t.graph.empty())
     return fail(ec::unsupported, "task " + t.name + " has no traced graph" + (t.graph_error.empty() ? "" : ": " + t.graph_error),
                 "use --coder llm or --coder command for this task");
+  const bool triton = options.language == "triton";
+  if (!triton && options.language != "c++") return fail(ec::invalid_argument, "the built-in coder writes no " + options.language, "use c++ or triton");
   auto g = parse_graph(t.graph);
   if (!g) return fail(g.error());
   auto lowered = lower(*g, options.algebra);
   if (!lowered) return fail(lowered.error());
   if (options.algebra) *lowered = simplify(*lowered);
-  auto loops = build_program(*lowered);
+  auto loops = build_program(*lowered, !triton);
   if (!loops) return fail(loops.error());
   auto p = std::make_unique<impl>();
   p->program = std::move(*loops);
   p->facts = unused_results(*g);
   for (const auto& text : p->program.redundant) p->facts.push_back(redundant(text));
-  p->search = std::make_unique<schedule_search>(p->program, options, t.name);
+  if (triton) p->search = std::make_unique<schedule_search<triton_schedule>>(triton_space(p->program, options, t.name), options, p->program);
+  else p->search = std::make_unique<schedule_search<schedule>>(processor_space(p->program, options, t.name), options, p->program);
   return builtin_coder(std::move(p));
 }
 

@@ -1,4 +1,4 @@
-// The built-in coder: the task's traced graph -> loop regions -> readable C++ under an explicit schedule; the search is
+// The built-in coder: the task's traced graph -> loop regions -> readable C++ or Triton under an explicit schedule; the search is
 // steered by findings. Deterministic, needs no key. Used by the Coder agent.
 #pragma once
 
@@ -18,6 +18,8 @@ enum class search_mode {
 };
 
 struct builtin_options {
+  std::string language = "c++";     ///< of the candidates: "c++" or "triton"
+  bool allow_tf32 = false;          ///< Triton: contractions may round their factors to TF32 (about 2^-11)
   int threads = 1;
   search_mode search = search_mode::findings;
   uint64_t seed = 1;                ///< of the searches without findings

@@ -142,14 +142,15 @@ private:
 
 } // namespace
 
-expected<loop_program> build_program(const tensor_program& program) {
+expected<loop_program> build_program(const tensor_program& program, bool batches) {
   program_builder builder(program);
   try {
     builder.build();
   } catch (const impossible& e) {
     return fail(ec::unsupported, "the built-in coder cannot arrange loops for: " + e.what, "use --coder llm or --coder command");
   }
-  join_batches(builder.out);
+  if (batches) join_batches(builder.out);
+  for (int n : program.outputs) builder.out.output_shapes.push_back(program.nodes[static_cast<size_t>(n)].shape);
   builder.out.ops = program.ops;
   builder.out.redundant = program.redundant;
   return std::move(builder.out);

@@ -112,10 +112,12 @@ struct loop_program {
   std::vector<buffer> buffers;
   std::vector<region> regions; ///< in order of execution
   std::vector<std::string> ops, redundant;
+  std::vector<std::vector<int64_t>> output_shapes;
 };
 
-/// unsupported: a combination that no region can hold (names it).
-expected<loop_program> build_program(const tensor_program& program);
+/// unsupported: a combination that no region can hold (names it). `batches`: join_batches(), for processors with caches to keep
+/// one batch element in.
+expected<loop_program> build_program(const tensor_program& program, bool batches = true);
 
 /// Orders the axes by stride (outermost first), merges neighbours that are walked alike, drops axes of extent 1.
 /// `inner`: the old number of an axis that must end up last of its kind, or -1.

@@ -1,50 +1,62 @@
-// The search over schedules. Each finding class maps to moves (the table is in docs/synthesis.md and in moves()); a move
-// changes the best schedule so far, one that does not help is left behind. For comparison the same moves come in a
-// random order, or schedules are drawn blindly from the same space. Used by builtin_coder.
+// The search over schedules. Each finding class maps to moves (the tables are in docs/synthesis.md); a move changes the best
+// schedule so far, one that does not help is left behind. For comparison the same moves come in a random order, or schedules
+// are drawn blindly from the same space. One search for all kinds of schedule; used by builtin_coder.
 #pragma once
 
 #include "kernels/synthesis/builtin.hpp"
 #include "kernels/synthesis/schedule.hpp"
+#include "kernels/synthesis/schedule_move.hpp"
+#include "kernels/synthesis/triton_schedule.hpp"
 
-#include <functional>
 #include <map>
 #include <set>
 
 namespace pragma::synthesis {
 
-/// One way to change a schedule. apply() returns false when it does not fit this program or changes nothing.
-struct move {
-  std::string name;                  ///< "streaming stores"
-  std::string why;                   ///< what it is good for, one clause
-  std::vector<bottleneck> answers;   ///< finding classes that it answers
-  std::function<bool(schedule&, const loop_program&)> apply;
+/// What the search knows about one kind of schedule.
+template <class Schedule> struct search_space {
+  std::vector<schedule_move<Schedule>> moves; ///< the most promising in general first
+  Schedule start;
+  std::string reason;                                          ///< of the start
+  std::function<candidate(const Schedule&)> emit;              ///< source, language, compiler and flags
+  std::function<bool(Schedule&)> fits;                         ///< a schedule of another run has a meaning here; it is made fit
+  std::function<std::optional<Schedule>(int)> safer;           ///< variants for when nothing has passed: 0, 1, ...
+  std::string safer_means;
 };
 
-/// Every move, the most promising in general first.
-const std::vector<move>& moves();
+/// They refer to `program`, which must outlive them.
+search_space<schedule> processor_space(const loop_program& program, const builtin_options& options, const std::string& title);
+search_space<triton_schedule> triton_space(const loop_program& program, const builtin_options& options, const std::string& title);
 
-class schedule_search {
+/// What builtin_coder asks, whatever is searched.
+class any_search {
 public:
-  schedule_search(const loop_program& program, const builtin_options& options, std::string title);
-
-  std::optional<candidate> next(const std::optional<attempt_feedback>& last);
+  virtual ~any_search() = default;
+  virtual std::optional<candidate> next(const std::optional<attempt_feedback>& last) = 0;
   /// Of a candidate that was offered at any time, without asking for another.
-  void learn(const attempt_feedback& about);
+  virtual void learn(const attempt_feedback& about) = 0;
+};
+
+template <class Schedule> class schedule_search : public any_search {
+public:
+  schedule_search(search_space<Schedule> space, const builtin_options& options, const loop_program& program);
+
+  std::optional<candidate> next(const std::optional<attempt_feedback>& last) override;
+  void learn(const attempt_feedback& about) override;
 
 private:
-  std::optional<schedule> known_that_fits() const;
-  std::optional<candidate> offer(const schedule& s, const std::string& rationale);
+  std::optional<Schedule> known_that_fits() const;
+  std::optional<candidate> offer(const Schedule& s, const std::string& rationale);
   size_t drawn(size_t limit);
   /// A schedule from anywhere in the space: as many random moves as reach all of it.
   std::optional<candidate> anywhere();
-  std::optional<candidate> neighbour(const schedule& from, const std::vector<finding>& findings);
+  std::optional<candidate> neighbour(const Schedule& from, const std::vector<finding>& findings);
 
-  const loop_program& program_;
+  search_space<Schedule> space_;
   builtin_options options_;
-  std::string title_;
-  schedule start_;
-  std::map<std::string, schedule> offered_; ///< by candidate
-  std::optional<schedule> best_;
+  const loop_program& program_;
+  std::map<std::string, Schedule> offered_; ///< by candidate
+  std::optional<Schedule> best_;
   std::vector<finding> best_findings_;
   std::set<std::string> given_;
   bool begun_ = false;

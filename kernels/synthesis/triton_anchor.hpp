@@ -1,0 +1,98 @@
+// One contraction as Triton kernels: tiles of BLOCK_M x BLOCK_N results, a loop over k, and what follows on the tile. Operands
+// come from memory as they lie; convolutions find their image elements by index arithmetic, so no patches are stored.
+// triton_anchor.cpp has what all contractions share, triton_matmul.cpp and triton_convolution.cpp the loops over k.
+#pragma once
+
+#include "kernels/synthesis/schedule.hpp"
+#include "kernels/synthesis/triton_emit.hpp"
+#include "kernels/synthesis/triton_values.hpp"
+
+namespace pragma::synthesis {
+
+/// One spatial dimension of a convolution. Output position = first + pixel * out_step. Tap number j of `taps` is tap
+/// first_tap + j * tap_step of the weights and meets the image at (pixel * in_step + origin + j * step) / divisor, where that
+/// divides. In a strided transposed convolution `first`, `first_tap`, `origin`, `taps` depend on the residue of the output
+/// position modulo the stride: one value for each.
+struct triton_dim {
+  image_dim of;
+  int64_t pixels = 1;        ///< of the residue that has most
+  int64_t in_step = 1, out_step = 1, step = 1, tap_step = 1, divisor = 1;
+  std::vector<int64_t> first, first_tap, origin, taps;
+  bool guarded = false;      ///< some tap may lie outside of the image
+  bool ragged = false;       ///< some residue has fewer pixels
+  int64_t residues() const { return static_cast<int64_t>(first.size()); }
+};
+
+/// The dimensions of a convolution. `by_residue`: the last dimension of a strided transposed one is computed residue by
+/// residue; else side by side, where taps that miss a position multiply zeros, but results lie side by side in memory.
+std::vector<triton_dim> triton_dims(const contraction& c, bool by_residue);
+/// A step of k stays within one tap: there are enough channels to fill it.
+bool steps_within_taps(int64_t channels);
+
+class anchor_emitter {
+public:
+  anchor_emitter(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number);
+  triton_kernel kernel();
+
+private:
+  // -- triton_anchor.cpp
+  void tiles();                                  ///< number of the program -> batch, part of k, m, n
+  void bind_batch(triton_values& v);
+  void finish();                                 ///< what follows, or the sums of this part of k
+  void store_tile(const store& s);
+  void combine(triton_kernel& k);
+  int anchor_expression() const;
+  std::string parameters(const triton_values& v, const std::string& more) const;
+  std::string arguments(const triton_values& v) const;
+  std::string grid() const;
+  std::string description() const;
+  std::string base(int buffer, index_form f);    ///< pointer to this batch element
+  /// name = tl.load(..), zero where a mask is false; `transposed`: the tile lies the other way round in memory.
+  void load_tile(const std::string& name, const std::string& at, const std::vector<std::string>& masks, bool transposed);
+  void dot();
+  bool divides(int64_t extent, int64_t triton_block::*size) const; ///< whole tiles with every choice of blocks
+  int64_t largest_steps() const;
+  int64_t extent(int axis) const { return r_.axes[static_cast<size_t>(axis)].extent; }
+  std::string m_mask() const;                    ///< empty where tiles are whole
+  std::string n_mask() const;
+
+  // -- triton_matmul.cpp
+  void matmul();
+
+  // -- triton_convolution.cpp
+  void plan_convolution();
+  void convolution();
+  void residues();
+  void pixels();
+  void bind_strided_pixels();
+  void coordinates(const std::string& tap);
+  std::string shift() const;
+  std::string weight_of_tap(const std::vector<int64_t>& strides) const;
+  std::string guards(bool matrix);
+  std::string quotients(bool matrix) const;
+  std::string loop_end(const std::string& steps) const;
+  void loop_within_taps(const std::string& taps);
+  void loop_over_mixed_taps(const std::string& taps);
+  bool packs() const;                            ///< weights are copied once to [group, tap, m, channel]
+  void pack_weights(triton_kernel& k);
+  int64_t taps_of_kernel() const;
+  /// A number, or the name of the scalar where it differs between residues.
+  std::string of_residue(size_t dim, const std::string& what, const std::vector<int64_t>& values) const;
+
+  const loop_program& p_;
+  const region& r_;
+  const contraction& c_;
+  const triton_region_schedule& s_;
+  triton_values v_;
+  std::string name_, suffix_;
+  int64_t m_ = 1, n_ = 1, k_ = 1;                ///< of one batch element (and residue); k_ of the one with most taps
+  int64_t batches_ = 1, residues_ = 1;
+  int64_t chunks_ = 1, chunk_ = 0;               ///< parts of k, and the elements of each
+  bool wide_ = false;                            ///< element numbers need 64 bits
+  std::vector<triton_dim> dims_;
+  int64_t channels_ = 1;
+  bool within_taps_ = false;
+  std::vector<std::pair<std::string, std::string>> extra_; ///< parameters that are no buffers, and their arguments
+};
+
+} // namespace pragma::synthesis

@@ -1,0 +1,55 @@
+// emit_triton OUT TASK.py...: writes the module of each task's starting schedule to OUT/TASK.py, for looking at and for runs on
+// a device. --variants N: also N schedules drawn at random, as OUT/TASK.v1.py and so on. A developer's tool.
+#include "base/files.hpp"
+#include "kernels/reference.hpp"
+#include "kernels/synthesis/builtin.hpp"
+
+#include <iostream>
+
+int main(int argc, char** argv) {
+  using namespace pragma;
+  if (argc < 3) {
+    std::cerr << "usage: emit_triton OUT [--variants N] TASK.py...\n";
+    return 2;
+  }
+  const std::filesystem::path out = argv[1];
+  std::filesystem::create_directories(out);
+  auto torch = reference::start({});
+  if (!torch) {
+    std::cerr << render(torch.error()) << "\n";
+    return 1;
+  }
+  int variants = 0, failed = 0;
+  for (int i = 2; i < argc; ++i) {
+    if (std::string(argv[i]) == "--variants" && i + 1 < argc) {
+      variants = std::stoi(argv[++i]);
+      continue;
+    }
+    const std::filesystem::path file = argv[i];
+    const auto task = torch->describe(file);
+    if (!task) {
+      std::cerr << file.filename().string() << ": " << render(task.error()) << "\n";
+      ++failed;
+      continue;
+    }
+    for (int v = 0; v <= variants; ++v) {
+      builtin_options options;
+      options.language = "triton";
+      if (v > 0) options.search = search_mode::random;
+      options.seed = static_cast<uint64_t>(v);
+      auto coder = builtin_coder::create(*task, options);
+      const auto made = coder ? coder->next(std::nullopt) : std::nullopt;
+      if (!made) {
+        if (!coder) std::cerr << file.filename().string() << ": " << render(coder.error()) << "\n";
+        failed += coder ? 0 : 1;
+        break;
+      }
+      const auto name = file.stem().string() + (v > 0 ? ".v" + std::to_string(v) : "") + ".py";
+      if (auto written = write_file_atomic(out / name, made->source); !written) {
+        std::cerr << render(written.error()) << "\n";
+        return 1;
+      }
+    }
+  }
+  return failed > 0 ? 1 : 0;
+}

@@ -1,0 +1,99 @@
+"""check.py MODULE.py TASK.py ...: runs emitted modules under the stand-in against their tasks on CPU, with every configuration
+that they would autotune. Prints one line for each that is right, and why others are not. Also checks the modules' texts: names and
+imports that they may have."""
+import ast
+import importlib.util
+import os
+import sys
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import torch  # noqa: E402
+import triton  # noqa: E402
+
+torch.set_num_threads(1)
+_empty = torch.empty
+
+
+def undefined(*args, **kwargs):
+    """Memory that nobody wrote must not look right."""
+    t = _empty(*args, **kwargs)
+    return t.fill_(float("nan") if t.is_floating_point() else True if t.dtype == torch.bool else 99)
+
+
+def load(path, name):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_text(path):
+    tree = ast.parse(open(path).read())
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+            for n in names:
+                assert n.split(".")[0] in ("torch", "triton"), f"import of {n}"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch":
+            allowed = ("empty", "tensor", "nn", "float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
+            assert node.attr in allowed, f"torch.{node.attr} is computation"
+
+
+def check(module_path, task_path, seeds=2):
+    check_text(module_path)
+    task = load(task_path, "task")
+    module = load(module_path, "candidate")
+    for seed in range(seeds):
+        torch.manual_seed(seed)
+        model = task.Model(*task.get_init_inputs()).eval() if hasattr(task, "EVAL") else task.Model(*task.get_init_inputs())
+        inputs = [x.contiguous() for x in task.get_inputs()]
+        state = [t.detach().contiguous() for t in model.state_dict().values()]
+        with torch.no_grad():
+            expected = model(*[x.clone() for x in inputs])
+        candidate = module.ModelNew(*task.get_init_inputs())
+        candidate.load_params(state)
+        for config in range(most_configs(module)):
+            triton.chosen_config = config
+            torch.empty = undefined
+            try:
+                got = candidate(*inputs)
+            finally:
+                torch.empty = _empty
+            compare(expected, got, f"seed {seed}, configuration {config}")
+
+
+def most_configs(module):
+    return max([1] + [len(x.configs) for x in vars(module).values() if isinstance(x, triton.Autotuner)])
+
+
+def compare(expected, got, what):
+    expected = expected if isinstance(expected, (tuple, list)) else (expected,)
+    got = got if isinstance(got, (tuple, list)) else (got,)
+    assert len(expected) == len(got), f"{len(got)} outputs instead of {len(expected)}"
+    for e, g in zip(expected, got):
+        assert e.shape == g.shape, f"shape {tuple(g.shape)} instead of {tuple(e.shape)}"
+        assert e.dtype == g.dtype, f"{g.dtype} instead of {e.dtype}"
+        if not e.is_floating_point():
+            assert torch.equal(e, g), f"{what}: {(e != g).sum()} of {e.numel()} differ"
+            continue
+        close = torch.isclose(e, g, rtol=1e-4, atol=1e-5 * max(1.0, float(e.abs().max())), equal_nan=True)
+        assert bool(close.all()), f"{what}: {(~close).sum()} of {e.numel()} differ, by {(e - g).abs().max()}"
+
+
+def main(paths):
+    failed = 0
+    for module_path, task_path in zip(paths[::2], paths[1::2]):
+        name = os.path.basename(module_path)
+        try:
+            check(module_path, task_path)
+            print(name, "ok", flush=True)
+        except Exception:
+            failed += 1
+            print(f"{name}: {traceback.format_exc(limit=-6)}", file=sys.stderr, flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

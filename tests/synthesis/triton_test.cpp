@@ -1,0 +1,148 @@
+// The built-in coder in Triton: modules of small tasks of every family run on a stand-in for Triton (triton_stand_in) against
+// Torch on the CPU, with the starting schedule and with schedules drawn at random. What a GPU's compiler says is not tested here.
+#include "base/files.hpp"
+#include "base/subprocess.hpp"
+#include "kernels/reference.hpp"
+#include "kernels/synthesis/builtin.hpp"
+#include "small_tasks.hpp"
+#include "triton_tasks.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <set>
+
+using namespace pragma;
+
+namespace {
+
+builtin_options in_triton(search_mode mode = search_mode::findings, uint64_t seed = 1) {
+  builtin_options o;
+  o.language = "triton";
+  o.search = mode;
+  o.seed = seed;
+  return o;
+}
+
+struct stand_in {
+  temp_dir dir = std::move(*temp_dir::create("pragma-triton-"));
+  expected<reference> torch = reference::start({});
+  std::vector<std::string> pairs; ///< module, task, module, task, ...
+
+  std::filesystem::path write(const std::string& name, const std::string& text) {
+    const auto path = dir.path() / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  task describe(const small_task& small) {
+    REQUIRE(torch);
+    auto described = torch->describe(write(std::string(small.name) + ".py", text_of(small)));
+    if (!described) FAIL(render(described.error()));
+    return *described;
+  }
+  void add(const small_task& small, const candidate& c, const std::string& variant) {
+    pairs.push_back(write(std::string(small.name) + "_" + variant + ".py", c.source).string());
+    pairs.push_back((dir.path() / (std::string(small.name) + ".py")).string());
+  }
+  /// One Python process for all of them: importing Torch takes longer than most kernels.
+  void run() {
+    process_spec spec;
+    spec.argv = {"/usr/bin/python3", TESTS_DIR "/synthesis/triton_stand_in/check.py"};
+    spec.argv.insert(spec.argv.end(), pairs.begin(), pairs.end());
+    spec.limits.wall_seconds = 500;
+    const auto result = run_process(spec);
+    REQUIRE(result);
+    INFO(result->out);
+    INFO(result->err);
+    CHECK(result->ok());
+    const auto passed = std::count(result->out.begin(), result->out.end(), '\n');
+    CHECK(passed == static_cast<long>(pairs.size() / 2));
+  }
+};
+
+candidate first_of(const task& t, const builtin_options& options) {
+  auto coder = builtin_coder::create(t, options);
+  if (!coder) FAIL(render(coder.error()));
+  const auto c = coder->next(std::nullopt);
+  REQUIRE(c);
+  return *c;
+}
+
+finding seen(bottleneck what) {
+  finding f;
+  f.what = what;
+  f.confidence = 0.8;
+  return f;
+}
+
+} // namespace
+
+TEST_CASE_METHOD(stand_in, "the first Triton module of every family is right") {
+  for (const auto& small : tasks) {
+    INFO(small.name);
+    const auto c = first_of(describe(small), in_triton());
+    CHECK(c.language == "triton");
+    CHECK(c.compiler.empty());
+    add(small, c, "start");
+  }
+  run();
+}
+
+TEST_CASE_METHOD(stand_in, "Triton modules with rows of many sizes are right, in registers, in loops and shared by programs") {
+  for (const auto& small : triton_tasks) {
+    INFO(small.name);
+    const auto t = describe(small);
+    add(small, first_of(t, in_triton()), "start");
+    for (uint64_t seed = 1; seed <= 4; ++seed) add(small, first_of(t, in_triton(search_mode::random, seed)), "random" + std::to_string(seed));
+  }
+  run();
+}
+
+TEST_CASE_METHOD(stand_in, "a finding chooses the next Triton schedule, and no module comes twice") {
+  const small_task softmax{"softmax_long", "return torch.softmax(x, dim=1)", "[torch.randn(4, 40000)]"};
+  auto coder = builtin_coder::create(describe(softmax), in_triton());
+  REQUIRE(coder);
+  auto made = coder->next(std::nullopt);
+  REQUIRE(made);
+  std::set<std::string> sources{made->source};
+  attempt_feedback feedback;
+  feedback.candidate = made->id();
+  feedback.passed = feedback.new_best = true;
+  feedback.findings = {seen(bottleneck::tail_effect)};
+  made = coder->next(feedback);
+  REQUIRE(made);
+  INFO(made->rationale);
+  CHECK(made->rationale.find("tail effect") != std::string::npos);
+  for (int i = 0; i < 12 && made; ++i) {
+    CHECK(sources.insert(made->source).second);
+    add(softmax, *made, "step" + std::to_string(i));
+    feedback.candidate = made->id();
+    feedback.new_best = i % 3 == 0;
+    feedback.findings = {seen(i % 2 == 0 ? bottleneck::register_spills : bottleneck::launch_bound)};
+    made = coder->next(feedback);
+  }
+  run();
+}
+
+TEST_CASE_METHOD(stand_in, "a schedule that won elsewhere is tried first where it fits, and refused where it makes no sense") {
+  const small_task rows{"rows", "return torch.softmax(x, dim=1)", "[torch.randn(6, 700)]"};
+  const auto t = describe(rows);
+  auto options = in_triton();
+  const auto won = first_of(t, in_triton(search_mode::random, 3));
+  options.known_schedule = won.schedule;
+  options.known_from = "another task";
+  CHECK(first_of(t, options).source == won.source);
+  auto broken = parse_json(won.schedule, "test");
+  REQUIRE(broken);
+  (*broken)["regions"][0]["block"]["lanes"] = 3; // no power of two
+  options.known_schedule = broken->dump();
+  CHECK(first_of(t, options).source == first_of(t, in_triton()).source);
+}
+
+TEST_CASE_METHOD(stand_in, "an unknown language is refused by name") {
+  const small_task chain{"chain", "return x + 1", "[torch.randn(3)]"};
+  auto options = in_triton();
+  options.language = "fortran";
+  const auto coder = builtin_coder::create(describe(chain), options);
+  REQUIRE(!coder);
+  CHECK(render(coder.error()).find("fortran") != std::string::npos);
+}
