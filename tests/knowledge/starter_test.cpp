@@ -261,7 +261,7 @@ TEST_CASE("a word of the glossary names one profiler or one kind of hardware") {
 }
 
 TEST_CASE("the registry's manifests are complete") {
-  const std::set<std::string> keys = {"name", "title", "backend", "aliases", "docs", "catalogue"};
+  const std::set<std::string> keys = {"name", "title", "backend", "aliases", "docs", "catalogue", "collect"};
   const std::set<std::string> backends = {"cpu", "cuda", "rocm", "ascend"};
   const std::regex web_page("https://[a-z0-9.-]+/[^ \"<>#*]*"), local_page("(man:[a-z0-9_.-]+\\.[1-9]|/[^ \"<>]+)");
   std::set<std::string> names, every_name;
@@ -297,7 +297,7 @@ TEST_CASE("the registry's manifests are complete") {
     CHECK_FALSE(docs.at("allow").empty()); // without it, a page in a large folder opens all of it
     CHECK_FALSE(docs.at("deny").empty());
     for (const auto& command : m.at("catalogue")) {
-      CHECK(command.size() == 2);
+      CHECK(command.size() == 2 + command.count("plain"));
       CHECK(is_texts(command.at("argv")));
       CHECK_FALSE(command["argv"].empty());
       CHECK(std::set<std::string>{"json", "csv", "text"}.contains(command.at("format").get<std::string>()));
