@@ -17,6 +17,7 @@ constexpr int64_t loop_step = 4096;              ///< elements of a long row at 
 constexpr int threads_that_fill = 1024;          ///< of one compute unit: with 16 bytes in flight each, memory is busy
 constexpr double launch_seconds = 3e-6;          ///< of one more kernel, back to back on an H200
 constexpr double bytes_per_second = 4e12;        ///< of an H200's memory, as copies reach
+constexpr double alone = 2.5;                    ///< times its share of them that a unit reaches while others are idle
 
 int warps_for(int64_t tile) {
   const auto wanted = static_cast<int>(power_above(std::max<int64_t>(1, tile / (32 * elements_per_thread))));
@@ -89,10 +90,11 @@ void rows(triton_region_schedule& s, const loop_program& p, const region& r, con
   if (r.scan_axis < 0) {
     // Share the rows where their programs alone would leave units idle for longer than more kernels take.
     const int64_t programs = (n + b.lanes - 1) / b.lanes;
-    const double bytes = static_cast<double>(bytes_touched(r, p)) * std::max(1, plan.passes);
+    const double bytes = static_cast<double>(bytes_touched(r, p));
     const auto time = [&](int64_t chunks) {
       const double threads = static_cast<double>(programs * chunks) * b.warps * 32;
-      return bytes / bytes_per_second / std::min(1.0, threads / (static_cast<double>(device.units) * threads_that_fill));
+      const double reads = chunks == 1 && b.steps >= whole ? 1 : std::max(1, plan.passes);
+      return bytes * reads / bytes_per_second / std::min(1.0, alone * threads / (static_cast<double>(device.units) * threads_that_fill));
     };
     auto shared = b;
     if (b.steps == whole) shared.steps = std::min<int64_t>(loop_step / 2, whole);

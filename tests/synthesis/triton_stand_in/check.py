@@ -78,7 +78,7 @@ def compare(expected, got, what):
         if not e.is_floating_point():
             assert torch.equal(e, g), f"{what}: {(e != g).sum()} of {e.numel()} differ"
             continue
-        close = torch.isclose(e, g, rtol=1e-4, atol=1e-5, equal_nan=True)
+        close = torch.isclose(e, g, rtol=1e-4, atol=1e-5 * max(1.0, float(e.abs().max())), equal_nan=True)
         assert bool(close.all()), f"{what}: {(~close).sum()} of {e.numel()} differ, by {(e - g).abs().max()}"
 
 
