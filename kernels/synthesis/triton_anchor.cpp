@@ -10,6 +10,7 @@ namespace pragma::synthesis {
 
 namespace {
 
+const std::string split_comment = "    # Each factor is a sum of two TF32 numbers; three products on tensor cores are right to about 2^-22 of their size.\n";
 const std::vector<std::string> block_names{"BLOCK_M", "BLOCK_K", "BLOCK_N"}; ///< lanes, steps, columns
 constexpr int64_t sum_block = 1024; ///< elements a program of the second kernel adds up
 
@@ -26,9 +27,11 @@ anchor_emitter::anchor_emitter(const loop_program& program, const region& r, con
   k_ = extent(c_.k);
   if (c_.op == "matmul") {
     for (int a : c_.n) n_ *= extent(a);
+    plan_matmul();
   } else {
     plan_convolution();
   }
+  wide_ = 2 * packed_half_ > INT32_MAX;
   for (int b : {c_.a, c_.b, r.stores[0].buffer}) wide_ = wide_ || p_.buffers[static_cast<size_t>(b)].elements > INT32_MAX;
   const int64_t longest = largest_steps(), steps = (k_ + longest - 1) / longest; // of the longest block
   if (s.chunks > 1 && !c_.strided_store() && steps > 1) {
@@ -49,8 +52,9 @@ bool anchor_emitter::divides(int64_t extent, int64_t triton_block::*size) const 
   return whole;
 }
 
-std::string anchor_emitter::m_mask() const { return divides(m_, &triton_block::lanes) ? "" : "m[:, None] < " + number(m_); }
-std::string anchor_emitter::n_mask() const { return divides(n_, &triton_block::columns) ? "" : "n[None, :] < " + number(n_); }
+std::string anchor_emitter::mask(const std::string& index, int64_t extent, int64_t triton_block::*size) const {
+  return divides(extent, size) ? "" : index + " < " + number(extent);
+}
 
 void anchor_emitter::tiles() {
   const auto wide = [&](const std::string& e) { return wide_ ? "(" + e + ").to(tl.int64)" : e; };
@@ -66,9 +70,9 @@ void anchor_emitter::tiles() {
   if (c_.op == "matmul" && s_.group > 1 && m_ > s_.block.lanes) {
     v_.line("# " + number(s_.group) + " rows of tiles at a time: programs that run together share rows and columns in the L2 cache");
     v_.line("group = tile // (" + number(s_.group) + " * tiles_n)");
-    v_.line("rows = tl.minimum(tiles_m - group * " + number(s_.group) + ", " + number(s_.group) + ")");
-    v_.line("tile_m = group * " + number(s_.group) + " + tile % (" + number(s_.group) + " * tiles_n) % rows");
-    v_.line("tile_n = tile % (" + number(s_.group) + " * tiles_n) // rows");
+    v_.line("rows_here = tl.minimum(tiles_m - group * " + number(s_.group) + ", " + number(s_.group) + ")");
+    v_.line("tile_m = group * " + number(s_.group) + " + tile % (" + number(s_.group) + " * tiles_n) % rows_here");
+    v_.line("tile_n = tile % (" + number(s_.group) + " * tiles_n) // rows_here");
   } else {
     v_.line("tile_m = tile % tiles_m");
     v_.line("tile_n = tile // tiles_m");
@@ -115,19 +119,46 @@ void anchor_emitter::load_tile(const std::string& name, const std::string& at, c
   v_.line(name + " = " + (transposed ? "tl.trans(" + text + ")" : text));
 }
 
-void anchor_emitter::dot() { v_.line("acc = tl.dot(a, b, acc, input_precision=\"" + s_.precision + "\")"); }
+void anchor_emitter::load_columns(const std::string& at, const std::vector<std::string>& masks, bool transposed) {
+  if (!split_) return load_tile("columns", at, masks, transposed);
+  load_tile("columns_part", at, masks, transposed);
+  load_tile("columns_rest", at + " + " + number(packed_half_), masks, transposed);
+}
+
+void anchor_emitter::dot() {
+  const auto add = [&](const std::string& rows, const std::string& columns, const std::string& precision) {
+    v_.line("acc = tl.dot(" + rows + ", " + columns + ", acc, input_precision=\"" + precision + "\")");
+  };
+  if (!split_) return add("rows", "columns", s_.precision);
+  v_.use_helper("tf32_part");
+  v_.use_helper("tf32_rest");
+  v_.line("rows_part = tf32_part(rows)");
+  v_.line("rows_rest = tf32_rest(rows, rows_part)");
+  add("rows_rest", "columns_part", "tf32");
+  add("rows_part", "columns_rest", "tf32");
+  add("rows_part", "columns_part", "tf32");
+}
+
+void anchor_emitter::lay_out(triton_kernel& k, const std::string& kernel, int buffer, int64_t elements, int64_t programs, const std::string& end) {
+  const auto& from = p_.buffers[static_cast<size_t>(buffer)];
+  const bool once = from.kind == buffer_kind::param;
+  const std::string to = (once ? "self." : "") + std::string("packed") + suffix_;
+  (once ? k.setup : k.launch) += to + " = torch.empty(" + number(elements) + ", dtype=torch.float32, device=" + from.name + ".device)\n" + kernel + "[(" + number(programs) +
+                                 ",)](" + from.name + ", " + to + end + ")\n";
+  extra_.push_back({"packed_ptr", to});
+}
 void anchor_emitter::finish() {
   if (chunks_ > 1) {
     v_.line("# the sum of this part of k; " + name_ + "_sum adds the parts up, always in one order");
-    const std::string row = batches_ > 1 ? "((chunk * " + number(batches_) + " + batch) * " + number(m_) + " + m[:, None])"
-                                         : "(chunk * " + number(m_) + " + m[:, None])";
+    const std::string row = batches_ > 1 ? "((chunk * " + number(batches_) + " + batch) * " + number(m_) + " + " + m_at() + ")"
+                                         : "(chunk * " + number(m_) + " + " + m_at() + ")";
     std::string mask = m_mask();
     if (const auto n = n_mask(); !n.empty()) mask = mask.empty() ? n : "(" + mask + ") & (" + n + ")";
-    v_.line("tl.store(partial_ptr + " + row + " * " + number(n_) + " + n[None, :], acc" + (mask.empty() ? "" : ", mask=" + mask) + ")");
+    v_.line("tl.store(partial_ptr + " + row + " * " + number(n_) + " + " + n_at() + ", acc" + (mask.empty() ? "" : ", mask=" + mask) + ")");
     return;
   }
-  v_.bind_axis(c_.m[0], "m[:, None]", m_mask());
-  if (dims_.empty() || !c_.strided_store()) v_.bind_axis(c_.n[0], "n[None, :]", n_mask());
+  v_.bind_axis(c_.m[0], m_at(), m_mask());
+  if (dims_.empty() || !c_.strided_store()) v_.bind_axis(c_.n[0], n_at(), n_mask());
   else bind_strided_pixels();
   v_.bind(anchor_expression(), "acc");
   for (const auto& s : r_.stores) store_tile(s);
@@ -140,8 +171,8 @@ void anchor_emitter::store_tile(const store& s) {
   for (int a : c_.n) columns |= 1u << a;
   for (const auto& t : s.at.terms) used |= 1u << t.first;
   auto index = v_.index(s.at);
-  if (!(used & rows)) index += " + m[:, None]";
-  if (!(used & columns)) index += " + n[None, :]";
+  if (!(used & rows)) index += " + " + m_at();
+  if (!(used & columns)) index += " + " + n_at();
   const auto value = v_.value(s.value);
   v_.line(v_.store_text(v_.pointer(s.buffer), index, value, v_.mask(used | rows | columns)));
 }
@@ -207,16 +238,17 @@ triton_kernel anchor_emitter::kernel() {
   k.name = name_;
   tiles();
   if (c_.op == "matmul") {
+    if (split_) split_factor(k);
     matmul();
   } else {
     if (packs()) pack_weights(k);
     convolution();
   }
   finish();
-  k.helpers = v_.helpers();
+  k.helpers.insert(v_.helpers().begin(), v_.helpers().end());
   const std::string partial = chunks_ > 1 ? "partial_ptr, " : "";
   k.text += triton_decorators(s_, block_names) + "def " + name_ + "(" + parameters(v_, partial + "BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr") +
-            "):\n    # " + description() + "\n" + v_.text();
+            "):\n    # " + description() + "\n" + (split_ || s_.precision == "tf32x3" ? split_comment : "") + v_.text();
   if (chunks_ > 1)
     k.launch += "partial" + suffix_ + " = torch.empty(" + number(chunks_ * batches_ * m_ * n_) + ", dtype=torch.float32, device=" +
                 p_.buffers[static_cast<size_t>(r_.stores[0].buffer)].name + ".device)\n";
@@ -232,7 +264,6 @@ std::string anchor_emitter::description() const {
   if (batches_ > 1) text += ", " + number(batches_) + " of them";
   if (residues_ > 1) text += ", for each of " + number(residues_) + " residues of output positions";
   if (chunks_ > 1) text += ", k in " + number(chunks_) + " parts";
-  if (s_.precision == "tf32x3") text += "; each factor as a sum of two TF32 numbers: products are right to about 2^-22";
   return text;
 }
 

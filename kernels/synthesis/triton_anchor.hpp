@@ -49,15 +49,36 @@ private:
   std::string base(int buffer, index_form f);    ///< pointer to this batch element
   /// name = tl.load(..), zero where a mask is false; `transposed`: the tile lies the other way round in memory.
   void load_tile(const std::string& name, const std::string& at, const std::vector<std::string>& masks, bool transposed);
-  void dot();
+  /// `columns`: the tile [k, columns]; split factors lie in two halves of memory.
+  void load_columns(const std::string& at, const std::vector<std::string>& masks, bool transposed);
+  void dot();                                    ///< acc += rows * columns
   bool divides(int64_t extent, int64_t triton_block::*size) const; ///< whole tiles with every choice of blocks
   int64_t largest_steps() const;
   int64_t extent(int axis) const { return r_.axes[static_cast<size_t>(axis)].extent; }
-  std::string m_mask() const;                    ///< empty where tiles are whole
-  std::string n_mask() const;
+  std::string m_at() const { return columns_are_m_ ? "m[None, :]" : "m[:, None]"; }
+  std::string n_at() const { return columns_are_m_ ? "n[:, None]" : "n[None, :]"; }
+  std::string mask(const std::string& index, int64_t extent, int64_t triton_block::*size) const; ///< empty where tiles are whole
+  std::string m_mask() const { return mask(m_at(), m_, &triton_block::lanes); }
+  std::string n_mask() const { return mask(n_at(), n_, &triton_block::columns); }
+  /// Adds the call of a kernel that lays out a factor anew, of parameters when they are loaded.
+  void lay_out(triton_kernel& k, const std::string& kernel, int buffer, int64_t elements, int64_t programs, const std::string& end);
 
   // -- triton_matmul.cpp
+  /// One factor of a matrix product, along m or along n.
+  struct factor {
+    int buffer = -1;
+    index_form at;
+    int outer = -1;                              ///< its axis beside k
+    std::string index;                           ///< "m" or "n"
+    int64_t extent = 1;
+    int64_t triton_block::*size = nullptr;
+  };
+  void plan_matmul();
   void matmul();
+  void load_factor(const factor& f, bool rows, const std::string& k0, const std::string& rest);
+  bool along_k(const factor& f, bool rows) const; ///< neighbours in memory are neighbours along k
+  void split_factor(triton_kernel& k);
+  int64_t batches_of(const factor& f) const;
 
   // -- triton_convolution.cpp
   void plan_convolution();
@@ -73,8 +94,9 @@ private:
   std::string loop_end(const std::string& steps) const;
   void loop_within_taps(const std::string& taps);
   void loop_over_mixed_taps(const std::string& taps);
-  bool packs() const;                            ///< weights are copied once to [group, tap, m, channel]
+  bool packs() const;                            ///< weights are laid out anew: [group, tap, m, channel], or [group, m, k] for mixed taps
   void pack_weights(triton_kernel& k);
+  std::string weights_base();
   int64_t taps_of_kernel() const;
   /// A number, or the name of the scalar where it differs between residues.
   std::string of_residue(size_t dim, const std::string& what, const std::vector<int64_t>& values) const;
@@ -92,6 +114,10 @@ private:
   std::vector<triton_dim> dims_;
   int64_t channels_ = 1;
   bool within_taps_ = false;
+  bool columns_are_m_ = false;                   ///< the tile is [n, m]; tensor cores read the second factor from shared memory
+  bool split_ = false;                           ///< factors are sums of two TF32 numbers, the second factor's are found beforehand
+  int64_t packed_half_ = 0, packed_k_ = 0;       ///< elements of each of the two, and of a row of it
+  factor rows_, columns_;
   std::vector<std::pair<std::string, std::string>> extra_; ///< parameters that are no buffers, and their arguments
 };
 

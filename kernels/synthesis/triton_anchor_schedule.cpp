@@ -14,6 +14,11 @@ constexpr int64_t least = 16, longest_step = 128, largest_side = 256;
 constexpr int64_t sums_a_thread = 128;     ///< accumulators, of the 255 registers that a thread can have
 constexpr int64_t shared_bytes = 227 << 10; ///< of one unit of an H100 or H200; a schedule that needs more does not start
 constexpr int64_t precise_depth = 64;      ///< k from which splitting factors for the tensor cores pays
+// Measured on an H200 (Triton 3.6, 2048 x 2048 x 2048): float32 units 42 TFLOP/s. Factors split in the loop reached 35: columns
+// that lie along n meet bank conflicts on their way to the tensor cores, which read along k. Laid out and split beforehand the
+// loop is bound by the L2 cache: an estimate from its bandwidth.
+constexpr double float_flops = 42e12, split_flops = 80e12;
+constexpr double split_bytes = 4e12, launch_seconds = 5e-6; ///< a second, and of one more kernel
 constexpr int64_t split_depth = 1024;      ///< k from which parts of k are worth a second kernel
 constexpr int64_t most_chunks = 128;
 
@@ -69,6 +74,9 @@ bool fits(const triton_block& x) {
          (x.lanes + x.columns) * x.steps * 4 * x.stages <= shared_bytes;
 }
 
+/// Split columns take twice the shared memory; which side they are is the emitter's choice.
+bool fits_split(const triton_block& x) { return fits(x) && (x.lanes + x.columns + std::max(x.lanes, x.columns)) * x.steps * 4 * x.stages <= shared_bytes; }
+
 /// Applies `change` to the block of every contraction, and to what autotune compares it with.
 std::function<bool(triton_schedule&, const loop_program&)> reblocked(std::function<void(triton_block&)> change, int64_t triton_block::*size = nullptr) {
   return [change, size](triton_schedule& s, const loop_program& p) {
@@ -81,7 +89,7 @@ std::function<bool(triton_schedule&, const loop_program&)> reblocked(std::functi
         if (size == &triton_block::lanes && x.lanes >= 2 * limits.m) return false;
         if (size == &triton_block::columns && x.columns >= 2 * limits.n) return false;
         if (size == &triton_block::steps && x.steps >= 2 * limits.k) return false;
-        return fits(x);
+        return of.split_first ? fits_split(x) : fits(x);
       };
       auto next = of.block;
       change(next);
@@ -109,17 +117,38 @@ std::function<bool(triton_schedule&, const loop_program&)> each(std::function<bo
   };
 }
 
-std::function<bool(triton_schedule&, const loop_program&)> precision(const char* from, const char* to) {
-  return each([from, to](triton_region_schedule& s, const region&) {
-    if (s.precision != from) return false;
-    s.precision = to;
+/// The factor that a kernel of its own would lay out: elements, and whether that happens at every call.
+bool splitting_pays(const loop_program& p, const region& r, const device_size& s) {
+  if (s.k < precise_depth) return false;
+  const auto& c = *r.anchor;
+  const auto fixed = [&](int buffer) { return p.buffers[static_cast<size_t>(buffer)].kind == buffer_kind::param; };
+  if (s.convolution ? fixed(c.a) : fixed(c.a) || fixed(c.b)) return true;
+  const auto elements = [&](const index_form& f, int64_t outer) {
+    for (int a : c.batch)
+      if (f.coefficient(a) != 0) outer *= r.axes[static_cast<size_t>(a)].extent;
+    return static_cast<double>(outer * s.k);
+  };
+  const double smaller = s.convolution ? elements(c.a_at, s.m) : std::min(elements(c.a_at, s.m), elements(c.b_at, s.n));
+  const double flops = 2.0 * static_cast<double>(s.outer) * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+  return flops / float_flops > 1.2 * (flops / split_flops + smaller * 12 / split_bytes + launch_seconds);
+}
+
+/// Mixed taps of a strided transposed convolution differ from residue to residue: their weights have no one order.
+bool can_split_first(const device_size& s) { return !s.convolution || steps_within_taps(s.channels) || !s.strided; }
+
+std::function<bool(triton_schedule&, const loop_program&)> arithmetic(const char* precision, bool split_first) {
+  return each([precision = std::string(precision), split_first](triton_region_schedule& s, const region& r) {
+    if (s.precision == precision && s.split_first == split_first) return false;
+    if (split_first && !can_split_first(size_on_device(r, s.by_residue))) return false;
+    s.precision = precision;
+    s.split_first = split_first;
     return true;
   });
 }
 
 } // namespace
 
-triton_region_schedule starting_anchor_schedule(const loop_program&, const region& r, const device_sizes& device) {
+triton_region_schedule starting_anchor_schedule(const loop_program& program, const region& r, const device_sizes& device) {
   triton_region_schedule s;
   const auto& dims = r.anchor->dims;
   // Results of every third or further column lie in sectors of their own: rather multiply some zeros.
@@ -151,20 +180,30 @@ triton_region_schedule starting_anchor_schedule(const loop_program&, const regio
   std::stable_sort(plans.begin(), plans.end(), [](const plan& x, const plan& y) { return x.cost < y.cost; });
   s.block = plans[0].block;
   s.chunks = plans[0].chunks;
-  if (size.k >= precise_depth && s.block.lanes >= least && s.block.columns >= least) s.precision = "tf32x3";
+  if (can_split_first(size) && splitting_pays(program, r, size)) {
+    s.precision = "tf32x3";
+    s.split_first = true;
+  }
   // What the estimate cannot tell apart is left to autotune: the next tiles, and more loads in flight.
   for (size_t i = 1; i < plans.size() && i < 3; ++i)
     if (plans[i].cost < 1.5 * plans[0].cost) s.alternatives.push_back(plans[i].block);
   auto deeper = s.block;
   deeper.stages = 4;
-  if (parts(size.k, deeper.steps) >= 8 && fits(deeper)) s.alternatives.push_back(deeper);
+  if (parts(size.k, deeper.steps) >= 8 && fits_split(deeper)) s.alternatives.push_back(deeper);
   return s;
+}
+
+bool sound_anchor(const triton_region_schedule& s) {
+  const auto sound = [](const triton_block& x) { return x.lanes >= least && x.columns >= least && x.steps >= least; };
+  return sound(s.block) && std::all_of(s.alternatives.begin(), s.alternatives.end(), sound);
 }
 
 const std::vector<triton_move>& triton_anchor_moves() {
   static const std::vector<triton_move> list{
       {"tensor cores with split factors", "each factor as a sum of two TF32 numbers: three products on tensor cores, right to about 2^-22",
-       {b::tensor_cores_idle, b::compute_bound}, precision("ieee", "tf32x3")},
+       {b::tensor_cores_idle, b::compute_bound, b::bank_conflicts}, arithmetic("tf32x3", true)},
+      {"factors split in the loop", "tensor cores without a kernel that lays a factor out before", {b::tensor_cores_idle, b::launch_bound, b::memory_bandwidth_bound},
+       arithmetic("tf32x3", false)},
       {"columns side by side", "results of a strided transposed convolution leave in whole sectors", {b::uncoalesced_access, b::memory_bandwidth_bound},
        each([](triton_region_schedule& s, const region& r) {
          if (!s.by_residue || !r.anchor->strided_store() || r.anchor->dims.back().stride == 1) return false;
@@ -205,7 +244,7 @@ const std::vector<triton_move>& triton_anchor_moves() {
        reblocked([](triton_block& x) { x.steps *= 2; }, &triton_block::steps)},
       {"shorter steps of k", "smaller tiles of the operands", {b::occupancy_limited, b::register_spills, b::bank_conflicts},
        reblocked([](triton_block& x) { x.steps /= 2; }, &triton_block::steps)},
-      {"float32 units instead of tensor cores", "factors need not be split", {b::register_spills, b::bank_conflicts, b::latency_bound}, precision("tf32x3", "ieee")},
+      {"float32 units instead of tensor cores", "factors need not be split", {b::register_spills, b::bank_conflicts, b::latency_bound}, arithmetic("ieee", false)},
       {"taller groups of tiles", "rows are read once for more columns", {b::memory_bandwidth_bound},
        each([](triton_region_schedule& s, const region& r) {
          if (r.anchor->op != "matmul" || s.group >= 32 || size_on_device(r, true).m <= s.block.lanes * s.group) return false;

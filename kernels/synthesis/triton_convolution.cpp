@@ -84,12 +84,17 @@ void anchor_emitter::plan_convolution() {
   dims_ = triton_dims(c_, s_.by_residue);
   channels_ = extent(c_.k);
   within_taps_ = steps_within_taps(channels_);
+  columns_are_m_ = true;
   k_ = channels_;
   for (const auto& d : dims_) {
     n_ *= d.pixels;
     k_ *= largest(d.taps);
     residues_ *= d.residues();
   }
+  split_ = s_.precision == "tf32x3" && s_.split_first && (within_taps_ || residues_ == 1);
+  if (!packs()) return;
+  packed_k_ = within_taps_ ? channels_ : rounded_up(k_, largest_steps());
+  packed_half_ = (c_.group >= 0 ? extent(c_.group) : 1) * m_ * packed_k_ * (within_taps_ ? taps_of_kernel() : 1);
 }
 
 int64_t anchor_emitter::taps_of_kernel() const {
@@ -98,7 +103,7 @@ int64_t anchor_emitter::taps_of_kernel() const {
   return taps;
 }
 
-bool anchor_emitter::packs() const { return within_taps_ && taps_of_kernel() > 1 && c_.a_at.coefficient(c_.k) != 1; }
+bool anchor_emitter::packs() const { return split_ || (within_taps_ && taps_of_kernel() > 1 && c_.a_at.coefficient(c_.k) != 1); }
 
 std::string anchor_emitter::of_residue(size_t dim, const std::string& what, const std::vector<int64_t>& values) const {
   return all_equal(values) ? number(values[0]) : what + number(static_cast<int64_t>(dim));
@@ -151,9 +156,14 @@ void anchor_emitter::bind_strided_pixels() {
     const std::string id = number(static_cast<int64_t>(i));
     const auto first = of_residue(i, "first", d.first);
     v_.line("out" + id + " = " + times("pixel" + id, d.out_step) + (first == "0" ? "" : " + " + first));
+    const std::string at = "out" + id + "[:, None]";
+    if (i + 1 < dims_.size()) {
+      v_.bind_axis(d.of.out_axis, at, d.ragged ? at + " < " + number(d.of.out) : "");
+      continue;
+    }
     std::string mask = n_mask();
-    if (d.ragged) mask = (mask.empty() ? "" : "(" + mask + ") & ") + std::string("(out") + id + "[None, :] < " + number(d.of.out) + ")";
-    v_.bind_axis(d.of.out_axis, "out" + id + "[None, :]", mask);
+    if (d.ragged) mask = (mask.empty() ? "" : "(" + mask + ") & ") + std::string("(") + at + " < " + number(d.of.out) + ")";
+    v_.bind_axis(d.of.out_axis, at, mask);
   }
 }
 
@@ -247,45 +257,46 @@ void anchor_emitter::convolution() {
   if (!taps.empty()) v_.line("taps = " + taps + (product == 1 ? "" : " * " + number(product)));
   taps = taps.empty() ? number(product) : "taps";
   v_.line("image_at = " + base(c_.b, c_.b_at));
-  v_.line("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)");
+  v_.line("acc = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)");
   v_.line("k = tl.arange(0, BLOCK_K)");
   if (within_taps_) loop_within_taps(taps);
   else loop_over_mixed_taps(taps);
 }
 
-/// Each step takes BLOCK_K channels of one tap.
+/// Pointer to the weights of this program's group, laid out anew or as they are.
+std::string anchor_emitter::weights_base() {
+  if (!packs()) return base(c_.a, c_.a_at);
+  std::string at = "packed_ptr";
+  if (c_.group >= 0 && extent(c_.group) > 1) at += " + b" + number(c_.group) + " * " + number(packed_half_ / extent(c_.group));
+  return at;
+}
+
+/// Each step takes BLOCK_K channels of one tap. The image is loaded as memory holds it, pixels side by side, then turned.
 void anchor_emitter::loop_within_taps(const std::string& taps) {
-  const int64_t w_m = c_.a_at.coefficient(c_.m[0]), w_k = c_.a_at.coefficient(c_.k);
-  const bool packed = packs(), turned = !packed && w_m == 1 && w_k != 1;
-  const std::string m_k = turned ? "m[None, :]" : "m[:, None]", k_m = turned ? "channel[:, None]" : "channel[None, :]";
-  std::string weights;
-  if (packed) {
-    weights = "packed_ptr";
-    for (int a : c_.batch)
-      if (a == c_.group && extent(a) > 1) weights += " + b" + number(a) + " * " + number(taps_of_kernel() * m_ * channels_);
-  } else {
-    weights = base(c_.a, c_.a_at);
-  }
-  v_.line("weights_at = " + weights);
-  v_.open("for step in " + loop_end(taps + " * ((" + number(channels_) + " + BLOCK_K - 1) // BLOCK_K)") + ":");
-  v_.line("tap = step // ((" + number(channels_) + " + BLOCK_K - 1) // BLOCK_K)");
-  v_.line("channel = step % ((" + number(channels_) + " + BLOCK_K - 1) // BLOCK_K) * BLOCK_K + k");
+  const int64_t w_m = packs() ? channels_ : c_.a_at.coefficient(c_.m[0]), w_k = packs() ? 1 : c_.a_at.coefficient(c_.k);
+  const bool along_m = w_m == 1 && w_k != 1; // memory runs along the output channels
+  const std::string m = along_m ? "m[None, :]" : "m[:, None]", channel = along_m ? "channel[:, None]" : "channel[None, :]";
+  const std::string blocks = "((" + number(channels_) + " + BLOCK_K - 1) // BLOCK_K)";
+  v_.line("weights_at = " + weights_base());
+  v_.open("for step in " + loop_end(taps + " * " + blocks) + ":");
+  v_.line("tap = step // " + blocks);
+  v_.line("channel = step % " + blocks + " * BLOCK_K + k");
   coordinates("tap");
   std::vector<int64_t> strides;
   int64_t stride = m_ * channels_;
   for (size_t i = dims_.size(); i-- > 0;) {
-    strides.insert(strides.begin(), packed ? stride : c_.a_at.coefficient(dims_[i].of.tap_axis));
+    strides.insert(strides.begin(), packs() ? stride : c_.a_at.coefficient(dims_[i].of.tap_axis));
     stride *= dims_[i].of.kernel;
   }
-  const std::string tap = weight_of_tap(strides), k_mask = divides(channels_, &triton_block::steps) ? "" : " < " + number(channels_);
-  std::string at = "weights_at + " + times(m_k, packed ? channels_ : w_m) + " + " + times(k_m, packed ? 1 : w_k);
-  add(at, tap);
-  load_tile("a", at, {divides(m_, &triton_block::lanes) ? "" : m_k + " < " + number(m_), k_mask.empty() ? "" : k_m + k_mask}, turned);
+  const auto channels_left = [&](const std::string& index) { return mask(index, channels_, &triton_block::steps); };
   const auto inside = guards(false);
-  at = "image_at + " + times("channel[:, None]", c_.b_at.coefficient(c_.k)) + " + place[None, :]";
+  std::string at = "image_at + " + times("channel[:, None]", c_.b_at.coefficient(c_.k)) + " + place[None, :]";
   if (const auto s = shift(); !s.empty()) at += " + (" + s + ")";
   add(at, quotients(false));
-  load_tile("b", at, {k_mask.empty() ? "" : "channel[:, None]" + k_mask, n_mask(), inside}, false);
+  load_tile("rows", at, {channels_left("channel[:, None]"), mask("n[None, :]", n_, &triton_block::columns), inside}, true);
+  at = "weights_at + " + times(m, w_m) + " + " + times(channel, w_k);
+  add(at, weight_of_tap(strides));
+  load_columns(at, {mask(m, m_, &triton_block::lanes), channels_left(channel)}, !along_m);
   dot();
   v_.close();
 }
@@ -293,9 +304,9 @@ void anchor_emitter::loop_within_taps(const std::string& taps) {
 /// Few channels: k counts channels and taps together, so that its steps are full.
 void anchor_emitter::loop_over_mixed_taps(const std::string& taps) {
   const int64_t w_m = c_.a_at.coefficient(c_.m[0]), w_k = c_.a_at.coefficient(c_.k);
-  v_.line("weights_at = " + base(c_.a, c_.a_at));
+  v_.line("weights_at = " + weights_base());
   const bool fixed = taps != "taps";
-  const std::string count = fixed ? number(channels_ * std::stoll(taps)) : "(taps * " + number(channels_) + ")";
+  const std::string count = fixed ? number(k_) : "(taps * " + number(channels_) + ")";
   v_.open("for step in " + loop_end("(" + count + " + BLOCK_K - 1) // BLOCK_K") + ":");
   v_.line("of_k = step * BLOCK_K + k");
   v_.line("channel = of_k // " + taps);
@@ -309,54 +320,64 @@ void anchor_emitter::loop_over_mixed_taps(const std::string& taps) {
     dense = dense && (dims_[i].of.kernel == 1 || strides[0] == stride);
     stride *= dims_[i].of.kernel;
   }
-  const std::string rest = fixed && divides(channels_ * std::stoll(taps), &triton_block::steps) ? "" : "of_k[AXIS] < " + count;
-  const auto along = [](std::string mask, const std::string& axis) {
-    if (const auto i = mask.find("[AXIS]"); i != std::string::npos) mask.replace(i, 6, axis);
-    return mask;
-  };
-  std::string at;
-  if (dense) {
-    at = "of_k[None, :]";
-  } else {
-    at = times("channel", w_k);
-    add(at, weight_of_tap(strides));
-    at = "(" + at + ")[None, :]";
-  }
-  load_tile("a", "weights_at + " + times("m[:, None]", w_m) + " + " + at, {m_mask(), along(rest, "[None, :]")}, false);
+  const bool whole = fixed && divides(k_, &triton_block::steps);
+  const auto k_left = [&](const std::string& index) { return whole ? "" : index + " < " + count; };
   const auto inside = guards(true);
-  at = times("channel", c_.b_at.coefficient(c_.k));
+  std::string at = times("channel", c_.b_at.coefficient(c_.k));
   add(at, shift());
   at = "image_at + (" + at + ")[:, None] + place[None, :]";
   add(at, quotients(true));
-  load_tile("b", at, {along(rest, "[:, None]"), n_mask(), inside}, false);
+  load_tile("rows", at, {k_left("of_k[:, None]"), mask("n[None, :]", n_, &triton_block::columns), inside}, true);
+  const auto m_left = mask("m[:, None]", m_, &triton_block::lanes);
+  if (packs()) {
+    load_columns("weights_at + m[:, None] * " + number(packed_k_) + " + of_k[None, :]", {m_left}, true);
+  } else {
+    at = "of_k[None, :]";
+    if (!dense) {
+      at = times("channel", w_k);
+      add(at, weight_of_tap(strides));
+      at = "(" + at + ")[None, :]";
+    }
+    load_columns("weights_at + " + times("m[:, None]", w_m) + " + " + at, {m_left, k_left("of_k[None, :]")}, true);
+  }
   dot();
   v_.close();
 }
 
-/// Weights as the loop reads them: channels side by side. Parameters do not change, so they are packed when they are loaded.
+/// Weights as the loop reads them. Parameters do not change, so they are laid out when they are loaded.
 void anchor_emitter::pack_weights(triton_kernel& k) {
   const auto& weights = p_.buffers[static_cast<size_t>(c_.a)];
-  const int64_t groups = c_.group >= 0 ? extent(c_.group) : 1, taps = taps_of_kernel(), elements = groups * taps * m_ * channels_;
-  const bool whole = elements % pack_block == 0;
-  std::string from = weights.name + "_ptr";
+  const int64_t taps = taps_of_kernel(), groups = c_.group >= 0 ? extent(c_.group) : 1;
+  const bool whole = packed_half_ % pack_block == 0;
+  std::string from = weights.name + "_ptr", mask = whole ? "" : "e < " + number(packed_half_);
   if (c_.a_at.offset != 0) add(from, number(c_.a_at.offset));
-  if (groups > 1) add(from, times("e // " + number(channels_ * m_ * taps), c_.a_at.coefficient(c_.group)));
-  int64_t inside = channels_ * m_ * taps;
+  if (groups > 1) add(from, times("e // " + number(packed_half_ / groups), c_.a_at.coefficient(c_.group)));
+  std::string tap = "e // " + number(channels_ * m_) + " % " + number(taps), m = "e // " + number(channels_), channel = "e % " + number(channels_);
+  if (!within_taps_) {
+    tap = "e % " + number(packed_k_) + " % " + number(taps);
+    channel = "e % " + number(packed_k_) + " // " + number(taps);
+    m = "e // " + number(packed_k_);
+    if (packed_k_ > k_) mask = (mask.empty() ? "" : "(" + mask + ") & ") + std::string("(e % ") + number(packed_k_) + " < " + number(k_) + ")";
+  }
+  int64_t inside = taps;
   for (const auto& d : dims_) {
     inside /= d.of.kernel;
-    if (d.of.kernel > 1) add(from, times("e // " + number(inside) + " % " + number(d.of.kernel), c_.a_at.coefficient(d.of.tap_axis)));
+    if (d.of.kernel > 1) add(from, times("(" + tap + ") // " + number(inside) + " % " + number(d.of.kernel), c_.a_at.coefficient(d.of.tap_axis)));
   }
-  if (m_ > 1) add(from, times("e // " + number(channels_) + " % " + number(m_), c_.a_at.coefficient(c_.m[0])));
-  add(from, times("e % " + number(channels_), c_.a_at.coefficient(c_.k)));
-  k.text += "@triton.jit\ndef " + name_ + "_pack(" + weights.name + "_ptr, packed_ptr, BLOCK: tl.constexpr):\n";
-  k.text += "    # weights as [group, tap, output channel, input channel]\n    e = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n";
-  k.text += "    weight = tl.load(" + from + (whole ? "" : ", mask=e < " + number(elements) + ", other=0.0") + ")\n";
-  k.text += "    tl.store(packed_ptr + e, weight" + std::string(whole ? "" : ", mask=e < " + number(elements)) + ")\n\n\n";
-  const bool once = weights.kind == buffer_kind::param;
-  const std::string packed = (once ? "self." : "") + std::string("packed") + suffix_;
-  (once ? k.setup : k.launch) += packed + " = torch.empty(" + number(elements) + ", dtype=torch.float32, device=" + weights.name + ".device)\n" + name_ + "_pack[(" +
-                                 number((elements + pack_block - 1) / pack_block) + ",)](" + weights.name + ", " + packed + ", BLOCK=" + number(pack_block) + ")\n";
-  extra_.push_back({"packed_ptr", packed});
+  if (m_ > 1) add(from, times("(" + m + ") % " + number(m_), c_.a_at.coefficient(c_.m[0])));
+  add(from, times("(" + channel + ")", c_.a_at.coefficient(c_.k)));
+  const std::string inside_mask = whole ? "" : ", mask=e < " + number(packed_half_);
+  k.text += "@triton.jit\ndef " + name_ + "_pack(" + weights.name + "_ptr, packed_ptr, BLOCK: tl.constexpr):\n    # weights as " +
+            (within_taps_ ? "[group, tap, output channel, input channel]" : "[group, output channel, input channel and tap]") +
+            (split_ ? ", in two parts" : "") + "\n    e = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n";
+  k.text += "    weight = tl.load(" + from + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")\n";
+  if (split_) {
+    k.text += "    part = tf32_part(weight)\n    tl.store(packed_ptr + e, part" + inside_mask + ")\n    tl.store(packed_ptr + e + " + number(packed_half_) +
+              ", tf32_rest(weight, part)" + inside_mask + ")\n\n\n";
+  } else {
+    k.text += "    tl.store(packed_ptr + e, weight" + inside_mask + ")\n\n\n";
+  }
+  lay_out(k, name_ + "_pack", c_.a, packed_half_ * (split_ ? 2 : 1), (packed_half_ + pack_block - 1) / pack_block, ", BLOCK=" + number(pack_block));
 }
 
 } // namespace pragma::synthesis

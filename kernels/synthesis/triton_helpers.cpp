@@ -19,6 +19,17 @@ def remainder(a, b):
     r = a % b  # has the sign of a
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
 )"},
+      {"tf32_part", R"(@triton.jit
+def tf32_part(x):
+    # x rounded to the 11 significant bits that tensor cores take; infinities and NaN stay
+    bits = x.to(tl.int32, bitcast=True)
+    return (tl.where(x - x == 0, bits + 4096, bits) & -8192).to(tl.float32, bitcast=True)
+)"},
+      {"tf32_rest", R"(@triton.jit
+def tf32_rest(x, part):
+    # what the part leaves of x, rounded in the same way
+    return tf32_part(tl.where(part - part == 0, x - part, 0.0))
+)"},
       {"product", R"(@triton.jit
 def product(a, b):
     return a * b

@@ -192,6 +192,8 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
   };
   space.fits = [&program, tf32 = options.allow_tf32](triton_schedule& known) {
     if (known.regions.size() != program.regions.size()) return false;
+    for (size_t i = 0; i < known.regions.size(); ++i)
+      if (program.regions[i].anchor && !sound_anchor(known.regions[i])) return false;
     for (const auto& r : known.regions) { // a store is a file: what stands in it may be anything
       const bool known_precision = r.precision == "ieee" || r.precision == "tf32x3" || (tf32 && r.precision == "tf32");
       if (!known_precision || !sound(r.block) || r.chunks < 1 || r.chunks > most_shares || r.group < 1 || r.group > most_shares) return false;

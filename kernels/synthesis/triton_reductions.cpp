@@ -39,6 +39,13 @@ std::string identity_of(const std::string& op, dtype type) {
   return op == "max" || op == "argmax" ? lowest(type) : highest(type);
 }
 
+/// Places in 32 bits where they fit: half the registers and shuffles.
+dtype place_type(const region& r, const index_form& at) {
+  int64_t farthest = std::abs(at.offset);
+  for (const auto& [a, c] : at.terms) farthest += std::abs(c) * r.axes[static_cast<size_t>(a)].extent;
+  return farthest < (int64_t{1} << 31) ? dtype::int32 : dtype::int64;
+}
+
 triton_reduction plain(const region& r, int e) {
   const auto& x = r.exprs[static_cast<size_t>(e)];
   triton_reduction t;
@@ -47,7 +54,7 @@ triton_reduction plain(const region& r, int e) {
   if (x.op == "argmax" || x.op == "argmin") {
     const auto type = r.exprs[static_cast<size_t>(x.args[0])].dtype;
     t.kind = reduction_kind::place;
-    t.components = {{"", type, identity_of(x.op, type)}, {"_place", dtype::int64, "0"}};
+    t.components = {{"", type, identity_of(x.op, type)}, {"_place", place_type(r, x.at), "0"}};
   } else {
     t.components = {{"", x.dtype, identity_of(x.op, x.dtype)}};
   }
@@ -219,7 +226,7 @@ void reduction_writer::bind_results(const triton_reduction& x) {
     v_.bind(x.e, x.name);
     v_.bind(x.second, x.name + "_squares");
   } else {
-    v_.bind(x.e, x.kind == reduction_kind::place ? x.name + "_place" : x.name);
+    v_.bind(x.e, x.kind == reduction_kind::place ? "tl.cast(" + x.name + "_place, tl.int64)" : x.name);
     if (x.kind == reduction_kind::exponentials) v_.bind(x.second, x.name + "_exponentials");
   }
 }
@@ -238,7 +245,7 @@ void reduction_writer::whole(const triton_reduction& x, const std::string& valid
   else if ((source.axes & r_.reduced_mask()) != r_.reduced_mask() || x.kind == reduction_kind::place) v = broadcast(v);
   if (x.kind == reduction_kind::place) {
     v_.line(x.name + "_tile = " + v);
-    v_.line(x.name + "_place_tile = " + broadcast("tl.cast(" + v_.index(reduce.at) + ", tl.int64)"));
+    v_.line(x.name + "_place_tile = " + broadcast("tl.cast(" + v_.index(reduce.at) + ", " + triton_values::type_name(x.components[1].dtype) + ")"));
     join(x, x.name + "_tile");
   } else {
     join(x, v);
@@ -247,7 +254,7 @@ void reduction_writer::whole(const triton_reduction& x, const std::string& valid
 }
 
 void reduction_writer::finish_lanes(const triton_reduction& x) {
-  v_.bind(x.e, x.kind == reduction_kind::place ? x.name + "_place_lanes" : x.name + "_lanes");
+  v_.bind(x.e, x.kind == reduction_kind::place ? "tl.cast(" + x.name + "_place_lanes, tl.int64)" : x.name + "_lanes");
 }
 
 void reduction_writer::store_partials(const triton_reduction& x, const std::string& index, const std::string& mask) {

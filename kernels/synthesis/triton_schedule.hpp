@@ -28,9 +28,10 @@ struct triton_region_schedule {
   int64_t chunks = 1;         ///< programs that share one reduced row (split_k of a contraction); their partial results meet in scratch
   int64_t group = 8;          ///< contractions: rows of tiles that run side by side, so that they share columns in L2
   std::string precision = "ieee"; ///< contractions: "ieee", "tf32x3" (float32 accuracy on tensor cores) or "tf32"
+  bool split_first = false;   ///< "tf32x3": a kernel of its own splits one factor and lays it out along k, as tensor cores read it
   bool by_residue = true;     ///< strided transposed convolutions: columns that are equal modulo the stride together, else side by side
 };
-PRAGMA_JSON(triton_region_schedule, block, alternatives, one_pass, chunks, group, precision, by_residue)
+PRAGMA_JSON(triton_region_schedule, block, alternatives, one_pass, chunks, group, precision, split_first, by_residue)
 
 struct triton_schedule {
   std::vector<triton_region_schedule> regions;
@@ -60,5 +61,7 @@ const std::vector<triton_move>& triton_moves();
 // Contractions (triton_anchor*.cpp)
 triton_region_schedule starting_anchor_schedule(const loop_program& program, const region& r, const device_sizes& device);
 const std::vector<triton_move>& triton_anchor_moves();
+/// Tiles that a contraction can have, in a schedule that somebody else wrote.
+bool sound_anchor(const triton_region_schedule& s);
 
 } // namespace pragma::synthesis

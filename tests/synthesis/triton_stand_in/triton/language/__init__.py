@@ -146,8 +146,8 @@ class tensor:
                 raise TypeError("only [:, None] and the like")
         return tensor(self.a[index])
 
-    def to(self, t):
-        return cast(self, t)
+    def to(self, t, bitcast=False):
+        return tensor(self.a.view(t.np)) if bitcast else cast(self, t)
 
 
 class pointer:
@@ -354,6 +354,8 @@ def dot(a, b, acc=None, input_precision=None, allow_tf32=None, out_dtype=float32
         raise TypeError("dot of two types")
     if input_precision not in (None, "ieee", "tf32x3", "tf32"):
         raise ValueError(input_precision)
+    if input_precision == "tf32":  # tensor cores do not see the last 13 bits
+        a, b = (tensor((_np.ascontiguousarray(x.a).view("i4") & -8192).view("f4")) for x in (a, b))
     product = tensor((a.a @ b.a).astype("f4"))
     return product if acc is None else acc + product
 
