@@ -201,6 +201,14 @@ private:
 
 } // namespace
 
+expected<void> keep_running(const build_output& built, const reference& ref, int threads) {
+  timing_options options;
+  options.threads = threads;
+  if (!built.kept) return {};
+  if (auto runner = running(built, ref, options); !runner) return fail(runner.error());
+  return {};
+}
+
 expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& options) {
   timed_verdict answer;

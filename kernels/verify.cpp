@@ -94,9 +94,13 @@ private:
     runner_options run;
     run.threads = options_.threads;
     run.cpus = options_.cpus;
-    auto runner = runner_process::start(built_, ref_, run);
-    if (!runner) return blame(verdict_stage::load, runner.error(), "");
-    runner_ = std::make_shared<runner_process>(std::move(*runner));
+    if (built_.kept && built_.kept->runner) {
+      runner_ = std::move(built_.kept->runner); // handed back when it passes
+    } else {
+      auto runner = runner_process::start(built_, ref_, run);
+      if (!runner) return blame(verdict_stage::load, runner.error(), "");
+      runner_ = std::make_shared<runner_process>(std::move(*runner));
+    }
     result_.stage = verdict_stage::run;
     previous_.assign(static_cast<size_t>(ref_.slots()), 0);
 

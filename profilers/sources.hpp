@@ -48,7 +48,7 @@ struct collect_context {
 };
 
 /// collect.cpp: what the times and the task's bytes and FLOPs give.
-void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out);
+void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, bool tf32 = false);
 
 /// device_collect.cpp: a candidate on a device, with the tools of its backend.
 expected<profile> collect_on_device(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
