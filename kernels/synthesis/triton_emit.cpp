@@ -114,7 +114,7 @@ std::string emit_triton(const loop_program& program, const triton_schedule& s, c
     const auto type = triton_values::torch_name(b.dtype);
     switch (b.kind) {
       case buffer_kind::input:
-        if (launched) names += b.name + " = inputs[" + std::to_string(b.index) + "]\n";
+        if (launched) names += b.name + " = tensors[" + std::to_string(b.index) + "]\n";
         break;
       case buffer_kind::param:
         if (launched) names += b.name + " = self.params[" + std::to_string(b.index) + "]\n";
@@ -151,7 +151,7 @@ std::string emit_triton(const loop_program& program, const triton_schedule& s, c
   out += "\n    def load_params(self, params):\n        self.params = list(params)\n";
   if (!setups.empty()) out += "        device = params[0].device\n" + indented(packed + setups, "        ");
   out += "\n    @classmethod\n    def from_state(cls, params):\n        model = cls()\n        model.load_params([p.detach().contiguous() for p in params])\n        return model\n";
-  out += "\n    def forward(self, *inputs):\n        device = inputs[0].device\n" + indented(names + launches, "        ") + "        return " + results + "\n";
+  out += "\n    def forward(self, *inputs):\n        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]\n        device = tensors[0].device\n" + indented(names + launches, "        ") + "        return " + results + "\n";
   return out;
 }
 

@@ -14,7 +14,9 @@ int main(int argc, char** argv) {
   }
   const std::filesystem::path out = argv[1];
   std::filesystem::create_directories(out);
-  auto torch = reference::start({});
+  reference_options options_of_torch;
+  options_of_torch.max_task_bytes = uint64_t{64} << 30; // nothing is allocated: tasks for a device may be larger than this machine
+  auto torch = reference::start(options_of_torch);
   if (!torch) {
     std::cerr << render(torch.error()) << "\n";
     return 1;

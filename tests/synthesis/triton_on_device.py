@@ -10,6 +10,9 @@ import traceback
 
 import torch
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "kernels", "python"))
+from taskfile import state_tensors  # noqa: E402
+
 TOGETHER = 10      # compilations side by side
 DEADLINE = 90      # seconds for one module's compilation and check
 CALLS = 20         # of a timing; the median counts
@@ -30,9 +33,9 @@ def prepare(module_path, task_path):
     task = load(task_path, "task")
     with torch.device("cuda"):
         model = task.Model(*task.get_init_inputs()).cuda()
-        inputs = [x.cuda().contiguous() for x in task.get_inputs()]
+        inputs = [x.cuda().contiguous() if isinstance(x, torch.Tensor) else x for x in task.get_inputs()]
     candidate = load(module_path, "candidate").ModelNew(*task.get_init_inputs())
-    candidate.load_params([t.detach().contiguous() for t in model.state_dict().values()])
+    candidate.load_params([t.detach().contiguous() for _, t in state_tensors(model)])
     return model, candidate, inputs
 
 
@@ -40,7 +43,7 @@ def check(module_path, task_path, report):
     try:
         model, candidate, inputs = prepare(module_path, task_path)
         with torch.no_grad():
-            expected = model(*[x.clone() for x in inputs])
+            expected = model(*[x.clone() if isinstance(x, torch.Tensor) else x for x in inputs])
             start = time.time()
             got = candidate(*inputs)
             torch.cuda.synchronize()

@@ -48,6 +48,8 @@ inline const small_task triton_tasks[] = {
     {"t_kl_div", "return F.kl_div(torch.log(x), y, reduction='batchmean')", "[torch.softmax(torch.randn(30, 400), -1), torch.softmax(torch.randn(30, 400), -1)]", "", "x, y"},
     {"t_triplet", "return self.l(x, y, z)", "[torch.randn(20, 300), torch.randn(20, 300), torch.randn(20, 300)]", "self.l = nn.TripletMarginLoss(margin=1.0)", "x, y, z"},
     {"t_cosine", "return torch.mean(1 - F.cosine_similarity(x, y, dim=1))", "[torch.randn(20, 700), torch.randn(20, 700)]", "", "x, y"},
+    {"t_number_first", "return y * x - 1", "[3.5, torch.randn(5, 7)]", "", "x, y"},
+    {"t_batch_norm_eval", "return self.n(x)", "[torch.randn(3, 4, 10, 7)]", "self.n = nn.BatchNorm2d(4).eval(); self.n.running_mean.normal_(); nn.init.normal_(self.n.weight)"},
     {"t_zero_rows", "return torch.relu(x) + torch.sum(x, dim=0)", "[torch.randn(5, 1)]"},
     {"t_functions", "return torch.erf(x) + torch.log1p(x.abs()) + torch.expm1(x) + torch.sin(x) * torch.cos(x) + torch.atan2(x, x * x + 1) + torch.sign(x) * torch.floor(x) + torch.pow(x.abs() + 0.1, 1.7)", "[torch.randn(400)]"},
     {"t_more_functions", "return F.mish(x) + F.gelu(x) + F.softplus(x) + F.hardswish(x) + F.softshrink(x) + torch.maximum(x, -x) + torch.fmod(x, 0.7) + torch.remainder(x, 0.7) + torch.round(x) + torch.trunc(x) + torch.frac(x)", "[torch.randn(400) * 2]"},
