@@ -1,71 +1,13 @@
 // The built-in coder in Triton: modules of small tasks of every family run on a stand-in for Triton (triton_stand_in) against
 // Torch on the CPU, with the starting schedule and with schedules drawn at random. What a GPU's compiler says is not tested here.
-#include "base/files.hpp"
-#include "base/subprocess.hpp"
-#include "kernels/reference.hpp"
-#include "kernels/synthesis/builtin.hpp"
-#include "small_tasks.hpp"
+#include "triton_fixture.hpp"
 #include "triton_tasks.hpp"
 
-#include <catch2/catch.hpp>
-#include <fstream>
 #include <set>
 
 using namespace pragma;
 
 namespace {
-
-builtin_options in_triton(search_mode mode = search_mode::findings, uint64_t seed = 1) {
-  builtin_options o;
-  o.language = "triton";
-  o.search = mode;
-  o.seed = seed;
-  return o;
-}
-
-struct stand_in {
-  temp_dir dir = std::move(*temp_dir::create("pragma-triton-"));
-  expected<reference> torch = reference::start({});
-  std::vector<std::string> pairs; ///< module, task, module, task, ...
-
-  std::filesystem::path write(const std::string& name, const std::string& text) {
-    const auto path = dir.path() / name;
-    std::ofstream(path) << text;
-    return path;
-  }
-  task describe(const small_task& small) {
-    REQUIRE(torch);
-    auto described = torch->describe(write(std::string(small.name) + ".py", text_of(small)));
-    if (!described) FAIL(render(described.error()));
-    return *described;
-  }
-  void add(const small_task& small, const candidate& c, const std::string& variant) {
-    pairs.push_back(write(std::string(small.name) + "_" + variant + ".py", c.source).string());
-    pairs.push_back((dir.path() / (std::string(small.name) + ".py")).string());
-  }
-  /// One Python process for all of them: importing Torch takes longer than most kernels.
-  void run() {
-    process_spec spec;
-    spec.argv = {"/usr/bin/python3", TESTS_DIR "/synthesis/triton_stand_in/check.py"};
-    spec.argv.insert(spec.argv.end(), pairs.begin(), pairs.end());
-    spec.limits.wall_seconds = 500;
-    const auto result = run_process(spec);
-    REQUIRE(result);
-    INFO(result->out);
-    INFO(result->err);
-    CHECK(result->ok());
-    const auto passed = std::count(result->out.begin(), result->out.end(), '\n');
-    CHECK(passed == static_cast<long>(pairs.size() / 2));
-  }
-};
-
-candidate first_of(const task& t, const builtin_options& options) {
-  auto coder = builtin_coder::create(t, options);
-  if (!coder) FAIL(render(coder.error()));
-  const auto c = coder->next(std::nullopt);
-  REQUIRE(c);
-  return *c;
-}
 
 finding seen(bottleneck what) {
   finding f;

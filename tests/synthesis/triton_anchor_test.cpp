@@ -1,0 +1,168 @@
+// Matrix products and convolutions in Triton: every layout and variant with odd small shapes, under several tiles, parts of k
+// and ways to multiply. The stand-in cuts factors of a "tf32" product as tensor cores do, so split factors must make up for it.
+#include "triton_fixture.hpp"
+
+#include "base/json.hpp"
+
+using namespace pragma;
+
+namespace {
+
+const small_task products[] = {
+    {"a_plain", "return x @ y", "[torch.randn(70, 45), torch.randn(45, 83)]", "", "x, y"},
+    {"a_whole_tiles", "return x @ y", "[torch.randn(64, 64), torch.randn(64, 128)]", "", "x, y"},
+    {"a_left_transposed", "return x.T @ y", "[torch.randn(45, 70), torch.randn(45, 83)]", "", "x, y"},
+    {"a_right_transposed", "return x @ y.T", "[torch.randn(70, 45), torch.randn(83, 45)]", "", "x, y"},
+    {"a_both_transposed", "return x.T @ y.T", "[torch.randn(45, 70), torch.randn(83, 45)]", "", "x, y"},
+    {"a_batch", "return torch.bmm(x, y)", "[torch.randn(5, 33, 20), torch.randn(5, 20, 41)]", "", "x, y"},
+    {"a_shared_columns", "return x @ y", "[torch.randn(3, 40, 20), torch.randn(20, 41)]", "", "x, y"},
+    {"a_einsum", "return torch.einsum('bijl,lk->bijk', x, y)", "[torch.randn(2, 3, 20, 18), torch.randn(18, 33)]", "", "x, y"},
+    {"a_upper", "return torch.triu(x @ y)", "[torch.randn(70, 70), torch.randn(70, 70)]", "", "x, y"},
+    {"a_lower", "return torch.tril(x @ y, 3)", "[torch.randn(70, 40), torch.randn(40, 50)]", "", "x, y"},
+    {"a_follow", "return torch.relu(x @ y + z) * 0.5 + w", "[torch.randn(37, 45), torch.randn(45, 50), torch.randn(50), torch.randn(37, 50)]", "", "x, y, z, w"},
+    {"a_addmm", "return torch.addmm(z, x, y, beta=0.5, alpha=2.0)", "[torch.randn(37, 45), torch.randn(45, 50), torch.randn(37, 50)]", "", "x, y, z"},
+    {"a_linear", "return torch.sigmoid(self.l(x))", "[torch.randn(37, 145)]", "self.l = nn.Linear(145, 50)"},
+    {"a_linear_batch", "return self.l(x)", "[torch.randn(3, 7, 45)]", "self.l = nn.Linear(45, 50)"},
+    {"a_small_k", "return x @ y", "[torch.randn(200, 8), torch.randn(8, 150)]", "", "x, y"},
+    {"a_narrow", "return x @ y", "[torch.randn(200, 300), torch.randn(300, 3)]", "", "x, y"},
+    {"a_large_k", "return x @ y", "[torch.randn(20, 1500), torch.randn(1500, 24)]", "", "x, y"},
+};
+
+const small_task convolutions[] = {
+    {"a_1d_strided_dilated", "return self.c(x)", "[torch.randn(4, 3, 61)]", "self.c = nn.Conv1d(3, 20, 3, stride=3, dilation=4)"},
+    {"a_2d_asymmetric", "return self.c(x)", "[torch.randn(2, 3, 17, 19)]", "self.c = nn.Conv2d(3, 20, (3, 5), padding=(1, 2), dilation=(2, 1))"},
+    {"a_2d_channels", "return self.c(x)", "[torch.randn(2, 32, 9, 11)]", "self.c = nn.Conv2d(32, 20, 3, padding=1, stride=2)"},
+    {"a_2d_some_channels", "return self.c(x)", "[torch.randn(1, 70, 7, 6)]", "self.c = nn.Conv2d(70, 20, 3, padding=1)"},
+    {"a_2d_points", "return self.c(x)", "[torch.randn(2, 16, 9, 11)]", "self.c = nn.Conv2d(16, 24, 1)"},
+    {"a_2d_points_strided", "return torch.relu(self.c(x))", "[torch.randn(2, 16, 9, 11)]", "self.c = nn.Conv2d(16, 24, 1, stride=2, bias=False)"},
+    {"a_2d_residual", "return torch.tanh(self.c(x)) + x", "[torch.randn(2, 16, 9, 11)]", "self.c = nn.Conv2d(16, 16, 3, padding=1)"},
+    {"a_2d_one_channel", "return self.c(x)", "[torch.randn(2, 16, 6, 7)]", "self.c = nn.Conv2d(16, 1, 3)"},
+    {"a_2d_one_pixel", "return self.c(x)", "[torch.randn(2, 16, 6, 7)]", "self.c = nn.Conv2d(16, 20, (6, 7))"},
+    {"a_3d", "return self.c(x)", "[torch.randn(2, 3, 5, 6, 7)]", "self.c = nn.Conv3d(3, 18, (3, 2, 1), padding=(1, 0, 0))"},
+    {"a_3d_channels", "return self.c(x)", "[torch.randn(1, 16, 5, 6, 7)]", "self.c = nn.Conv3d(16, 18, 3, padding=1)"},
+    {"a_groups", "return self.c(x)", "[torch.randn(2, 32, 7, 9)]", "self.c = nn.Conv2d(32, 24, 3, groups=2, padding=1)"},
+    {"a_small_groups", "return self.c(x)", "[torch.randn(2, 8, 7, 9)]", "self.c = nn.Conv2d(8, 12, 3, groups=4, padding=1)"},
+    {"a_multiplied_channels", "return self.c(x)", "[torch.randn(2, 4, 7, 9)]", "self.c = nn.Conv2d(4, 8, 3, groups=4, padding=1)"},
+    {"a_separable", "return self.p(self.d(x))", "[torch.randn(2, 3, 9, 11)]", "self.d = nn.Conv2d(3, 3, 3, groups=3); self.p = nn.Conv2d(3, 20, 1)"},
+    {"a_functional", "return F.conv2d(x, y)", "[torch.randn(2, 16, 7, 8), torch.randn(5, 16, 3, 2)]", "", "x, y"},
+};
+
+const small_task transposed[] = {
+    {"a_t1_dilated", "return self.c(x)", "[torch.randn(2, 3, 25)]", "self.c = nn.ConvTranspose1d(3, 20, 5, dilation=3)"},
+    {"a_t1_strided", "return self.c(x)", "[torch.randn(2, 16, 13)]", "self.c = nn.ConvTranspose1d(16, 20, 3, stride=2, padding=1, dilation=2)"},
+    {"a_t2", "return self.c(x)", "[torch.randn(2, 16, 9, 8)]", "self.c = nn.ConvTranspose2d(16, 20, (3, 5), padding=(1, 2))"},
+    {"a_t2_far", "return self.c(x)", "[torch.randn(2, 16, 5, 7)]", "self.c = nn.ConvTranspose2d(16, 20, 3, stride=5, padding=1, dilation=2)"},
+    {"a_t2_small_groups", "return self.c(x)", "[torch.randn(2, 16, 6, 7)]",
+     "self.c = nn.ConvTranspose2d(16, 8, (3, 5), stride=(2, 3), padding=(1, 2), dilation=(2, 1), groups=4)"},
+    {"a_t2_groups", "return self.c(x)", "[torch.randn(2, 32, 6, 7)]", "self.c = nn.ConvTranspose2d(32, 24, 3, stride=2, padding=1, output_padding=1, groups=2)"},
+    {"a_t2_holes", "return torch.relu(self.c(x))", "[torch.randn(2, 16, 5, 6)]", "self.c = nn.ConvTranspose2d(16, 3, 2, stride=3)"},
+    {"a_t2_one_column", "return self.c(x)", "[torch.randn(1, 16, 5, 1)]", "self.c = nn.ConvTranspose2d(16, 20, (3, 1), stride=(2, 1))"},
+    {"a_t2_each_channel", "return self.c(x)", "[torch.randn(2, 4, 5, 6)]", "self.c = nn.ConvTranspose2d(4, 4, 3, stride=2, groups=4)"},
+    {"a_t3", "return self.c(x)", "[torch.randn(2, 3, 4, 5, 6)]", "self.c = nn.ConvTranspose3d(3, 18, 3)"},
+    {"a_t3_strided", "return self.c(x)", "[torch.randn(1, 16, 3, 4, 5)]", "self.c = nn.ConvTranspose3d(16, 18, 3, stride=2, padding=1, dilation=2)"},
+    {"a_t3_groups", "return self.c(x)", "[torch.randn(1, 8, 3, 4, 5)]", "self.c = nn.ConvTranspose3d(8, 16, (3, 5, 7), stride=2, padding=(1, 2, 3), output_padding=1, groups=4)"},
+};
+
+/// The starting schedule with some keys of its contractions changed, as a run before could have left it.
+candidate with(const task& t, const json& changes) {
+  auto parsed = parse_json(first_of(t, in_triton()).schedule, "test");
+  REQUIRE(parsed);
+  for (auto& r : (*parsed)["regions"]) {
+    r["alternatives"] = json::array();
+    r["block"]["lanes"] = r["block"]["columns"] = 16; // of regions that are no contraction as well
+    r["block"]["steps"] = 16;
+    r["block"]["warps"] = 1;
+    r.merge_patch(changes);
+  }
+  auto options = in_triton();
+  options.known_schedule = parsed->dump();
+  options.known_from = "a test";
+  const auto c = first_of(t, options);
+  INFO(parsed->dump());
+  CHECK(c.rationale.find("a test") != std::string::npos); // taken, not replaced by the start
+  return c;
+}
+
+const std::pair<const char*, json> variants[] = {
+    {"tall", {{"block", {{"lanes", 32}}}, {"group", 2}, {"precision", "ieee"}}},
+    {"wide_split", {{"block", {{"columns", 32}}}, {"precision", "tf32x3"}, {"split_first", true}}},
+    {"parts", {{"chunks", 3}, {"precision", "tf32x3"}, {"split_first", false}, {"by_residue", false}}},
+};
+
+} // namespace
+
+TEST_CASE_METHOD(stand_in, "matrix products in Triton are right in every layout, with whatever follows them") {
+  for (const auto& small : products) {
+    INFO(small.name);
+    const auto t = describe(small);
+    add(small, first_of(t, in_triton()), "start");
+    for (const auto& [name, changes] : variants) add(small, with(t, changes), name);
+  }
+  run();
+}
+
+TEST_CASE_METHOD(stand_in, "convolutions in Triton are right with strides, padding, dilation and groups") {
+  for (const auto& small : convolutions) {
+    INFO(small.name);
+    const auto t = describe(small);
+    add(small, first_of(t, in_triton()), "start");
+    for (const auto& [name, changes] : variants) add(small, with(t, changes), name);
+  }
+  run();
+}
+
+TEST_CASE_METHOD(stand_in, "transposed convolutions in Triton are right, by residue of the stride and side by side") {
+  for (const auto& small : transposed) {
+    INFO(small.name);
+    const auto t = describe(small);
+    add(small, first_of(t, in_triton()), "start");
+    for (const auto& [name, changes] : variants) add(small, with(t, changes), name);
+    add(small, with(t, {{"by_residue", true}, {"precision", "tf32x3"}, {"split_first", true}}), "residues");
+  }
+  run();
+}
+
+TEST_CASE_METHOD(stand_in, "idle tensor cores lead to split factors, and schedules of contractions drawn at random are right") {
+  const small_task small{"a_search", "return torch.relu(x @ y + z)", "[torch.randn(90, 77), torch.randn(77, 65), torch.randn(65)]", "", "x, y, z"};
+  const auto t = describe(small);
+  auto coder = coder_of(t);
+  const auto start = coder.next(std::nullopt);
+  REQUIRE(start);
+  CHECK(start->source.find("input_precision=\"ieee\"") != std::string::npos); // too small to pay for a kernel before
+  attempt_feedback feedback;
+  feedback.candidate = start->id();
+  feedback.passed = feedback.new_best = true;
+  finding idle;
+  idle.what = bottleneck::tensor_cores_idle;
+  idle.confidence = 0.9;
+  feedback.findings = {idle};
+  const auto next = coder.next(feedback);
+  REQUIRE(next);
+  CHECK(next->rationale.find("tensor cores idle") == 0);
+  CHECK(next->source.find("tf32_part(") != std::string::npos);
+  CHECK(next->source.find("input_precision=\"ieee\"") == std::string::npos);
+  add(small, *next, "split");
+  for (uint64_t seed = 1; seed <= 8; ++seed) add(small, first_of(t, in_triton(search_mode::random, seed)), "random" + std::to_string(seed));
+  run();
+}
+
+TEST_CASE_METHOD(stand_in, "large products start on tensor cores, and a parameter is split once, when it is loaded") {
+  const small_task small{"a_large", "return self.l(x)", "[torch.randn(512, 1024)]", "self.l = nn.Linear(1024, 2048, bias=False)"};
+  const auto c = first_of(describe(small), in_triton());
+  const auto forward = c.source.find("def forward"), split = c.source.find("_split[");
+  REQUIRE(split != std::string::npos);
+  CHECK(split < forward);
+  CHECK(c.source.find("_split[", forward) == std::string::npos);
+}
+
+TEST_CASE_METHOD(stand_in, "a known schedule whose tiles a product cannot have is not used") {
+  const small_task small{"a_tile", "return x @ y", "[torch.randn(70, 45), torch.randn(45, 83)]", "", "x, y"};
+  const auto t = describe(small);
+  auto options = in_triton();
+  const auto start = first_of(t, options);
+  auto broken = parse_json(start.schedule, "test");
+  REQUIRE(broken);
+  (*broken)["regions"][0]["block"]["columns"] = 8;
+  options.known_schedule = broken->dump();
+  CHECK(first_of(t, options).source == start.source);
+}
