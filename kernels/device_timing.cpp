@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 namespace pragma {
 
@@ -45,8 +46,12 @@ expected<std::shared_ptr<runner_process>> running(const build_output& built, con
   }
   runner_options run;
   run.threads = options.threads;
+  if (built.kept && built.kept->failure) return fail(*built.kept->failure);
   auto started = runner_process::start(built, ref, run);
-  if (!started) return fail(started.error());
+  if (!started) {
+    if (built.kept && is_candidates_fault(started.error())) built.kept->failure = started.error();
+    return fail(started.error());
+  }
   auto runner = std::make_shared<runner_process>(std::move(*started));
   if (built.kept) built.kept->runner = runner;
   return runner;
@@ -192,6 +197,19 @@ public:
     return "a call takes " + format_seconds(fresh) + " on inputs that it never saw and " + format_seconds(seen) + " on the same ones again: it keeps answers";
   }
 
+  /// What it leaves to Torch is what it left to it while it was verified.
+  answer leaves_no_more_to_torch(const std::vector<std::string>& before) {
+    const auto name_of = [](const std::string& counted) { return counted.substr(0, counted.rfind(':')); };
+    std::set<std::string> known;
+    for (const auto& one : before) known.insert(name_of(one));
+    if (auto called = side_.runner->call(0, side_.slots, side_.slots, side_.limit(side_.slots)); !called) return fail(called.error());
+    std::vector<std::string> more;
+    for (const auto& one : side_.runner->torch_operators())
+      if (!known.count(name_of(one))) more.push_back(one);
+    if (more.empty()) return std::string();
+    return "after it was timed it left " + join(more, ", ") + " to Torch, and not while it was verified";
+  }
+
 private:
   const device_side& side_;
   reference& ref_;
@@ -259,17 +277,18 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
 
   auto failure = std::make_shared<error>();
   device_clock clock;
-  double used = 0, baseline_wall = 0; // CPU time of the candidate while the reference is timed
+  double used = 0, baseline_wall = 0; // CPU time of the candidate and its children while the reference is timed
   auto time = compare_times(clock.side("candidate", [&](int64_t n) { return side.seconds(n, *how); }, failure),
                             clock.side(ref.baseline_name(),
                                        [&](int64_t n) {
-                                         const double before = cpu_seconds((*runner)->pid());
+                                         const double before = session_cpu_seconds((*runner)->pid());
                                          const auto begin = steady::now();
                                          auto seconds = reference_seconds(ref, n, *how);
-                                         const double after = cpu_seconds((*runner)->pid());
+                                         const double wall_seconds = since(begin);
+                                         const double after = session_cpu_seconds((*runner)->pid());
                                          if (before >= 0 && after >= 0) {
-                                           used += after - before;
-                                           baseline_wall += since(begin);
+                                           used += std::max(0.0, after - before); // less: a child is gone that nobody waited for
+                                           baseline_wall += wall_seconds;
                                          }
                                          return seconds;
                                        }),
@@ -287,10 +306,11 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
                                             " in which the reference was being timed: it slows the reference down");
 
   const double call_seconds = time->candidate_seconds;
-  for (const auto step : {0, 1, 2}) {
+  for (const auto step : {0, 1, 2, 3}) {
     auto found = step == 0   ? audits.results_are_right("after timing")
                  : step == 1 ? audits.clock_agrees(call_seconds, *how)
-                             : audits.unseen_is_as_fast(call_seconds, *how);
+                 : step == 2 ? audits.unseen_is_as_fast(call_seconds, *how)
+                             : audits.leaves_no_more_to_torch(earlier.torch_operators);
     if (!found) return blame(found.error(), " (after timing)");
     if (!found->empty()) return refuse(verdict_stage::audit, *found, audits.mismatches);
   }

@@ -41,7 +41,7 @@ target_run run_under(const build_output& built, const reference& ref, int64_t ca
   runner_options run;
   run.wrapper = wrapper;
   run.scratch = scratch;
-  run.start_seconds = timeout_seconds;
+  run.start_seconds = run.first_call_seconds = timeout_seconds;
   auto runner = runner_process::start(built, ref, run);
   if (!runner) {
     result.out = runner.error().hint;
