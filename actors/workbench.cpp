@@ -1,8 +1,10 @@
 #include "actors/workbench.hpp"
 
+#include "base/text.hpp"
 #include "diagnosis/rules.hpp"
 #include "kernels/device_lease.hpp"
 #include "kernels/device_timing.hpp"
+#include "kernels/kernel_names.hpp"
 #include "kernels/seeds.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/hardware.hpp"
@@ -18,12 +20,32 @@ double since(clock::time_point start) { return std::chrono::duration<double>(clo
 
 constexpr size_t kept_builds = 6;      ///< the best, the current and a few before
 constexpr double search_timing_share = 0.5; ///< of max_timing_seconds: while searching; who is close is compared side by side
+/// Of a profiler's time over ours: it flushes the caches before each kernel, and lets no two overlap.
+constexpr double profiler_factor = 3, profiler_slack = 10e-6;
 constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
 
 /// One measurement at a time in this process, whatever number of runs share it (`bench --jobs`).
 std::mutex& machine_lease() {
   static std::mutex lease;
   return lease;
+}
+
+/// What the profiler saw from outside counts for more than what the candidate's process said of its time and of Torch's operators.
+void check_against_profiler(const candidate& c, bool allow_torch, measurement& result) {
+  const auto refuse = [&](std::string reason) {
+    result.verdict.stage = verdict_stage::audit;
+    result.verdict.reason = std::move(reason);
+  };
+  const auto& p = result.profile;
+  if (p.kernels.empty()) return;
+  if (p.device_seconds > profiler_factor * p.time.candidate_seconds + profiler_slack)
+    return refuse("the profiler saw its kernels run for " + format_seconds(p.device_seconds) + " a call, its process said " +
+                  format_seconds(p.time.candidate_seconds) + ": this measurement is not believed");
+  if (allow_torch) return;
+  if (const auto foreign = foreign_kernels(c.source, p.kernels); !foreign.empty())
+    return refuse("it ran " + join(foreign, ", ") + ", which " + (foreign.size() == 1 ? "is no function" : "are no functions") +
+                  " of the module: a library did that work (--allow-torch accepts it)");
+  result.verdict.checked.push_back("the profiler saw kernels of the module only");
 }
 
 bool is_environment_problem(const error& e) {
@@ -219,6 +241,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
     if (!profiled) return fail(profiled.error());
     result.profile = std::move(*profiled);
     result.profile_seconds = since(profile_start);
+    if (request.candidate.language == "triton") check_against_profiler(request.candidate, request_.allow_torch, result);
   }
   return result;
 }

@@ -24,6 +24,8 @@ constexpr int64_t most_outer_calls = 4000;
 constexpr double outer_factor = 1.5;         ///< our clock over the events': kernels that run back to back also wait for each other's ends
 constexpr double graph_slack = 10e-6;        ///< a replay on our clock, beside the kernels
 constexpr double launch_slack = 200e-6;      ///< launches from Python on our clock, of a call that is no short one
+constexpr double most_protocol = 300e-6;     ///< of an empty command: more is not subtracted, since a candidate could answer those slowly
+constexpr double late_factor = 2, late_slack = 10e-3; ///< of fetching results after calls back to back, over fetching them again
 constexpr int fresh_rounds = 3;
 constexpr int64_t warm_calls = 30;           ///< before a single timed call, so that the device's clocks are up
 constexpr double fresh_factor = 1.5, fresh_slack = 20e-6;
@@ -110,10 +112,16 @@ struct device_side {
   expected<double> outer(int64_t calls, bool graph) const {
     auto start = steady::now();
     if (auto empty = runner->run(0, slots, 0, graph, timeout); !empty) return fail(empty.error());
-    const double protocol = since(start);
+    const double protocol = std::min(since(start), most_protocol);
     start = steady::now();
     if (auto ran = runner->run(0, slots, calls, graph, limit(calls)); !ran) return fail(ran.error());
     return std::max(since(start) - protocol, 1e-9);
+  }
+  /// Seconds of fetching the results of all slots.
+  expected<double> downloading() const {
+    const auto start = steady::now();
+    if (auto got = runner->download(0, slots, limit(most_outer_calls)); !got) return fail(got.error());
+    return since(start);
   }
   expected<double> seconds(int64_t calls, way how) const { return how == way::our_clock ? outer(calls, false) : events(calls, how == way::graphs); }
 };
@@ -159,16 +167,24 @@ public:
     return sentence(mismatches.front()) + " (" + when + ")";
   }
 
-  /// Our clock sees no more than the events say.
+  /// Our clock sees no more than the events say, and calls are over when the process says so.
   answer clock_agrees(double call_seconds, way how) {
-    if (how == way::our_clock) return std::string();
     const auto calls = std::clamp<int64_t>(static_cast<int64_t>(outer_batch_seconds / std::max(call_seconds, 1e-7)), 3, most_outer_calls);
-    double least = 1e300;
+    double least = 1e300, late = 1e300, usual = 1e300;
     for (int round = 0; round < 2; ++round) {
       auto seconds = side_.outer(calls, how == way::graphs);
       if (!seconds) return fail(seconds.error());
       least = std::min(least, *seconds / static_cast<double>(calls));
+      for (double* one : {&late, &usual}) {
+        auto fetched = side_.downloading();
+        if (!fetched) return fail(fetched.error());
+        *one = std::min(*one, *fetched);
+      }
     }
+    if (late > late_factor * usual + late_slack)
+      return "fetching its results takes " + format_seconds(late) + " after " + std::to_string(calls) + " calls and " + format_seconds(usual) +
+             " when they are fetched again: it says that calls are over before they are";
+    if (how == way::our_clock) return std::string();
     const double allowed = outer_factor * call_seconds + (how == way::graphs ? graph_slack : launch_slack);
     if (least <= allowed) return results_are_right("after calls back to back");
     return "its calls take " + format_seconds(least) + " back to back by our clock, and " + format_seconds(call_seconds) +

@@ -113,6 +113,8 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   for (auto& m : found.metrics)
     if (std::isfinite(m.value)) p.metrics.push_back(std::move(m));
   p.notes = std::move(found.notes);
+  p.kernels = std::move(found.kernels);
+  p.device_seconds = found.device_seconds;
   for (auto& line : found.missing)
     if (std::find(p.missing.begin(), p.missing.end(), line) == p.missing.end()) p.missing.push_back(std::move(line));
   p.seconds = watch.elapsed();

@@ -19,6 +19,8 @@ struct source_result {
   std::vector<metric> metrics;
   std::vector<remark> remarks;
   std::vector<tool_note> notes;       ///< of tools that only a manifest describes (by_manifest.hpp)
+  std::vector<std::string> kernels;   ///< that a call launched, by such a tool; see profile::kernels
+  double device_seconds = 0;          ///< of one call, by the same tool
   std::vector<std::string> missing;
 };
 
