@@ -19,7 +19,18 @@ std::vector<std::string> describe(const std::vector<tensor_spec>& specs) {
   return lines;
 }
 
+std::string describe_device(const machine_limits& m) {
+  std::string text = m.cpu + " (" + m.arch + "), " + std::to_string(m.compute_units) + " compute units, " + format_bytes(static_cast<double>(m.memory_bytes)) +
+                     ", shared memory " + format_bytes(static_cast<double>(m.shared_bytes)) + " and " + std::to_string(m.registers) + " registers a unit, " +
+                     std::to_string(m.max_threads) + " threads a unit in warps of " + std::to_string(m.warp_size);
+  if (!m.cache_bytes.empty()) text += ", L2 " + format_bytes(static_cast<double>(m.cache_bytes.front()));
+  if (m.read_gbs.size() > 1) text += ", memory reads " + format_number(m.read_gbs[1], 0) + " GB/s, copies " + format_number(m.copy_gbs.back(), 0) + " GB/s";
+  return text + ", peak " + format_number(m.peak_gflops / 1e3, 1) + " TFLOP/s float32, " + format_number(m.tf32_gflops / 1e3, 1) + " TF32, " +
+         format_number(m.half_gflops / 1e3, 1) + " float16; a launch takes " + format_seconds(m.launch_seconds) + " (all measured)";
+}
+
 std::string describe(const machine_limits& m) {
+  if (m.backend != "cpu") return describe_device(m);
   if (m.cpu.empty()) return "unknown CPU";
   std::string text = m.cpu + ", SIMD width " + std::to_string(m.simd_bits) + " bits, " + std::to_string(m.threads) + " thread(s)";
   static constexpr const char* levels[] = {"L1", "L2", "L3", "memory"};
@@ -50,6 +61,10 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   tried_ = {setup.tried.begin(), setup.tried.end()};
   const bool uses_model = setup.kind == "llm";
   builtin_options options;
+  const auto chosen = find_backend(setup.limits.backend);
+  if (!chosen) return fail(chosen.error());
+  options.language = chosen->language;
+  options.allow_tf32 = setup.allow_tf32;
   options.threads = setup.threads;
   options.search = setup.search == "random" ? search_mode::random : setup.search == "unguided" ? search_mode::unguided : search_mode::findings;
   options.seed = setup.seed;
@@ -74,6 +89,9 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   if (!model) return fail(model.error());
   model_ = std::move(*model);
   prompt_ = {};
+  prompt_.language = chosen->language;
+  prompt_.allow_tf32 = setup.allow_tf32;
+  prompt_.allow_torch = setup.allow_torch;
   prompt_.name = setup.task.name;
   prompt_.source = setup.task.source;
   prompt_.inputs = describe(setup.task.inputs);
@@ -82,7 +100,7 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   auto header = read_file(share_dir() / "pragma_kernel.h");
   if (!header) return fail(header.error());
   prompt_.abi_header = std::move(*header);
-  prompt_.machine = describe(setup.limits);
+  (chosen->on_device() ? prompt_.device : prompt_.machine) = describe(setup.limits);
   prompt_.allowed_flags = {"-O2", "-O3", "-Ofast", "-march=native", "-ffast-math", "-funroll-loops", "-fopenmp", "-mprefer-vector-width=512"};
   if (builtin_)
     if (auto seed = builtin_->next(std::nullopt)) prompt_.seed_source = seed->source;
@@ -127,18 +145,23 @@ expected<coded> coding_session::from_model(const code_request& request) {
   auto messages = render_prompt(prompt_, request.brief);
   auto reply = model_->ask(messages);
   if (!reply) return fail(reply.error());
-  auto code = parse_answer(reply->text);
+  auto code = parse_answer(reply->text, prompt_.language);
   if (!code) {
     messages.push_back({"assistant", reply->text});
-    messages.push_back(ask_again(code.error()));
+    messages.push_back(ask_again(code.error(), prompt_.language));
     reply = model_->ask(messages);
     if (!reply) return fail(reply.error());
-    code = parse_answer(reply->text);
+    code = parse_answer(reply->text, prompt_.language);
   }
   answer.usage = model_->total() - before;
   auto& c = answer.candidate;
   c.origin = model_->name();
-  if (code) {
+  c.language = prompt_.language;
+  if (c.language == "triton") {
+    c.compiler.clear();
+    c.source = code ? std::move(code->source) : "raise SystemExit('the model gave no kernel')\n";
+    c.rationale = code ? std::move(code->rationale) : "malformed answer, twice: " + code.error().message;
+  } else if (code) {
     c.source = std::move(code->source);
     c.compiler = code->compiler.empty() ? "gcc" : code->compiler;
     c.flags = std::move(code->flags);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "diagnosis/conductor.hpp"
+#include "kernels/backend.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/synthesis/won_schedule.hpp"
 #include "kernels/task.hpp"
@@ -16,8 +17,14 @@ struct load_request {
   std::string path;
   int threads = defaults::threads;
   int seeds = defaults::verify_seeds;
+  std::string backend = "cpu";               ///< where candidates and the reference run
+  int device = 0;
+  std::string baseline = "eager";            ///< "eager" or "compile" (devices)
+  bool allow_tf32 = false, allow_torch = false;
+  std::vector<json> manifests;               ///< profilers that the user registered (devices)
+  device_choice where() const { return {backend, device}; }
 };
-PRAGMA_JSON(load_request, path, threads, seeds)
+PRAGMA_JSON(load_request, path, threads, seeds, backend, device, baseline, allow_tf32, allow_torch, manifests)
 
 /// Verifier -> Conductor: the task and the machine that it will be measured on.
 struct loaded_task {
@@ -91,6 +98,7 @@ struct coder_setup {
   bool seed_builtin = true;               ///< give an LLM the built-in's kernel to start from
   uint64_t seed = 1;
   bool algebra = true;                    ///< built-in coder: use simplifications that hold for all inputs
+  bool allow_tf32 = false, allow_torch = false; ///< devices
   bool cold = false;                      ///< built-in coder: ignore schedules that won on tasks like this one
   std::string known_schedule, known_from; ///< such a schedule, found by the Conductor in the run store
   llm_config llm;
@@ -98,7 +106,7 @@ struct coder_setup {
   std::vector<code_request> history;      ///< resume: the requests of the earlier attempts, to be lived through again
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, algebra, cold, known_schedule, known_from, llm, transcript, history, tried)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, history, tried)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try

@@ -1,6 +1,8 @@
 #include "actors/workbench.hpp"
 
 #include "diagnosis/rules.hpp"
+#include "kernels/device_lease.hpp"
+#include "kernels/device_timing.hpp"
 #include "kernels/seeds.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/hardware.hpp"
@@ -39,11 +41,15 @@ expected<loaded_task> workbench::load(const load_request& request) {
   request_ = request;
   reference_options options;
   options.threads = request.threads;
-  options.cpus = measuring_cpus(request.threads);
+  options.device = request.where();
+  options.baseline = request.baseline;
+  options.allow_tf32 = request.allow_tf32;
+  if (!request.where().on_device()) options.cpus = measuring_cpus(request.threads);
   options.cancel = cancel_;
   auto started = reference::start(options);
   if (!started) return fail(started.error());
   auto ref = std::make_unique<reference>(std::move(*started));
+  const auto device = lease_device(request.where());
   auto loaded = ref->load(request.path);
   if (!loaded) return fail(loaded.error());
 
@@ -54,13 +60,14 @@ expected<loaded_task> workbench::load(const load_request& request) {
   search_checks_.threads = request.threads;
   search_checks_.seed = seed_source().next() | 1;
   search_checks_.keep_sets = true;
+  search_checks_.allow_torch = request.allow_torch;
   search_checks_.cancel = cancel_;
   auto audit = audit_task(result.task, *ref, search_checks_);
   if (!audit) return fail(audit.error());
   audit_ = std::move(*audit);
   result.notes = audit_.notes;
   result.unverifiable = audit_.passing_nulls;
-  if (auto limits = machine_roofline(request.threads)) result.limits = std::move(*limits);
+  if (auto limits = request.where().on_device() ? ref->limits() : machine_roofline(request.threads)) result.limits = std::move(*limits);
   else result.notes.push_back("no roofline: " + limits.error().message);
   result.python = ref->python().executable + " " + ref->python().version;
   result.torch = ref->python().torch;
@@ -90,6 +97,8 @@ expected<std::shared_ptr<build_output>> workbench::built(const candidate& c) {
       return builds_.front().second;
     }
   build_options options;
+  options.device = request_.where();
+  options.allow_tf32 = request_.allow_tf32;
   options.cancel = cancel_;
   auto output = build_candidate(c, options);
   if (!output) return fail(output.error());
@@ -123,6 +132,8 @@ expected<verdict> workbench::verify(const candidate& c) {
     return refused;
   }
   const double build_seconds = since(start);
+  warm(**binary);
+  const auto device = lease_device(request_.where());
   auto result = pragma::verify(loaded_.task, audit_, *reference_, **binary, search_checks_);
   if (!result) {
     reference_.reset(); // the reference or the machine failed: the next request starts it afresh
@@ -133,8 +144,21 @@ expected<verdict> workbench::verify(const candidate& c) {
   return result;
 }
 
+void workbench::warm(const build_output& built) {
+  // A failure is not lost: whoever needs the process starts it again and has the verdict.
+  if (built.language == "triton") (void)keep_running(built, *reference_, request_.threads);
+}
+
+void workbench::release_processes(const std::string& best) {
+  for (size_t i = 1; i < builds_.size(); ++i) { // not of the latest
+    auto it = std::next(builds_.begin(), static_cast<std::ptrdiff_t>(i));
+    if (it->first != best && it->second->kept) it->second->kept->runner.reset();
+  }
+}
+
 expected<measurement> workbench::measure(const measure_request& request) {
-  const std::lock_guard lease(machine_lease());
+  std::unique_lock<std::mutex> lease;
+  if (!request_.where().on_device()) lease = std::unique_lock(machine_lease());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   const auto start = clock::now();
@@ -143,18 +167,21 @@ expected<measurement> workbench::measure(const measure_request& request) {
   measurement result;
   auto search_timing = timing_for(search_checks_);
   search_timing.max_seconds *= search_timing_share;
+  warm(**binary);
+  auto device = lease_device(request_.where());
   auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, request.verdict, search_timing);
   if (!timed) return fail(timed.error());
   result.verdict = std::move(timed->result);
   result.profile.candidate = request.candidate.id();
   result.profile.binary = (*binary)->binary_hash;
   result.profile.device = loaded_.cpu;
+  result.profile.backend = request_.backend;
   result.profile.time = timed->time;
   const auto& t = loaded_.task;
   if (result.verdict.passed() && loaded_.limits.peak_gflops > 0 && timed->time.candidate_seconds > 0 && t.bytes > 0) {
     double written = 0;
     for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-    const auto point = place_on_roofline(timed->time.candidate_seconds, t.flops, t.bytes, loaded_.limits, written);
+    const auto point = place_on_roofline(timed->time.candidate_seconds, t.flops, t.bytes, loaded_.limits, written, request_.allow_tf32);
     if (point.share > timing_slack) {
       result.verdict.stage = verdict_stage::audit;
       result.verdict.reason = "it takes less time than the machine's measured " + point.limit + " allows: this measurement is not believed";
@@ -164,6 +191,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   if (result.verdict.passed() && request.has_best && timed->time.speedup.high >= 0.9 * request.best_speedup.low) {
     auto champion = built(request.best);
     if (!champion) return fail(champion.error());
+    warm(**champion);
     auto ratio = compare_candidates(*reference_, **binary, **champion, timing_for(search_checks_));
     if (!ratio) return fail(ratio.error());
     result.against_best = std::move(*ratio);
@@ -175,14 +203,17 @@ expected<measurement> workbench::measure(const measure_request& request) {
     result.against_best.speedup = {s.value / request.best_speedup.value, s.low / request.best_speedup.high, s.high / request.best_speedup.low};
   }
   result.time_seconds = since(start);
+  release_processes(request.has_best ? request.best.id() : std::string());
+  if (device.owns_lock()) device.unlock(); // a profiler takes seconds to start, and the lease when it measures
   if (result.verdict.passed() && request.profile) {
     const auto profile_start = clock::now();
     collect_options options;
     options.threads = request_.threads;
     options.extra_metrics = request.extra_metrics;
     for (const auto& name : request.asked_metrics)
-      if (check_metric_names({name})) options.extra_metrics.push_back(name);
+      if (request_.where().on_device() ? check_metric_names(request_.where(), {name}, request_.manifests) : check_metric_names({name})) options.extra_metrics.push_back(name);
     options.max_seconds = request.profile_seconds;
+    options.manifests = request_.manifests;
     options.cancel = cancel_;
     auto profiled = collect(t, request.candidate, **binary, *reference_, timed->time, &loaded_.limits, options);
     if (!profiled) return fail(profiled.error());
@@ -193,13 +224,16 @@ expected<measurement> workbench::measure(const measure_request& request) {
 }
 
 expected<confirmation> workbench::confirm(const candidate& c) {
-  const std::lock_guard lease(machine_lease());
+  std::unique_lock<std::mutex> lease;
+  if (!request_.where().on_device()) lease = std::unique_lock(machine_lease());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   builds_.clear(); // a binary of its own, not the one that was searched with
   auto binary = built(c);
   if (!binary) return fail(binary.error());
   // Unseen sets of the task's own inputs, for this verdict and for the timing: the other kinds were judged in the search.
+  warm(**binary);
+  const auto device = lease_device(request_.where());
   reference_->forget_sets();
   auto checks = search_checks_;
   checks.seed = seed_source().next() | 1;

@@ -1,5 +1,6 @@
 // pragma verify, pragma profile: one candidate that the user has, without the loop.
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 
@@ -15,12 +16,17 @@ namespace pragma::cli {
 
 namespace {
 
-/// A C++ source with the flags given, or the best version of a run.json, which has its own.
+/// A C++ source with the flags given, a Triton module, or the best version of a run.json, which has its own.
 expected<candidate> read_candidate(const std::string& file, const std::string& compiler, const std::vector<std::string>& flags) {
   candidate c;
   c.origin = "user";
   c.compiler = compiler;
   c.flags = flags;
+  if (file.ends_with(".py")) {
+    c.language = "triton";
+    c.compiler.clear();
+    c.flags.clear();
+  }
   if (!file.ends_with(".json")) {
     auto source = read_file(file, defaults::max_candidate_source);
     if (!source) return fail(source.error());
@@ -41,6 +47,7 @@ expected<candidate> read_candidate(const std::string& file, const std::string& c
     auto record = from_json_value<iteration_record>(it, file);
     if (!record) return fail(record.error());
     c.source = record->code.source;
+    c.language = record->code.language;
     c.compiler = record->code.compiler;
     c.flags = record->code.flags;
     return c;
@@ -54,10 +61,12 @@ struct candidate_settings {
   int threads = 1, seeds = defaults::verify_seeds;
   double profile_seconds = 10;
   bool json = false;
+  backend_options device;
 
   void add_to(CLI::App& command) {
+    device.add_to(command);
     command.add_option("task", task, "KernelBench-format file")->required();
-    command.add_option("candidate", source, "C++ source that defines pragma_kernel (pragma_kernel.h), or a run.json: its best version")->required();
+    command.add_option("candidate", source, "C++ source that defines pragma_kernel (pragma_kernel.h), with --backend cuda a Triton module with ModelNew (.py), or a run.json: its best version")->required();
     command.add_option("--compiler", compiler, "gcc or clang")->check(CLI::IsMember({"gcc", "clang"}))->capture_default_str();
     command.add_option("--flags", flags, "compiler flags, comma separated, e.g. --flags=-O3,-march=native")->delimiter(',')->capture_default_str();
     command.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
@@ -66,7 +75,7 @@ struct candidate_settings {
   }
 };
 
-void show_verdict(terminal& out, const verdict& v) {
+void show_verdict(terminal& out, const verdict& v, const std::string& language) {
   if (v.passed()) {
     out.line(out.green("passed") + ": worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + ")");
     out.line("  checked: " + join(v.checked, ", "));
@@ -80,13 +89,13 @@ void show_verdict(terminal& out, const verdict& v) {
              std::to_string(m.wrong_elements) + " of " + std::to_string(m.total_elements) + " wrong)");
   }
   if (!v.log.empty()) out.line(printable(v.log));
-  for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
+  for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log, language)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
 }
 
 int run(const candidate_settings& s, bool profile_too) {
   terminal out(s.json);
   if (profile_too)
-    if (auto known = check_metric_names(s.metrics); !known) return report(out, known.error());
+    if (auto known = s.device.backend != "cpu" ? expected<void>() : check_metric_names(s.metrics); !known) return report(out, known.error());
   auto read = read_candidate(s.source, s.compiler, s.flags);
   if (!read) return report(out, read.error());
   const auto c = std::move(*read);
@@ -96,9 +105,18 @@ int run(const candidate_settings& s, bool profile_too) {
     if (!second) return report(out, second.error());
     other = std::move(*second);
   }
+  load_request load;
+  load.path = std::filesystem::absolute(s.task).string();
+  load.threads = s.threads;
+  load.seeds = s.seeds;
+  if (auto applied = s.device.apply(load); !applied) return report(out, applied.error());
+  const auto chosen = find_backend(load.backend);
+  for (const candidate* one : std::initializer_list<const candidate*>{&c, &other})
+    if (chosen && !one->source.empty() && one->language != chosen->language)
+      return report(out, error{ec::invalid_argument, "backend " + chosen->name + " runs " + chosen->language + ", and this candidate is " + one->language,
+                          chosen->on_device() ? "give a Triton module (.py)" : "add --backend cuda"});
   workbench bench(&cancelled());
   out.status("starting the Torch reference and reading the task ...");
-  load_request load{std::filesystem::absolute(s.task).string(), s.threads, s.seeds};
   auto loaded = bench.load(load);
   if (!loaded) return report(out, loaded.error());
   if (!loaded->unverifiable.empty())
@@ -106,10 +124,10 @@ int run(const candidate_settings& s, bool profile_too) {
   out.status("building and verifying ...");
   auto checked = bench.verify(c);
   if (!checked) return report(out, checked.error());
-  json document = {{"task", loaded->task.name}, {"candidate", c.id()}, {"verdict", *checked}};
+  json document = {{"task", loaded->task.name}, {"device", loaded->limits.cpu}, {"baseline", loaded->baseline}, {"candidate", c.id()}, {"verdict", *checked}};
   if (!checked->passed() || !profile_too) {
     out.result(document);
-    show_verdict(out, *checked);
+    show_verdict(out, *checked, c.language);
     return checked->passed() ? 0 : exit_code(checked->stage == verdict_stage::build ? ec::build_failed : ec::candidate_failed);
   }
   out.status("timing and profiling ...");
@@ -137,13 +155,14 @@ int run(const candidate_settings& s, bool profile_too) {
   input.written_bytes = 0;
   for (const auto& output : loaded->task.outputs) input.written_bytes += static_cast<double>(output.bytes());
   input.threads = s.threads;
+  input.tf32 = load.allow_tf32;
   const auto findings = measured->verdict.passed() ? diagnose(input) : std::vector<finding>{};
   document["verdict"] = measured->verdict;
   document["profile"] = p;
   document["findings"] = findings;
   if (measured->compared) document["against"] = {{"candidate", other.id()}, {"timing", measured->against_best}};
   out.result(document);
-  show_verdict(out, measured->verdict);
+  show_verdict(out, measured->verdict, c.language);
   if (!measured->verdict.passed()) return exit_code(ec::candidate_failed);
   out.line(speedup_text(p.time.speedup) + " against " + p.time.baseline + ": " + format_seconds(p.time.baseline_seconds) + " -> " +
            format_seconds(p.time.candidate_seconds) + (p.time.contended ? out.red("  under contention") : ""));
@@ -169,7 +188,7 @@ void add_candidate(CLI::App& app, action& chosen) {
     auto s = std::make_shared<candidate_settings>();
     auto* command = app.add_subcommand("verify", "is this kernel right? (fresh seeds, hostile-proof)");
     s->add_to(*command);
-    command->footer("Example:\n  pragma verify examples/normalization_rms.py kernel.cpp --flags=-O3,-march=native");
+    command->footer("Example:\n  pragma verify examples/normalization_rms.py kernel.cpp --flags=-O3,-march=native\n  pragma verify task.py module.py --backend cuda --json");
     command->callback([s, &chosen] { chosen = [s] { return run(*s, false); }; });
   }
   {

@@ -93,14 +93,53 @@ struct ceiling {
   std::string name;
   double gbs = 0;
 };
-/// The measured copy bandwidths, as many as there are: L1, L2, L3, memory (the last is always memory).
+/// The measured copy bandwidths, as many as there are: L1, L2, L3, memory (the last is always memory); of a device L2 and DRAM.
 std::vector<ceiling> ceilings_of(const machine_limits& limits) {
   static const char* const names[] = {"L1", "L2", "L3"};
   std::vector<ceiling> out;
+  if (limits.backend != "cpu") {
+    static const char* const device_names[] = {"L2", "DRAM"};
+    for (size_t i = 0; i < limits.copy_gbs.size() && i < std::size(device_names); ++i)
+      if (limits.copy_gbs[i] > 0) out.push_back({device_names[i], limits.copy_gbs[i]});
+    return out;
+  }
   for (size_t i = 0; i < limits.copy_gbs.size(); ++i)
     if (limits.copy_gbs[i] > 0)
       out.push_back({i + 1 == limits.copy_gbs.size() ? "memory" : i < 3 ? names[i] : "L" + std::to_string(i + 1), limits.copy_gbs[i]});
   return out;
+}
+
+/// Places for the names of parallel sloping lines, given by their distances from the first one (pixels, across the lines, downwards).
+/// A name lies above its line or below it; where both places are taken by a neighbour it moves down along its line.
+struct name_place {
+  bool below = false;
+  int step = 0; ///< moved by so many lengths of a name
+};
+std::vector<name_place> places_along(const std::vector<double>& across) {
+  constexpr double text_height = 15;
+  constexpr int most_steps = 4;
+  std::vector<name_place> places;
+  for (size_t i = 0; i < across.size(); ++i) {
+    const auto top_of = [&](size_t line, bool below) { return across[line] + (below ? 2 : -text_height - 2); };
+    const auto is_free = [&](const name_place& p) {
+      const double from = top_of(i, p.below), to = from + text_height;
+      for (size_t other = 0; other < across.size(); ++other) {
+        if (other != i && across[other] > from && across[other] < to) return false; // a line through the words
+        if (other >= i || places[other].step != p.step) continue;
+        const double taken = top_of(other, places[other].below);
+        if (taken < to && from < taken + text_height) return false;
+      }
+      return true;
+    };
+    name_place chosen{false, static_cast<int>(i) % most_steps}; // no free place: at least beside its neighbours
+    for (int n = 0; n < 2 * most_steps; ++n)
+      if (const name_place p{n % 2 == 1, n / 2}; is_free(p)) {
+        chosen = p;
+        break;
+      }
+    places.push_back(chosen);
+  }
+  return places;
 }
 
 std::string dot_style(const roofline_dot& d) {
@@ -202,7 +241,7 @@ std::string roofline_plot(const machine_limits& limits, double flops, double byt
   if (flops <= 0 || limits.peak_gflops <= 0) return bandwidth_plot(limits, bytes, dots);
   constexpr double height = 420;
   const double intensity = flops / bytes, peak = limits.peak_gflops;
-  double x_low = intensity / 8, x_high = intensity * 8, y_low = peak, y_high = peak * 2;
+  double x_low = intensity / 8, x_high = intensity * 8, y_low = peak, y_high = std::max(peak, limits.tf32_gflops) * 2;
   for (const auto& c : ceilings) x_high = std::max(x_high, peak / c.gbs * 3);
   x_low = std::min(x_low, peak / ceilings.front().gbs / 4);
   for (const auto& d : dots) {
@@ -218,19 +257,34 @@ std::string roofline_plot(const machine_limits& limits, double flops, double byt
   for (const double t : x.ticks()) out += text(x.at(t), y.from + 17, tick(t), "class=\"s\" text-anchor=\"middle\"");
   out += "<g clip-path=\"url(#roof)\">\n" + line(x.at(intensity), y.from, x.at(intensity), y.to, "stroke=\"var(--line)\" stroke-dasharray=\"3 3\"");
   std::string labels;
-  for (const auto& c : ceilings) {
+  // All bandwidths have the same slope, so their distances are those along y, turned by it.
+  const double slope = std::atan2((y.from - y.to) / std::log10(y.high / y.low), (x.to - x.from) / std::log10(x.high / x.low));
+  std::vector<double> across;
+  for (const auto& c : ceilings) across.push_back((y.at(c.gbs * intensity) - y.at(ceilings.front().gbs * intensity)) * std::cos(slope));
+  const auto places = places_along(across);
+  for (size_t i = 0; i < ceilings.size(); ++i) {
+    const auto& c = ceilings[i];
     const double ridge = std::clamp(peak / c.gbs, x_low, x_high);
     // Drawn from the lower edge, where the line enters the picture, up to its ridge; its name lies along it.
     const double enter = std::max(x_low, y_low / c.gbs);
     const double x1 = x.at(enter), y1 = y.at(c.gbs * enter), x2 = x.at(ridge), y2 = y.at(c.gbs * ridge);
     out += line(x1, y1, x2, y2, "stroke=\"var(--soft)\" stroke-width=\"1.5\"");
-    const double px = x2 - 0.06 * (x2 - x1), py = y2 - 0.06 * (y2 - y1) - 5;
+    constexpr double name_length = 125, gap = 14; // pixels
+    const double length = std::hypot(x2 - x1, y2 - y1);
+    if (length <= 0) continue;
+    const double back = (gap + places[i].step * name_length) / length;
     const double degrees = std::atan2(y2 - y1, x2 - x1) * 180 / 3.14159265358979;
-    labels += text(px, py, c.name + " " + quantity(c.gbs, "GB/s"),
-                   "class=\"s\" text-anchor=\"end\" transform=\"rotate(" + num(degrees) + " " + num(px) + " " + num(py) + ")\"");
+    const double px = x2 - back * (x2 - x1), py = y2 - back * (y2 - y1);
+    labels += "<g transform=\"translate(" + num(px) + " " + num(py) + ") rotate(" + num(degrees) + ")\">" +
+              text(0, places[i].below ? 14 : -5, c.name + " " + quantity(c.gbs, "GB/s"), "class=\"s\" text-anchor=\"end\"") + "</g>\n";
   }
   out += line(x.at(peak / ceilings.front().gbs), y.at(peak), x.to, y.at(peak), "stroke=\"var(--soft)\" stroke-width=\"1.5\"") + "</g>\n" + labels;
-  out += text(x.to + 8, y.at(peak) + 4, "peak " + quantity(peak, "GFLOP/s"), "class=\"s\"");
+  const bool matrix_units = limits.tf32_gflops > peak;
+  if (matrix_units) out += line(x.at(limits.tf32_gflops / ceilings.front().gbs), y.at(limits.tf32_gflops), x.to, y.at(limits.tf32_gflops), "stroke=\"var(--soft)\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"");
+  std::vector<std::pair<double, std::string>> peaks = {{y.at(peak) + 4, (matrix_units ? "FP32 " : "peak ") + quantity(peak, "GFLOP/s")}};
+  if (matrix_units) peaks.emplace_back(y.at(limits.tf32_gflops) + 4, "TF32 " + quantity(limits.tf32_gflops, "GFLOP/s"));
+  spread(peaks, 14);
+  for (const auto& [at, name] : peaks) out += text(x.to + 8, at, name, "class=\"s\"");
   std::vector<std::pair<double, std::string>> names;
   for (const auto& d : dots) {
     const double gflops = flops / d.seconds / 1e9;

@@ -6,7 +6,29 @@
 
 namespace pragma::cli {
 
+void backend_options::add_to(CLI::App& app) {
+  app.add_option("--backend", backend, "where candidates run: cpu (C++), cuda, rocm, ascend (Triton)")->capture_default_str();
+  app.add_option("--device", index, "number of the device of that backend")->check(CLI::Range(0, 1023))->capture_default_str();
+  app.add_option("--baseline", baseline, "what Torch is on a device: eager, or compile (torch.compile)")->check(CLI::IsMember({"eager", "compile"}))->capture_default_str();
+  app.add_flag("--allow-tf32", allow_tf32, "on a device: float32 products may round their operands to TF32, on both sides");
+  app.add_flag("--allow-torch", allow_torch, "on a device: a candidate may leave operators to Torch");
+}
+
+expected<void> backend_options::apply(load_request& load) const {
+  auto chosen = find_backend(backend);
+  if (!chosen) return fail(chosen.error());
+  if (!chosen->on_device() && (index != 0 || baseline != "eager" || allow_tf32 || allow_torch))
+    return fail(ec::invalid_argument, "--device, --baseline, --allow-tf32 and --allow-torch are for devices, and the backend is " + backend, "add --backend cuda");
+  load.backend = backend;
+  load.device = index;
+  load.baseline = baseline;
+  load.allow_tf32 = allow_tf32;
+  load.allow_torch = allow_torch;
+  return {};
+}
+
 void run_options::add_to(CLI::App& app) {
+  device.add_to(app);
   app.add_option("--coder", coder, "who writes the kernels: builtin (default without a model), llm, command")
       ->check(CLI::IsMember({"builtin", "llm", "command"}));
   app.add_option("--command", command, "coder command: prompt on stdin, answer on stdout, e.g. \"my-agent --print\"");
@@ -42,6 +64,7 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   r.load.path = path.string();
   r.load.threads = threads;
   r.load.seeds = seeds;
+  if (auto applied = device.apply(r.load); !applied) return fail(applied.error());
   auto& llm = r.coder.llm;
   if (!llm_config.empty()) {
     auto text = read_file(llm_config);
@@ -66,6 +89,8 @@ expected<run_request> run_options::request(const std::string& task, const std::s
     return fail(ec::invalid_argument, "--coder llm needs a model", "add --model NAME (and --base-url URL), or --llm FILE");
   r.coder.kind = kind == "builtin" ? "builtin" : "llm";
   r.coder.threads = threads;
+  r.coder.allow_tf32 = device.allow_tf32;
+  r.coder.allow_torch = device.allow_torch;
   r.coder.seed_builtin = seed == "builtin";
   r.coder.seed = search_seed;
   r.coder.algebra = !no_algebra;
@@ -80,7 +105,7 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   r.profile = !no_profile && search == "findings";
   r.profile_seconds = profile_seconds;
   r.extra_metrics = metrics;
-  if (auto known = check_metric_names(metrics); !known) return fail(known.error());
+  if (auto known = r.load.where().on_device() ? expected<void>() : check_metric_names(metrics); !known) return fail(known.error());
   r.out_dir = out_dir;
   return r;
 }

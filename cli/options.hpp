@@ -7,6 +7,18 @@
 
 namespace pragma::cli {
 
+/// --backend and what belongs to it, for every command that builds or measures a candidate.
+struct backend_options {
+  std::string backend = "cpu";
+  int index = 0;
+  std::string baseline = "eager";
+  bool allow_tf32 = false, allow_torch = false;
+
+  void add_to(CLI::App& command);
+  /// invalid_argument for an unknown backend, or a baseline or flag that has no meaning on this one.
+  expected<void> apply(load_request& load) const;
+};
+
 struct run_options {
   std::string coder;                   ///< "", "builtin", "llm", "command"
   std::string command;                 ///< --command "claude -p"
@@ -27,6 +39,7 @@ struct run_options {
   uint64_t search_seed = 1;
   bool no_algebra = false, cold = false;
   std::vector<std::string> metrics;
+  backend_options device;
 
   void add_to(CLI::App& command);
   /// invalid_argument for contradictions, unreadable configuration, unknown metric names.

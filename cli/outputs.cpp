@@ -50,11 +50,10 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
   if (auto done = write_file_atomic(folder / "report.html", render_html_report(document)); !done) return fail(done.error());
   for (const auto& r : result.iterations) {
     if (r.number != result.header.best_attempt) continue;
-    if (auto done = write_drop_in(folder, result.header.environment.task, r.code.source, r.code.compiler, r.code.flags,
-                                  result.header.request.load.threads);
+    if (auto done = write_drop_in(folder, result.header.environment.task, r.code, result.header.request.load.threads);
         !done)
       return fail(done.error());
-    if (check) return check_drop_in(folder, result.header.environment.task);
+    if (check) return check_drop_in(folder, result.header.environment.task, result.header.request.load.where());
   }
   return std::string();
 }

@@ -4,6 +4,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "profilers/by_manifest.hpp"
 
 #include <algorithm>
 
@@ -50,6 +51,8 @@ int add_profiler(const add_settings& s) {
   if (s.allow_private) m.docs.allow_private = true;
   if (s.delay >= 0) m.docs.delay_seconds = s.delay;
   if (auto good = check_manifest(m); !good) return report(out, good.error());
+  if (!m.collect.is_null())
+    if (auto good = parse_collect_manifest(m, s.manifest); !good) return report(out, good.error());
   auto store = knowledge_store::open(library_paths::usual().store, knowledge_store::mode::read_write);
   if (!store) return report(out, store.error());
   if (auto kept = store->put_manifest(m); !kept) return report(out, kept.error());
@@ -93,6 +96,11 @@ int show_profiler(const std::string& name, bool json_output) {
   for (const auto& c : m->catalogue) out.line("  catalogue  " + join(c.argv, " ") + "  (" + c.format + ")");
   for (const auto& a : m->docs.allow) out.line("  allow      " + a);
   for (const auto& d : m->docs.deny) out.line("  deny       " + d);
+  if (const auto collect = parse_collect_manifest(*m, m->name); collect) {
+    const auto tool = manifest_status(*collect);
+    out.line("  collect    " + tool.enables + "; here: " + (tool.found ? tool.version.empty() ? "installed" : "version " + tool.version : tool.problem));
+    if (tool.found && !tool.problem.empty()) out.line("             but " + tool.problem);
+  }
   return 0;
 }
 

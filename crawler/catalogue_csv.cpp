@@ -1,10 +1,10 @@
 // Lists of metrics as CSV (`ncu --csv --query-metrics`, rocprofv3's counter lists, any table whose header names its columns), and as
 // blocks of "Name: value" lines, which rocprofv3 -L prints.
 #include "crawler/charset.hpp"
-#include "crawler/csv.hpp"
 #include "crawler/metric_names.hpp"
 #include "crawler/parsers.hpp"
 
+#include "base/csv.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>

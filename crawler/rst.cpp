@@ -2,11 +2,11 @@
 // that describe things (option, describe, envvar, ...). Inline markup is reduced to its text. Not a validator: what it does not
 // know it reads as text.
 #include "crawler/charset.hpp"
-#include "crawler/csv.hpp"
 #include "crawler/document_builder.hpp"
 #include "crawler/rst_inline.hpp"
 #include "crawler/rst_tables.hpp"
 
+#include "base/csv.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>

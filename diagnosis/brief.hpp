@@ -9,12 +9,13 @@ namespace pragma {
 struct code_version {
   int attempt = 0;
   std::string source, compiler;
+  std::string language = "c++";
   std::vector<std::string> flags;
   std::string rationale;
   bool has_profile = false;
   profile measured;
 };
-PRAGMA_JSON(code_version, attempt, source, compiler, flags, rationale, has_profile, measured)
+PRAGMA_JSON(code_version, attempt, source, language, compiler, flags, rationale, has_profile, measured)
 
 /// A probable cause and what to do about it, from the Verifier's log.
 struct repair_hint {

@@ -1,5 +1,5 @@
 // What each metric of docs/metrics.md means and how to read it. A test holds the two lists together.
-#include "diagnosis/rules.hpp"
+#include "diagnosis/catalogue_device.hpp"
 
 namespace pragma {
 
@@ -14,9 +14,7 @@ constexpr const char* loop = "pragma, docs/metrics.md (objdump)";
 constexpr const char* mca = "LLVM documentation, llvm-mca";
 constexpr const char* remarks = "GCC manual, -fopt-info; clang user's manual, -Rpass";
 
-} // namespace
-
-const std::vector<metric_meaning>& metric_catalogue() {
+const std::vector<metric_meaning>& cpu_metrics() {
   static const std::vector<metric_meaning> table = {
       {"seconds_per_call", "s", "Median time of one call, measured in alternation with the reference.", "Lower is better. Below about 2 us the call itself counts.", timer},
       {"achieved_gbs", "GB/s", "Bytes that must move (inputs, parameters, outputs once each) per second.", "Near the measured bandwidth of the level that holds the data: only fewer bytes help. Far below: latency, computing or extra passes.", timer},
@@ -104,6 +102,18 @@ const std::vector<metric_meaning>& metric_catalogue() {
       {"remarks.vector_bytes", "bytes", "Widest vectors that it used.", "16: SSE only; -march=native may be missing.", remarks},
   };
   return table;
+}
+
+} // namespace
+
+const std::vector<metric_meaning>& metric_catalogue() {
+  static const std::vector<metric_meaning> all = [] {
+    auto table = cpu_metrics();
+    const auto& devices = diagnosis_detail::device_metrics();
+    table.insert(table.end(), devices.begin(), devices.end());
+    return table;
+  }();
+  return all;
 }
 
 const metric_meaning* find_meaning(std::string_view metric_name) {

@@ -18,7 +18,7 @@ struct shown_metric {
   const char* name;
   const char* label;
 };
-/// What would tell more about a finding than the default set does: generic event names of perf-list(1), then Intel's.
+/// What would tell more about a finding than the default set does: on a CPU generic event names of perf-list(1), then Intel's.
 struct follow_up {
   bottleneck what;
   std::vector<const char*> metrics;
@@ -41,6 +41,23 @@ const std::vector<follow_up>& follow_ups() {
   return table;
 }
 
+/// On an NVIDIA device: names that `ncu --query-metrics` has (checked on an H200), with their suffixes.
+const std::vector<follow_up>& cuda_follow_ups() {
+  static const std::vector<follow_up> table = {
+      {bottleneck::memory_bandwidth_bound, {"lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum", "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"}},
+      {bottleneck::too_many_passes, {"lts__t_sectors_op_read.sum", "lts__t_sectors_lookup_miss.sum", "lts__t_sectors_op_write.sum"}},
+      {bottleneck::compute_bound, {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active"}},
+      {bottleneck::latency_bound, {"smsp__warps_eligible.avg.per_cycle_active", "smsp__average_warps_issue_stalled_not_selected_per_issue_active.ratio", "smsp__issue_inst0.avg.pct_of_peak_sustained_active"}},
+      {bottleneck::occupancy_limited, {"smsp__warps_eligible.avg.per_cycle_active", "sm__ctas_active.avg.per_cycle_active"}},
+      {bottleneck::uncoalesced_access, {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "lts__t_sectors_op_read.sum"}},
+      {bottleneck::bank_conflicts, {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"}},
+      {bottleneck::tail_effect, {"sm__cycles_active.min", "sm__cycles_active.max", "sm__ctas_launched.sum"}},
+      {bottleneck::tensor_cores_idle, {"sm__inst_executed_pipe_tensor.sum", "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"}},
+      {bottleneck::register_spills, {"smsp__sass_inst_executed_op_local_ld.sum", "smsp__sass_inst_executed_op_local_st.sum"}},
+  };
+  return table;
+}
+
 constexpr shown_metric shown[] = {
     {"ipc", "IPC"}, {"instructions", "Instructions"}, {"cycles", "Cycles"},
     {"topdown.frontend_bound", "Frontend_bound"}, {"topdown.bad_speculation", "Bad_speculation"},
@@ -52,6 +69,14 @@ constexpr shown_metric shown[] = {
     {"hot_loop.vector_bits", "hot_loop.vector_bits"}, {"hot_loop.vector_share", "hot_loop.vector_share"},
     {"llvm_mca.ipc", "llvm_mca.ipc"}, {"llvm_mca.cycles_per_iteration", "llvm_mca.cycles_per_iteration"},
     {"remarks.vectorized_loops", "remarks.vectorized_loops"},
+    {"gpu__time_duration.sum", "Kernel_time"}, {"launches_per_call", "Launches_per_call"},
+    {"sm__throughput.avg.pct_of_peak_sustained_elapsed", "SM_throughput"}, {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM_interface"},
+    {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM_throughput"}, {"lts__throughput.avg.pct_of_peak_sustained_elapsed", "L2_throughput"},
+    {"l1tex__throughput.avg.pct_of_peak_sustained_active", "L1_throughput"}, {"sm__warps_active.avg.pct_of_peak_sustained_active", "Achieved_occupancy"},
+    {"sm__maximum_warps_per_active_cycle_pct", "Theoretical_occupancy"}, {"launch__registers_per_thread", "Registers_per_thread"},
+    {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "Tensor_pipe"}, {"VALUBusy", "VALUBusy"}, {"MfmaUtil", "MfmaUtil"},
+    {"MemUnitBusy", "MemUnitBusy"}, {"OccupancyPercent", "OccupancyPercent"}, {"aic_mac_ratio", "aic_mac_ratio"}, {"aiv_vec_ratio", "aiv_vec_ratio"},
+    {"aic_mte2_ratio", "aic_mte2_ratio"}, {"aiv_mte2_ratio", "aiv_mte2_ratio"},
 };
 
 std::string times(double ratio) { return format_number(ratio, 2) + "x"; }
@@ -60,14 +85,16 @@ std::string times(double ratio) { return format_number(ratio, 2) + "x"; }
 std::string amount(const metric& m) {
   if (m.unit == "%") return format_number(m.value, 2) + "%";
   if (m.unit == "s") return format_seconds(m.value);
+  if (m.unit == "ns") return format_seconds(m.value * 1e-9);
   const double size = std::fabs(m.value);
-  if (m.unit == "count") {
+  if (m.unit == "count" || m.unit == "instructions" || m.unit == "sectors") {
     if (size >= 1e9) return format_number(m.value / 1e9, 2) + "G";
     if (size >= 1e6) return format_number(m.value / 1e6, 2) + "M";
     if (size >= 1e3) return format_number(m.value / 1e3, 0) + "K";
     return format_number(m.value, size == std::floor(size) ? 0 : 2);
   }
-  const bool whole = m.unit == "bits" || m.unit == "bytes" || m.unit == "line";
+  if (m.unit == "bytes" && size >= 1e6) return format_bytes(m.value);
+  const bool whole = m.unit == "bits" || m.unit == "bytes" || m.unit == "line" || m.unit == "registers";
   const bool plain = m.unit.empty() || m.unit == "1/cycle" || m.unit == "ratio";
   return format_number(m.value, whole ? 0 : 2) + (plain ? "" : " " + m.unit);
 }
@@ -148,7 +175,7 @@ std::vector<std::string> analysis(const iteration_record& current, const iterati
   std::vector<std::string> lines;
   if (j == judgement::failed) {
     if (!current.reason.empty()) lines.push_back(" - " + printable(current.reason));
-    for (const auto& hint : repairs_for(current.stage, current.reason, current.log)) lines.push_back(" - Probable cause: " + hint.cause);
+    for (const auto& hint : repairs_for(current.stage, current.reason, current.log, current.code.language)) lines.push_back(" - Probable cause: " + hint.cause);
     return lines;
   }
   const auto& now = current.code.measured;
@@ -181,7 +208,7 @@ std::vector<std::string> analysis(const iteration_record& current, const iterati
 }
 
 /// What to try next, best first.
-std::vector<std::string> remedies(const std::vector<finding>& findings, bool profiled) {
+std::vector<std::string> remedies(const std::vector<finding>& findings, bool profiled, bool device) {
   std::vector<std::string> list;
   const auto add = [&](const std::string& text) {
     if (list.size() < max_actions && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
@@ -191,16 +218,17 @@ std::vector<std::string> remedies(const std::vector<finding>& findings, bool pro
   for (const auto& f : findings)
     if (f.remedies.size() > 1) add(f.remedies[1]);
   if (list.empty())
-    add(profiled ? "No single bottleneck: vary tile sizes, unrolling and the number of accumulators, and keep what is faster."
-                 : "Try one change at a time (vector width, unrolling, fusion, streaming stores), and keep what is faster.");
+    add(device     ? "Try one change at a time (BLOCK sizes, num_warps, num_stages, fusion, a split of the reduced axis), and keep what is faster."
+        : profiled ? "No single bottleneck: vary tile sizes, unrolling and the number of accumulators, and keep what is faster."
+                   : "Try one change at a time (vector width, unrolling, fusion, streaming stores), and keep what is faster.");
   return list;
 }
 
 std::vector<std::string> actions_of(const iteration_record& r) {
   if (!r.actions.empty()) return {r.actions.begin(), r.actions.begin() + static_cast<long>(std::min(r.actions.size(), max_actions))};
-  if (r.passed()) return remedies(r.findings, !r.code.measured.metrics.empty());
+  if (r.passed()) return remedies(r.findings, !r.code.measured.metrics.empty(), r.code.measured.backend != "cpu");
   std::vector<std::string> list;
-  for (const auto& hint : repairs_for(r.stage, r.reason, r.log)) list.push_back(hint.remedy);
+  for (const auto& hint : repairs_for(r.stage, r.reason, r.log, r.code.language)) list.push_back(hint.remedy);
   return list;
 }
 
@@ -245,10 +273,12 @@ std::vector<std::string> explain(const iteration_record& current, const iteratio
   return lines;
 }
 
-brief make_brief(int attempt, const iteration_record* last, const iteration_record* best) {
+brief make_brief(int attempt, const iteration_record* last, const iteration_record* best, const std::string& backend) {
   brief b;
   b.attempt = attempt;
-  if (!last) {
+  if (!last && backend != "cpu") {
+    b.actions = {"Write a correct version first: one kernel for the whole of forward() where that is possible, contiguous blocks with masks at the borders, each input read once, each output written once, enough programs to fill the device."};
+  } else if (!last) {
     b.actions = {"Write a correct version first: plain loops over contiguous memory that the compiler can vectorise, each input read once, each output written once."};
   } else {
     b.has_code = true;
@@ -256,7 +286,7 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
     if (!last->passed()) {
       b.failure_stage = last->stage;
       b.failure = last->reason + (last->log.empty() ? "" : "\n" + last->log);
-      b.repairs = repairs_for(last->stage, last->reason, last->log);
+      b.repairs = repairs_for(last->stage, last->reason, last->log, last->code.language);
     }
     b.reasoning = last->reasoning;
     b.actions = actions_of(*last);
@@ -281,10 +311,12 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
   return b;
 }
 
-std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings) {
+std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings, const std::string& backend) {
   std::vector<std::string> names;
+  if (backend != "cpu" && backend != "cuda") return names; // the others' default sets hold all that the rules know
+  const auto& table = backend == "cuda" ? cuda_follow_ups() : follow_ups();
   for (const auto& f : findings)
-    for (const auto& row : follow_ups())
+    for (const auto& row : table)
       for (const auto* name : row.metrics)
         if (row.what == f.what && names.size() < max_asked && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   return names;

@@ -35,15 +35,15 @@ judgement judge(bool passed, bool has_best, const interval& against_best);
 /// The trace as in the paper's Listing 1: headline, historical best, current code, analysis, action.
 std::vector<std::string> explain(const iteration_record& current, const iteration_record* best, judgement j);
 
-/// Causes and remedies for a failed candidate, from the verifier's stage and log.
-std::vector<repair_hint> repairs_for(const std::string& stage, const std::string& reason, const std::string& log);
+/// Causes and remedies for a failed candidate, from the verifier's stage and log, in the words of its language ("c++", "triton").
+std::vector<repair_hint> repairs_for(const std::string& stage, const std::string& reason, const std::string& log, const std::string& language = "c++");
 
 /// Further metrics that would confirm or refute the findings, most telling first, at most four: events by their names in
-/// perf-list(1). Which of them exist is for the Profiler's machine to say.
-std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings);
+/// perf-list(1), for "cuda" metrics by ncu's names. Which of them exist is for the Profiler's machine to say.
+std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings, const std::string& backend = "cpu");
 
-/// Assembles the five parts. `last` and `best` may be null (first attempt).
-brief make_brief(int attempt, const iteration_record* last, const iteration_record* best);
+/// Assembles the five parts. `last` and `best` may be null (first attempt); `backend` then says in which words to begin.
+brief make_brief(int attempt, const iteration_record* last, const iteration_record* best, const std::string& backend = "cpu");
 
 struct stop_rules {
   int attempts = defaults::attempts;

@@ -2,6 +2,7 @@
 // profilers/ fills, diagnosis/ reasons over and reports show.
 #pragma once
 
+#include "base/defaults.hpp"
 #include "base/json.hpp"
 
 #include <optional>
@@ -41,9 +42,11 @@ struct timing {
   int threads = 1;
   int blocks_accepted = 0, blocks_tried = 0;
   int64_t calls = 0;                 ///< of the candidate, all accepted samples
-  std::string cache = "warm";
+  std::string cache = "warm";        ///< and how: "flushed; the device's events"
   bool contended = false;            ///< taken although other work was running; the interval may lie
   std::string note;
+  /// Torch's call is so short that it is mostly dispatch from Python, and that is in the time.
+  bool mostly_dispatch() const { return baseline_seconds < defaults::dispatch_bound_seconds && cache.starts_with("warm"); }
 };
 PRAGMA_JSON(timing, candidate_seconds, baseline_seconds, speedup, baseline, threads, blocks_accepted, blocks_tried, calls,
             cache, contended, note)

@@ -27,14 +27,66 @@ double seconds_at(size_t level, double bytes, double written, const machine_limi
   return std::max({in / read + out * write_cost, out / copy, bytes / fastest});
 }
 
+// On a device.
+constexpr double measured_low = 1.05;  ///< a measured limit may be too low by this much: shares up to it count as 1
+constexpr double l2_keeps = 0.5;       ///< of L2: so much of the outputs may stay there until after the call
+constexpr double tf32x3_products = 3;  ///< TF32 products for one of float32's accuracy
+
+/// Least time for the bytes on a device, whose L2 was flushed before the call: inputs come from the device's memory, and outputs
+/// go there as far as L2 does not keep them. L2's own bandwidth is no limit here: what it gives depends on the access
+/// pattern, and measured figures were exceeded by 15%.
+double device_move_seconds(double bytes, double written, const machine_limits& limits) {
+  const double l2 = limits.cache_bytes.empty() ? 0 : static_cast<double>(limits.cache_bytes.front());
+  const double out = written >= 0 ? std::min(written, bytes) : bytes / 2; // unknown: as favourable as a copy
+  const double evicted = std::max(0.0, out - l2_keeps * l2);
+  return seconds_at(1, bytes - out + evicted, evicted, limits);
+}
+
+/// Least time by the first kind of arithmetic that the measured time does not rule out, and its name; 0 when all are ruled out, as
+/// then the answer can be had with fewer operations than the formula counts. Float32 accuracy comes from the FMA units or from
+/// three TF32 products, on the matrix units.
+double device_compute_seconds(double seconds, double flops, bool tf32, const machine_limits& limits, std::string& name) {
+  const struct {
+    const char* name;
+    double gflops;
+    bool usable;
+  } units[] = {{"peak FLOP/s (FP32)", limits.peak_gflops, !tf32},
+               {"peak FLOP/s (3 x TF32)", limits.tf32_gflops / tf32x3_products, !tf32},
+               {"peak FLOP/s (TF32)", limits.tf32_gflops, true},
+               {"peak FLOP/s (FP16)", limits.half_gflops, true}};
+  for (const auto& unit : units) {
+    if (!unit.usable || unit.gflops <= 0) continue;
+    const double needed = flops / (unit.gflops * 1e9);
+    if (needed > measured_low * seconds) continue;
+    name = unit.name;
+    return needed;
+  }
+  return 0;
+}
+
+roofline_point place_on_device(roofline_point point, double seconds, double flops, double bytes, const machine_limits& limits, double written, bool tf32) {
+  const double move = bytes > 0 ? device_move_seconds(bytes, written, limits) : 0;
+  std::string unit;
+  const double compute = device_compute_seconds(seconds, flops, tf32, limits, unit);
+  const double launch = std::max(0.0, limits.launch_seconds), work = std::max(move, compute);
+  point.attainable_seconds = launch + work;
+  point.share = point.attainable_seconds / seconds;
+  // Launching hides behind the work and is measured otherwise than some calls are (graphs): it never makes more than all. A
+  // time below what the work alone needs stays visible.
+  if (point.share > 1) point.share = work <= measured_low * seconds ? 1 : work / seconds;
+  if (point.attainable_seconds > 0) point.limit = launch > work ? "launch latency" : compute > move ? unit : "DRAM bandwidth";
+  return point;
+}
+
 } // namespace
 
-roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes) {
+roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes, bool tf32) {
   roofline_point point;
   if (!(seconds > 0)) return point;
   point.gflops = flops / seconds / 1e9;
   point.gbs = bytes / seconds / 1e9;
   if (bytes > 0) point.intensity = flops / bytes;
+  if (limits.backend != "cpu") return place_on_device(std::move(point), seconds, flops, bytes, limits, written_bytes, tf32);
 
   // Repeated calls on warm caches: the fastest level that holds all of the working set serves it. Just above a level's
   // size a part still hits, how much depends on the replacement policy: up to twice the size we grant the share that fits.

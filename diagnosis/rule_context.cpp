@@ -86,6 +86,7 @@ std::string short_number(double value) {
 
 facts::facts(const diagnosis_input& input) : in(input) {
   const auto& p = *in.current;
+  device = p.backend != "cpu" || (in.limits && in.limits->backend != "cpu");
   seconds = p.time.candidate_seconds > 0 ? p.time.candidate_seconds : value_or("seconds_per_call", 0);
   slower_than_best = in.best && in.best->time.speedup.value > 0 && p.time.speedup.value > 0 &&
                      p.time.speedup.value < in.best->time.speedup.value;
@@ -102,7 +103,7 @@ facts::facts(const diagnosis_input& input) : in(input) {
     written_bytes = in.bytes * *writes / (*reads + *writes); // vector loads and stores are as wide as each other
   }
   if (in.limits && seconds > 0 && (in.bytes > 0 || in.flops > 0)) {
-    roof = place_on_roofline(seconds, in.flops, in.bytes, *in.limits, in.written_bytes);
+    roof = place_on_roofline(seconds, in.flops, in.bytes, *in.limits, in.written_bytes, in.tf32);
     has_roof = roof.attainable_seconds > 0;
     const auto at = roof.limit.find(" bandwidth");
     at_bandwidth = at != std::string::npos;
@@ -112,6 +113,19 @@ facts::facts(const diagnosis_input& input) : in(input) {
   else core_share = predicted_core_share(*this);
   const bool from_memory = level.empty() || level == "memory";
   traffic_ratio = std::max(1.0, value_or(from_memory ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio", 1));
+}
+
+const metric* facts::first(std::initializer_list<std::string_view> names) const {
+  for (const auto name : names)
+    if (const auto* m = in.current->find(name)) return m;
+  return nullptr;
+}
+
+std::optional<double> facts::sum(std::initializer_list<std::string_view> names) const {
+  std::optional<double> total;
+  for (const auto name : names)
+    if (const auto v = value(name)) total = total.value_or(0) + *v;
+  return total;
 }
 
 bool facts::scalar_hot_loop() const {

@@ -13,7 +13,11 @@ enum class limit : size_t {
   loop_instructions, bandwidth_share, low_bandwidth_share, peak_share, at_roofline, stored_share, store_bandwidth_share, passes, stride_traffic,
   stride_miss_rate, tlb_misses, register_dependencies, latency_ratio, resource_pressure, port_pressure, core_share, divide_share,
   scalar_share, instructions_per_element, outside_hot_loop, branches_per_element, context_switches, parallel_call, cpus_share,
-  thread_imbalance, seconds_per_instruction, page_faults, call_seconds, least_confidence, worsened, count
+  thread_imbalance, seconds_per_instruction, page_faults, call_seconds,
+  // of devices
+  unit_busy, units_idle, stall_share, theoretical_occupancy, achieved_occupancy, bytes_per_sector, sectors_per_request, bank_conflict_share,
+  lds_conflict_share, local_share, scratch_bytes, tail_share, launch_share, outside_kernels, device_call_seconds, fma_without_tensor, unit_ratio, scalar_ratio,
+  least_confidence, worsened, count
 };
 
 const threshold& row(limit which);
@@ -26,12 +30,13 @@ struct facts {
   explicit facts(const diagnosis_input& input);
 
   const diagnosis_input& in;
+  bool device = false;                   ///< a GPU's or an NPU's profile: other rules read it
   double seconds = 0;                    ///< of one call; 0 = not measured
   bool slower_than_best = false;
   bool has_roof = false;
   roofline_point roof;
   bool at_bandwidth = false;             ///< the roofline's limit is a bandwidth
-  std::string level;                     ///< which: "L1", "L2", "L3", "memory"
+  std::string level;                     ///< which: "L1", "L2", "L3", "memory"; on devices "DRAM"
   double traffic_ratio = 1;              ///< simulated traffic / compulsory bytes at the serving level, at least 1
   double elements = 0;                   ///< bytes / 4: float32 elements that one call touches
   double written_bytes = 0;              ///< 0 = unknown
@@ -42,6 +47,10 @@ struct facts {
 
   std::optional<double> value(std::string_view name) const { return in.current->value(name); }
   double value_or(std::string_view name, double otherwise) const { return value(name).value_or(otherwise); }
+  /// The first of these metrics that the profile has; null when it has none. Tools name the same thing differently.
+  const metric* first(std::initializer_list<std::string_view> names) const;
+  /// Sum over the metrics of these names that the profile has; nothing when it has none.
+  std::optional<double> sum(std::initializer_list<std::string_view> names) const;
   bool scalar_hot_loop() const;          ///< known to be mostly scalar
   bool vector_hot_loop() const;          ///< known to be mostly packed
   /// Time that the hot loop would take with all data in L1 (llvm-mca's cycles for all instructions of the call) over the
@@ -107,5 +116,38 @@ std::optional<finding> call_overhead(const facts&);
 std::optional<finding> thread_overhead(const facts&);
 std::optional<finding> load_imbalance(const facts&);
 std::optional<finding> redundant_work(const facts&);
+
+// Rules that read the profiles of devices; those above never do.
+namespace device {
+/// Share of all warps' waiting that the greatest stall reason takes, 0..1, and its row in the table of reasons.
+struct stall {
+  const char* reason = nullptr; ///< "long_scoreboard"; null = none measured
+  const char* meaning = "";
+  std::vector<std::string> remedies;
+  std::string metric;
+  double share = 0;
+};
+stall greatest_stall(const facts&);
+/// Share of the time that the busiest of the units (arithmetic, caches, memory) was busy, 0..1; nothing when unknown.
+std::optional<double> busiest_unit(const facts&);
+/// Share of the time in which schedulers issued an instruction, 0..1; nothing when unknown.
+std::optional<double> issue_share(const facts&);
+
+// rules_device_memory.cpp
+std::optional<finding> at_roofline(const facts&);
+std::optional<finding> register_spills(const facts&);
+std::optional<finding> uncoalesced_access(const facts&);
+std::optional<finding> bank_conflicts(const facts&);
+std::optional<finding> too_many_passes(const facts&);
+std::optional<finding> memory_bandwidth(const facts&);
+// rules_device_core.cpp
+std::optional<finding> tensor_cores_idle(const facts&);
+std::optional<finding> compute_bound(const facts&);
+std::optional<finding> latency_bound(const facts&);
+std::optional<finding> occupancy_limited(const facts&);
+// rules_device_launch.cpp
+std::optional<finding> launch_bound(const facts&);
+std::optional<finding> tail_effect(const facts&);
+} // namespace device
 
 } // namespace pragma::rule

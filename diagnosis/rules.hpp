@@ -15,6 +15,7 @@ struct diagnosis_input {
   double flops = 0, bytes = 0;           ///< compulsory work of one call, from the task
   int threads = 1;
   double written_bytes = -1;             ///< the outputs' part of `bytes`; < 0 = unknown
+  bool tf32 = false;                     ///< devices: the task may be computed with TF32 products
 };
 
 std::vector<finding> diagnose(const diagnosis_input& input);
@@ -25,14 +26,17 @@ struct roofline_point {
   double intensity = 0;                  ///< flops per byte
   double attainable_seconds = 0;         ///< the least time of one call by bandwidth and peak
   double share = 0;                      ///< attainable / achieved time, 0..1 (above 1.05 the measurement is suspect)
-  std::string limit;                     ///< "memory bandwidth", "L2 bandwidth", "L3 bandwidth", "peak FLOP/s"
+  std::string limit;                     ///< "memory bandwidth", "L2 bandwidth", "L3 bandwidth", "peak FLOP/s"; of a device
+                                         ///< "DRAM bandwidth", "peak FLOP/s (FP32)" and the like, "launch latency"
 };
 /// Which level serves `bytes` per call is decided by the working set against cache_bytes. With `written_bytes` (the
 /// outputs' part of `bytes`) reads and writes are charged at their own measured cost; without it the faster of copying
 /// and reading is taken, so that attainable_seconds is never too long and share never too high.
 /// `flops` are those of the reference's way to the answer: a time that they rule out shows that there is a shorter one (a diagonal
 /// factor, a sum that is pulled out of a product), and then only bytes limit.
-roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes = -1);
+/// On a device (limits.backend is not "cpu") L2 is flushed before each call: inputs come from its memory, outputs beyond half of
+/// L2 go there, and a launch is part of every call. A share above 1 then means less time than the work alone needs.
+roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes = -1, bool tf32 = false);
 
 /// One row of the table of thresholds.
 struct threshold {

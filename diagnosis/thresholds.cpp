@@ -12,6 +12,7 @@ namespace {
 constexpr const char* tma = "Linux perf, tools/perf/pmu-events/arch/x86/*/*-metrics.json, MetricThreshold of the top-down metrics (method: Yasin, ISPASS 2014)";
 constexpr const char* arithmetic = "arithmetic";
 constexpr const char* ours = "our choice: beyond it the roofline explains most of the time";
+constexpr const char* ncu_rules = "Nsight Compute 2025.3, rule SOLBottleneck: below 60% of a unit's peak it speaks of latency, above 80% of a limit";
 constexpr const char* mca = "llvm-mca's bottleneck analysis (share of cycles); the limit is our choice";
 
 } // namespace
@@ -61,6 +62,24 @@ const std::vector<threshold>& thresholds() {
       {"seconds per instruction", 2e-9, "s", "IPC 0.15 at 3.3 GHz; a denormal operand costs about 150 cycles on Intel (Agner Fog, Instruction tables)", 10e-9},
       {"software.page_faults", 1, "count", "per call; each first touch of a page is an interrupt and a cleared page, some tenths of a microsecond; our choice", 50},
       {"seconds_per_call", 2e-6, "s", "the call, the set-up of loops and constants and the horizontal ends cost some 10-100 ns; our choice", 0.3e-6},
+      {"busy unit of a device", 60, "%", ncu_rules, 80},
+      {"busiest unit of a device, where warps wait", 60, "%", ncu_rules, 20},
+      {"share of a stall reason", 30, "%", "Nsight Compute 2025.3, rule CPIStall speaks from 30% of the cycles between two instructions on (recorded: 40% reported, 29% not)", 70},
+      {"theoretical occupancy", 60, "%", "CUDA C++ Best Practices Guide, Occupancy: low occupancy cannot hide latency, above some point more brings nothing; the figure is our choice", 15},
+      {"achieved / theoretical occupancy", 80, "%", "Nsight Compute 2025.3, rule AchievedOccupancy, speaks from a difference of about 10 points on; ours is more lenient", 40},
+      {"bytes used of a sector", 24, "bytes", "CUDA C++ Best Practices Guide, Coalesced Access to Global Memory: 32-byte transactions; three quarters of one", 8},
+      {"sectors per request", 17, "sectors", "a warp's 32 threads with 16 bytes each touch 16 sectors, with 4 bytes 4, one sector each 32; arithmetic", 32},
+      {"bank conflicts / wavefronts of shared memory", 20, "%", "CUDA C++ Best Practices Guide, Shared Memory and Memory Banks: conflicts serialise; the figure is our choice", 60},
+      {"LDSBankConflict", 5, "%", "ROCm, rocprofiler metrics: share of the GPU's time in which conflicts stall the local data share; the figure is our choice", 25},
+      {"local / global memory accesses", 5, "%", "CUDA C++ Best Practices Guide, Local Memory: as slow as global memory; the figure is our choice", 50},
+      {"Scratch_Size", 1, "bytes", "ROCm, rocprofv3 kernel trace: bytes of scratch memory of a work item; any are spills", 64},
+      {"idle share of the last wave", 15, "%", "1 - waves / whole waves, below one wave by blocks per multiprocessor; arithmetic", 50},
+      {"launch latency / time of a call", 30, "%", "arithmetic", 70},
+      {"time outside of kernels / time of a call", 40, "%", "1 - gpu__time_duration.sum / time; ncu's clocks differ, so a high limit; our choice", 80},
+      {"seconds_per_call on a device", 10e-6, "s", "an empty kernel takes 2 to 5 us (recorded on an H200: 2.1 us as a graph); our choice", 4e-6},
+      {"FMA units busy while matrix units idle", 40, "%", "our choice: enough of the time goes into products", 70},
+      {"busy ratio of a pipe (msprof)", 0.6, "ratio", "as for the busy unit of a device", 0.8},
+      {"scalar ratio (msprof)", 0.3, "ratio", "scalar work that is not hidden behind vector or cube work; our choice", 0.7},
       {"least confidence", 0.2, "", "weaker findings are not reported; our choice", 1},
       {"worse than the best version", 1.1, "ratio", "above the spread of repeated profiles; our choice", 2},
   };

@@ -164,6 +164,8 @@ std::vector<std::pair<std::string, std::string>> compilers() {
 }
 
 expected<build_output> build_candidate(const candidate& c, const build_options& options) {
+  if (c.language == "triton") return build_python(c, options);
+  if (c.language != "c++") return fail(ec::invalid_argument, "language '" + printable(c.language) + "' is not known", "c++ or triton");
   const auto start = std::chrono::steady_clock::now();
   if (c.compiler != "gcc" && c.compiler != "clang")
     return fail(ec::invalid_argument, "compiler '" + printable(c.compiler) + "' is not known", "use gcc or clang");

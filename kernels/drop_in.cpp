@@ -35,10 +35,25 @@ double tolerance_of(const task& t) {
   return tolerance > 0 ? tolerance : defaults::tolerance_float32;
 }
 
+expected<void> write_triton_drop_in(const fs::path& folder, const task& t, const code_version& code) {
+  auto text = read_file(share_dir() / "python" / "model_new_triton_template.py");
+  if (!text) return fail(text.error());
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) return fail(ec::io_error, "cannot create " + folder.string() + ": " + failed.message());
+  std::string name;
+  for (char c : t.name) name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.' ? c : '_';
+  for (const auto& [file, content] : {std::pair<const char*, std::string>{"kernel.py", code.source},
+                                      {"task_reference.py", t.source},
+                                      {"model_new.py", replaced(*text, "@TASK@", name)}})
+    if (auto written = write_file_atomic(folder / file, content); !written) return written;
+  return {};
+}
+
 } // namespace
 
-expected<void> write_drop_in(const fs::path& folder, const task& t, const std::string& kernel_source, const std::string& compiler,
-                             const std::vector<std::string>& flags, int threads) {
+expected<void> write_drop_in(const fs::path& folder, const task& t, const code_version& code, int threads) {
+  if (code.language == "triton") return write_triton_drop_in(folder, t, code);
   auto text = read_file(share_dir() / "python" / "model_new_template.py");
   if (!text) return fail(text.error());
   auto header = read_file(share_dir() / "pragma_kernel.h");
@@ -47,10 +62,10 @@ expected<void> write_drop_in(const fs::path& folder, const task& t, const std::s
   fs::create_directories(folder, failed);
   if (failed) return fail(ec::io_error, "cannot create " + folder.string() + ": " + failed.message());
 
-  const bool clang = compiler.rfind("clang", 0) == 0;
+  const bool clang = code.compiler.rfind("clang", 0) == 0;
   // The same base flags as the verified build (kernels/build.cpp), so that it is the same kernel.
   std::vector<std::string> all = {"-std=c++20", "-O2", clang ? "-fopenmp-simd" : "-fopenmp"};
-  all.insert(all.end(), flags.begin(), flags.end());
+  all.insert(all.end(), code.flags.begin(), code.flags.end());
   const json settings = {{"task", t.id},       {"inputs", t.inputs},   {"params", t.params}, {"outputs", t.outputs},
                          {"scalars", t.scalars}, {"compiler", clang ? "clang++" : "g++"}, {"flags", all}, {"threads", std::max(threads, 1)}};
   // In a raw triple-quoted Python string: JSON has its own escapes, and a quote run could only come from a name.
@@ -64,14 +79,14 @@ expected<void> write_drop_in(const fs::path& folder, const task& t, const std::s
   module = replaced(module, " @MUTATED@", mutated);
   module = replaced(module, "@SETTINGS@", encoded);
   for (const auto& [file, content] : {std::pair<const char*, const std::string&>{"pragma_kernel.h", *header},
-                                      {"kernel.cpp", kernel_source},
+                                      {"kernel.cpp", code.source},
                                       {"task_reference.py", t.source},
                                       {"model_new.py", module}})
     if (auto written = write_file_atomic(folder / file, content); !written) return written;
   return {};
 }
 
-expected<std::string> check_drop_in(const fs::path& folder, const task& t, double timeout_seconds) {
+expected<std::string> check_drop_in(const fs::path& folder, const task& t, const device_choice& device, double timeout_seconds) {
   auto python = find_python();
   if (!python) return fail(python.error());
   if (!t.deterministic) return std::string("not compared: the reference draws random numbers");
@@ -85,6 +100,8 @@ expected<std::string> check_drop_in(const fs::path& folder, const task& t, doubl
   }
   spec.env = {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"},
               {"GLIBC_TUNABLES", allocator_tunables}};
+  if (const auto b = find_backend(device.backend); b && b->on_device())
+    spec.env.push_back({"PRAGMA_DEVICE", b->torch_device + ":" + std::to_string(device.index)});
   spec.limits.wall_seconds = timeout_seconds;
   auto ran = run_process(spec);
   if (!ran) return fail(ran.error());

@@ -14,6 +14,7 @@ namespace {
 constexpr double import_timeout_seconds = 60; // `import torch` on a cold disk
 constexpr const char* look = "import importlib.util as u, sys; sys.exit(8 if u.find_spec('torch') else 9)";
 constexpr const char* prove = "import sys, torch; print('%d.%d.%d' % sys.version_info[:3]); print(torch.__version__)";
+constexpr const char* list_folders = "import sys; print('\\n'.join([sys.prefix, sys.base_prefix] + [p for p in sys.path if p]))";
 constexpr int has_torch = 8, no_torch = 9; // exit status of `look`
 
 std::mutex mutex;
@@ -85,6 +86,24 @@ void remember_python(const python_info& info) {
   const std::lock_guard lock(mutex);
   const auto key = environment_key();
   if (!recall(key)) known.emplace_back(key, info);
+}
+
+std::vector<std::filesystem::path> python_folders(const std::string& executable) {
+  static std::mutex lock;
+  static std::vector<std::pair<std::string, std::vector<std::filesystem::path>>> asked;
+  const std::lock_guard guard(lock);
+  for (const auto& [name, folders] : asked)
+    if (name == executable) return folders;
+  std::vector<std::filesystem::path> folders;
+  std::vector<std::string> names{executable};
+  if (const auto ran = ask(executable, list_folders); ran && ran->ok())
+    for (const auto& line : split(trim(ran->out), '\n')) names.push_back(line);
+  const char* libraries = std::getenv("LD_LIBRARY_PATH");
+  for (const auto& folder : split(libraries ? libraries : "", ':')) names.push_back(folder);
+  for (const auto& name : names)
+    if (name.size() > 1 && name.front() == '/') folders.emplace_back(name);
+  asked.emplace_back(executable, folders);
+  return folders;
 }
 
 expected<python_info> find_python() {

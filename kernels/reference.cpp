@@ -1,8 +1,10 @@
 #include "kernels/reference.hpp"
 
 #include "base/files.hpp"
+#include "base/hash.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "base/utc.hpp"
 #include "kernels/allocator.hpp"
 #include "kernels/memory_file.hpp"
 #include "kernels/python_search.hpp"
@@ -98,8 +100,9 @@ struct reference::impl {
   python_info python;
   std::optional<child_process> child;
   int channel = -1;
-  std::string torch_capability, blas, ended;
+  std::string torch_capability, blas, device_name, ended;
   int n_slots = 0;
+  fs::path task_path;
   bool float64_oracle = false, loaded = false;
   double call_seconds = 0, make_seconds = 0;
   tensor_layout params_layout, inputs_layout, outputs_layout, oracle_layout;
@@ -262,6 +265,7 @@ struct reference::impl {
       if (e.code == ec::timeout) e.code = ec::task_invalid;
       return fail(e);
     }
+    task_path = absolute;
     return from_json_value<task>((*reply)["task"], "task");
   }
 };
@@ -290,15 +294,25 @@ expected<std::unique_ptr<reference::impl>> reference::impl::start(const referenc
               // Outputs above glibc's thresholds would be unmapped and faulted in again on every call.
               {"GLIBC_TUNABLES", allocator_tunables},
               {"PYTHONDONTWRITEBYTECODE", "1"},
-              {"PYTHONHASHSEED", "0"},
-              {"CUDA_VISIBLE_DEVICES", ""}};
+              {"PYTHONHASHSEED", "0"}};
+  if (options.device.on_device()) {
+    auto chosen = find_backend(options.device.backend);
+    if (!chosen) return fail(chosen.error());
+    if (const auto why = why_absent(*chosen); !why.empty())
+      return fail(ec::not_found, "there is no " + chosen->title + " here: " + why, "`pragma doctor` shows what this machine has");
+    spec.env.push_back({"PRAGMA_DEVICE", chosen->torch_device + ":" + std::to_string(options.device.index)});
+    spec.env.push_back({"PRAGMA_BASELINE", options.baseline});
+    spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
+  } else {
+    spec.env.push_back({"CUDA_VISIBLE_DEVICES", ""});
+  }
   // libgomp's spinning fights OpenBLAS's own pool of threads.
   if (p->options.threads > 1) spec.env.emplace_back("GOMP_SPINCOUNT", "1000");
   if (has_avx512()) spec.env.emplace_back("ATEN_CPU_CAPABILITY", "avx512");
   spec.cpus = options.cpus;
   spec.inherit_fds = {{pair[1], channel_fd}};
   // A task that asks for more gets a Python error instead of the kernel's out-of-memory killer.
-  if (const auto available = available_memory()) spec.limits.memory_bytes = available + virtual_overhead;
+  if (const auto available = available_memory(); available && !options.device.on_device()) spec.limits.memory_bytes = available + virtual_overhead;
   auto child = child_process::start(spec);
   ::close(pair[1]);
   if (!child) return fail(child.error());
@@ -311,6 +325,7 @@ expected<std::unique_ptr<reference::impl>> reference::impl::start(const referenc
   }
   p->torch_capability = hello->value("capability", "");
   p->blas = hello->value("blas", "");
+  p->device_name = hello->value("device", "");
   p->python = python;
   p->python.version = hello->value("python", "");
   p->python.torch = hello->value("torch", "");
@@ -421,6 +436,9 @@ const python_info& reference::python() const { return impl_->python; }
 std::string reference::baseline_name() const {
   const auto& p = *impl_;
   const int n = p.options.threads;
+  if (p.options.device.on_device())
+    return "torch " + p.python.torch + (p.options.baseline == "compile" ? " torch.compile" : " eager") + ", no_grad, " + p.device_name +
+           (p.options.allow_tf32 ? ", TF32 on" : ", TF32 off");
   return "torch " + p.python.torch + " eager, no_grad, " + std::to_string(n) + (n == 1 ? " thread" : " threads") +
          (p.torch_capability.empty() ? "" : ", ATen " + p.torch_capability) + (p.blas.empty() ? "" : ", BLAS " + p.blas);
 }
@@ -473,6 +491,45 @@ std::span<const double> reference::oracle(int slot, size_t output) const {
   const auto& layout = p.oracle_layout;
   const auto* at = p.oracle.data() + layout.slot_bytes * static_cast<uint64_t>(slot) + layout.offsets[index];
   return {reinterpret_cast<const double*>(at), static_cast<size_t>(layout.specs[index].elements())};
+}
+
+const fs::path& reference::task_file() const { return impl_->task_path; }
+const device_choice& reference::device() const { return impl_->options.device; }
+
+expected<double> reference::time(int64_t calls, bool graph) {
+  auto& p = *impl_;
+  if (!p.loaded) return fail(ec::internal, "reference::time before load");
+  auto reply = p.exchange({{"do", "time"}, {"calls", calls}, {"graph", graph}}, std::to_string(calls) + " timed reference calls",
+                          p.options.call_timeout_seconds + 2 * static_cast<double>(calls) * std::max(p.call_seconds, 1e-3));
+  if (!reply) return fail(reply.error());
+  return reply->value("seconds", 0.0);
+}
+
+expected<bool> reference::capture() {
+  auto reply = impl_->exchange({{"do", "capture"}}, "capturing the reference", impl_->options.load_timeout_seconds);
+  if (!reply) return fail(reply.error());
+  return reply->value("captured", false);
+}
+
+expected<machine_limits> reference::limits(bool remeasure) {
+  auto& p = *impl_;
+  const auto key = short_hash(p.options.device.text() + '\0' + p.device_name + '\0' + p.python.torch);
+  const auto file = cache_home() / ("device-" + key + ".json");
+  if (!remeasure)
+    if (auto text = read_file(file))
+      if (auto known = parse_json(*text, file.string()))
+        if (auto limits = from_json_value<machine_limits>(*known, file.string())) return *limits;
+  auto reply = p.exchange({{"do", "limits"}}, "measuring the limits of " + p.device_name, p.options.load_timeout_seconds);
+  if (!reply) return fail(reply.error());
+  auto limits = from_json_value<machine_limits>((*reply)["limits"], "limits");
+  if (!limits) return limits;
+  limits->backend = p.options.device.backend;
+  limits->cores = limits->compute_units;
+  limits->measured_at = utc_now();
+  std::error_code ignored;
+  fs::create_directories(file.parent_path(), ignored);
+  (void)write_file_atomic(file, json(*limits).dump(1)); // no cache: it is measured again
+  return limits;
 }
 
 expected<void> reference::run(int64_t calls) {

@@ -3,6 +3,8 @@
 // timing. The candidate never shares a process with it. Used by verify, timing and the CLI.
 #pragma once
 
+#include "diagnosis/brief.hpp"
+#include "kernels/backend.hpp"
 #include "kernels/task.hpp"
 
 #include <atomic>
@@ -37,6 +39,9 @@ expected<python_info> find_python();
 
 struct reference_options {
   int threads = 1;
+  device_choice device;               ///< where Model runs
+  std::string baseline = "eager";     ///< "eager", or "compile": torch.compile with its defaults
+  bool allow_tf32 = false;            ///< float32 products of the reference may round their operands to TF32
   std::vector<int> cpus;              ///< pin the process there; empty = not pinned
   uint64_t max_task_bytes = defaults::max_task_bytes;
   double load_timeout_seconds = 120;  ///< for loading and tracing the task (importing torch may take longer)
@@ -105,6 +110,17 @@ public:
   /// Runs the reference `calls` times in a row, cycling through slots [0, slots()), on private tensors that alias the
   /// input slots, and returns when done. The caller's clock times it (protocol overhead is about 10 us; run(0) measures it).
   expected<void> run(int64_t calls);
+  // On a device only.
+  /// Seconds of `calls` calls by the device's clock, each after a flush of the last-level cache; `graph`: replayed, see capture().
+  expected<double> time(int64_t calls, bool graph);
+  /// Graphs of a call for each slot; false when the reference cannot be captured.
+  expected<bool> capture();
+  /// What the device is, and its bandwidths, peaks and shortest launch, measured now (about 3 s) or by an earlier process with the
+  /// same device, driver and Torch (cached in cache_home()).
+  expected<machine_limits> limits(bool remeasure = false);
+  const device_choice& device() const;
+  /// The loaded task's file.
+  const std::filesystem::path& task_file() const;
   /// pid of the Python process, for schedstat.
   int pid() const;
 
@@ -116,9 +132,9 @@ private:
 
 /// Writes model_new.py: a drop-in `ModelNew` with the same constructor and forward as the task's Model, which compiles
 /// `kernel_source` (beside it, plain C ABI) with `compile_command` at import and calls it through ctypes.
-expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const std::string& kernel_source,
-                             const std::string& compiler, const std::vector<std::string>& flags, int threads);
+/// A Triton module is kernel.py, and model_new.py hands Model's parameters to it.
+expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const code_version& code, int threads);
 /// Runs model_new.py in a fresh Torch process on unseen seeds against the task file; the reason when it differs.
-expected<std::string> check_drop_in(const std::filesystem::path& folder, const task& t, double timeout_seconds = 120);
+expected<std::string> check_drop_in(const std::filesystem::path& folder, const task& t, const device_choice& device = {}, double timeout_seconds = 120);
 
 } // namespace pragma

@@ -1,9 +1,11 @@
 #include "kernels/runner_process.hpp"
 
 #include "base/defaults.hpp"
+#include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "kernels/allocator.hpp"
+#include "kernels/python_search.hpp"
 #include "kernels/runner/protocol.h"
 #include "kernels/sandbox_filter.hpp"
 
@@ -11,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
@@ -27,6 +30,8 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 constexpr double start_timeout_seconds = 10;       ///< constructors and the mapping of the tensors
+constexpr double python_start_seconds = 150;       ///< importing Torch, waking the device, laying the tensors there; nothing of the candidate's
+constexpr double first_call_seconds = 60;          ///< its module, compiling every kernel (and every configuration of an autotuner), one call
 constexpr double stop_timeout_seconds = 2;         ///< for all threads to stop after SIGSTOP
 constexpr double death_grace_seconds = 0.2;        ///< between the end of its pipe and its exit status
 constexpr size_t max_captured = 64 << 10;          ///< bytes kept of the candidate's stdout and stderr
@@ -144,9 +149,10 @@ struct runner_process::impl {
     }
   }
 
-  std::string late_hints;
+  std::string late_hints, raised, torch; ///< torch: what the last PRAGMA_HINT_TORCH said
+  bool calls_torch = false;
   void keep_hints(std::string_view chunk) {
-    for (const char* mark : {PRAGMA_HINT_FORBIDDEN, PRAGMA_HINT_FAULT}) {
+    for (const char* mark : {PRAGMA_HINT_FORBIDDEN, PRAGMA_HINT_FAULT, PRAGMA_HINT_RAISED}) {
       const auto at = chunk.rfind(mark);
       if (at != std::string_view::npos) late_hints = std::string(chunk.substr(at, chunk.find('\n', at) - at));
     }
@@ -201,6 +207,7 @@ struct runner_process::impl {
     const auto result = stop();
     const auto hint = explain();
     if (result.signal == 0 && hint.rfind("used", 0) == 0) return ended = hint;
+    if (result.signal == 0 && !raised.empty()) return ended = raised;
     if (result.signal == SIGSYS || result.exit_code == 128 + SIGSYS) return ended = hint.rfind("used", 0) == 0 ? hint : "used a forbidden system call and was killed";
     if (result.signal == 0) return ended = "ended its process by itself (exit code " + std::to_string(result.exit_code) + ")";
     if (result.signal == SIGKILL) return ended = "was killed by SIGKILL (CPU time or memory ran out)";
@@ -212,6 +219,8 @@ struct runner_process::impl {
   /// The runner's last hint in words; empty when there is none or it makes no sense.
   std::string explain() {
     std::string hint = late_hints;
+    for (const auto& line : split(captured + "\n" + late_hints, '\n'))
+      if (line.rfind(PRAGMA_HINT_RAISED, 0) == 0) raised = printable(line.substr(std::strlen(PRAGMA_HINT_RAISED) + 1));
     for (const auto& line : split(captured, '\n'))
       if (late_hints.empty() && (line.rfind(PRAGMA_HINT_FORBIDDEN, 0) == 0 || line.rfind(PRAGMA_HINT_FAULT, 0) == 0)) hint = line;
     const auto words = split(printable(hint), ' ');
@@ -247,8 +256,66 @@ struct runner_process::impl {
   }
 };
 
+namespace {
+
+/// A candidate in Python: its interpreter in the sandbox of its device, the task's file beside its module.
+expected<void> prepare_python(const build_output& built, const runner_memory& memory, const runner_options& options, const std::string& layout,
+                              process_spec& spec, sandbox_options& sandbox) {
+  namespace fs = std::filesystem;
+  auto chosen = find_backend(built.device.backend);
+  if (!chosen) return fail(chosen.error());
+  // The user's file may lie where the sandbox's uid cannot read.
+  const auto folder = built.folder->path();
+  const auto task = folder / memory.task.filename();
+  auto sidecar = memory.task;
+  sidecar.replace_extension(".json");
+  std::error_code ignored;
+  for (const auto& file : {memory.task, sidecar}) {
+    if (file.empty() || !fs::exists(file, ignored)) continue;
+    auto text = read_file(file);
+    if (!text) return fail(text.error());
+    if (auto written = write_file_atomic(folder / file.filename(), *text); !written) return written;
+    fs::permissions(folder / file.filename(), fs::perms(0644), ignored);
+  }
+  std::vector<std::string> names;
+  for (const auto& spec_of : memory.params.specs) names.push_back(spec_of.name);
+  const json settings = {{"device", chosen->on_device() ? chosen->torch_device + ":" + std::to_string(built.device.index) : "cpu"},
+                         {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"allow_tf32", built.allow_tf32}};
+  const auto scripts = share_dir() / "python";
+  spec.argv = options.wrapper;
+  for (const auto& word : {built.executable.string(), std::string("-B"), (scripts / "candidate_runner.py").string(), layout, settings.dump()})
+    spec.argv.push_back(word);
+  spec.cwd = built.scratch.string();
+  const auto threads = std::to_string(std::max(1, options.threads));
+  spec.env = {{"OMP_NUM_THREADS", threads}, {"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHONNOUSERSITE", "1"}, {"PYTHONHASHSEED", "0"},
+              {"USER", "candidate"}, {"LOGNAME", "candidate"},
+              {"TRITON_CACHE_DIR", (built.scratch / "triton").string()}, {"TORCHINDUCTOR_CACHE_DIR", (built.scratch / "inductor").string()},
+              {"CUDA_CACHE_PATH", (built.scratch / "cuda").string()}};
+  auto handed_on = chosen->environment;
+  handed_on.push_back("LD_LIBRARY_PATH");
+  for (const auto& name : handed_on)
+    if (const char* value = std::getenv(name.c_str())) spec.env.push_back({name, value});
+  if (const char* path = std::getenv("PATH")) spec.env.push_back({"PATH", path});
+  spec.limits.wall_seconds = 0;
+  spec.limits.cpu_seconds = options.cpu_seconds;
+  sandbox.policy = options.wrapper.empty() ? sandbox_policy::device : sandbox_policy::device_profiler;
+  sandbox.scratch = built.scratch;
+  sandbox.readable = python_folders(built.executable.string());
+  for (const auto& path : {folder, scripts}) sandbox.readable.push_back(path);
+  for (const auto& path : chosen->readable) sandbox.readable.emplace_back(path);
+  if (!options.wrapper.empty()) sandbox.readable.emplace_back("/opt");
+  sandbox.writable = matching_files(chosen->device_files);
+  if (!options.scratch.empty()) {
+    sandbox.scratch = options.scratch;
+    sandbox.writable.push_back(built.scratch); // what was compiled need not be compiled again
+  }
+  return {};
+}
+
+} // namespace
+
 expected<runner_process> runner_process::start(const build_output& built, const reference& ref, const runner_options& options) {
-  return start(built, {ref.params_fd(), ref.inputs_fd(), ref.params_layout(), ref.inputs_layout(), ref.outputs_layout()}, options);
+  return start(built, {ref.params_fd(), ref.inputs_fd(), ref.params_layout(), ref.inputs_layout(), ref.outputs_layout(), ref.task_file()}, options);
 }
 
 expected<runner_process> runner_process::start(const build_output& built, const runner_memory& memory, const runner_options& options) {
@@ -267,9 +334,13 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   if (mapped == MAP_FAILED) return system_error("map the outputs");
   p->memory = static_cast<std::byte*>(mapped);
 
-  auto opened = open_executable(built.executable);
-  if (!opened) return fail(opened.error());
-  const unique_fd executable(*opened);
+  const bool python = built.language == "triton";
+  unique_fd executable;
+  if (!python) {
+    auto opened = open_executable(built.executable);
+    if (!opened) return fail(opened.error());
+    executable.reset(*opened);
+  }
   int command_pipe[2], reply_pipe[2], capture_pipe[2];
   if (::pipe2(command_pipe, O_CLOEXEC) != 0) return system_error("make a pipe");
   unique_fd command_end(command_pipe[0]);
@@ -283,30 +354,35 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   for (int fd : {p->replies.fd, p->capture.fd, p->commands.fd}) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 
   process_spec spec;
-  spec.argv = {"candidate", std::to_string(options.threads) + describe(p->params) + describe(p->inputs) + describe(p->outputs)};
-  spec.exec_fd = executable.fd;
-  spec.cwd = "/";
-  spec.cpus = options.cpus;
   const auto threads = std::to_string(std::max(1, options.threads));
-  spec.env = {{"OMP_NUM_THREADS", threads}, {"OMP_DYNAMIC", "false"}, {"OMP_THREAD_LIMIT", threads},
-              // Memory given back to the kernel is faulted in again on the next call: the reference keeps its own, too.
-              {"GLIBC_TUNABLES", allocator_tunables}};
+  const std::string layout = std::to_string(options.threads) + describe(p->params) + describe(p->inputs) + describe(p->outputs);
+  spec.cpus = options.cpus;
   spec.inherit_fds = {{capture_end.fd, 1}, {capture_end.fd, 2}, {command_end.fd, PRAGMA_FD_COMMANDS}, {reply_end.fd, PRAGMA_FD_REPLIES},
                       {p->outputs_file.fd, PRAGMA_FD_OUTPUTS}};
   if (memory.params_fd >= 0) spec.inherit_fds.push_back({memory.params_fd, PRAGMA_FD_PARAMS});
   if (memory.inputs_fd >= 0) spec.inherit_fds.push_back({memory.inputs_fd, PRAGMA_FD_INPUTS});
-  const auto count = static_cast<uint64_t>(std::max(1, options.threads));
-  spec.limits.memory_bytes = p->params.total_bytes() + p->inputs.total_bytes() + output_bytes + options.scratch_memory_bytes +
-                             address_space_slack + count * stack_per_thread;
-  spec.limits.cpu_seconds = options.cpu_seconds;
-  spec.limits.processes = count;
   sandbox_options sandbox;
-  sandbox.policy = sandbox_policy::candidate;
-  if (!options.wrapper.empty()) {
+  if (python) {
+    if (auto prepared = prepare_python(built, memory, options, layout, spec, sandbox); !prepared) return fail(prepared.error());
+  } else {
+    spec.argv = {"candidate", layout};
+    spec.exec_fd = executable.fd;
+    spec.cwd = "/";
+    spec.env = {{"OMP_NUM_THREADS", threads}, {"OMP_DYNAMIC", "false"}, {"OMP_THREAD_LIMIT", threads},
+                // Memory given back to the kernel is faulted in again on the next call: the reference keeps its own, too.
+                {"GLIBC_TUNABLES", allocator_tunables}};
+    const auto count = static_cast<uint64_t>(std::max(1, options.threads));
+    spec.limits.memory_bytes = p->params.total_bytes() + p->inputs.total_bytes() + output_bytes + options.scratch_memory_bytes +
+                               address_space_slack + count * stack_per_thread;
+    spec.limits.cpu_seconds = options.cpu_seconds;
+    spec.limits.processes = count;
+    sandbox.policy = sandbox_policy::candidate;
+  }
+  if (!python && !options.wrapper.empty()) {
     // An interpreter of machine code (valgrind) opens files and keeps shadow memory; the candidate has been verified before.
     auto argv = options.wrapper;
     argv.push_back(built.executable.string());
-    argv.push_back(spec.argv.back());
+    argv.push_back(layout);
     spec.argv = std::move(argv);
     spec.exec_fd = -1;
     spec.env.push_back({PRAGMA_WRAPPED, "1"});
@@ -321,18 +397,29 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   p->child = std::move(*child);
 
   for (auto* fd : {&command_end, &reply_end, &capture_end}) fd->reset();
-  auto ready = p->read_reply(start_timeout_seconds, "before its first call");
+  const auto or_default = [](double chosen, double standard) { return chosen > 0 ? chosen : standard; };
+  if (python) {
+    auto started = p->read_reply(or_default(options.start_seconds, python_start_seconds), "while Torch was starting");
+    if (!started && options.wrapper.empty())
+      return fail(ec::tool_failed, "the process for candidates did not start: " + started.error().message, "pragma doctor says what this device lacks");
+    if (!started) return fail(started.error());
+    if (started->nonce != PRAGMA_STARTED) return fail(ec::internal, "the process for candidates speaks another protocol");
+  }
+  auto ready = python ? p->read_reply(or_default(options.first_call_seconds, first_call_seconds), "while its module was loaded and called for the first time")
+                      : p->read_reply(start_timeout_seconds, "before its first call");
+  if (!ready && ready.error().code == ec::timeout && python)
+    return fail(ec::timeout, ready.error().message, "a kernel that never ends, or an autotuner with more configurations than can be tried in that time");
   if (!ready) return fail(ready.error());
   if (ready->nonce != PRAGMA_READY)
     return fail(ec::candidate_failed, "the candidate wrote to the control channel before its first call");
   return runner_process(std::move(p));
 }
 
-expected<void> runner_process::call(int first_slot, int slot_count, int64_t calls, double timeout_seconds) {
+expected<double> runner_process::command(uint32_t operation, int first_slot, int slot_count, int64_t calls, uint32_t flags, double timeout_seconds, uint64_t* answer) {
   auto& p = *impl_;
   if (!p.ended.empty()) return fail(ec::candidate_failed, "the candidate " + p.ended + " in an earlier call");
   if (p.unexpected_reply()) return fail(ec::candidate_failed, "the candidate wrote to the control channel by itself");
-  pragma_command command{0, first_slot, slot_count, calls};
+  pragma_command command{0, first_slot, slot_count, calls, operation, flags};
   if (::getrandom(&command.nonce, sizeof command.nonce, 0) != static_cast<ssize_t>(sizeof command.nonce))
     return fail(ec::io_error, "cannot get random numbers");
   // A record this small goes into an empty pipe whole. SIGPIPE (a candidate that is gone) is the caller's to see as an error.
@@ -358,9 +445,65 @@ expected<void> runner_process::call(int first_slot, int slot_count, int64_t call
   if (reply->flags & PRAGMA_CHANGED_DENORMALS)
     return fail(ec::candidate_failed, "the candidate left flush-to-zero or denormals-are-zero switched on after the call",
                 "restore MXCSR before returning, or compute without it");
-  if (reply->flags) return fail(ec::candidate_failed, "the candidate left another floating-point control state behind after the call");
+  if (reply->flags & PRAGMA_CHANGED_TRAPS) return fail(ec::candidate_failed, "the candidate left another floating-point control state behind after the call");
+  if (reply->flags & PRAGMA_CHANGED_INPUTS) return fail(ec::candidate_failed, "the candidate changed its inputs on the device", "write to memory of its own");
+  if (reply->flags & PRAGMA_CALLS_TORCH) p.calls_torch = true;
+  if (answer) *answer = reply->flags;
+  return reply->seconds;
+}
+
+namespace {
+
+expected<void> without_value(const expected<double>& result) {
+  if (!result) return fail(result.error());
   return {};
 }
+
+} // namespace
+
+expected<void> runner_process::call(int first_slot, int slot_count, int64_t calls, double timeout_seconds) {
+  return without_value(command(PRAGMA_CALL, first_slot, slot_count, calls, 0, timeout_seconds));
+}
+
+expected<void> runner_process::upload(int first_slot, int slot_count, double timeout_seconds) {
+  return without_value(command(PRAGMA_UPLOAD, first_slot, slot_count, 0, 0, timeout_seconds));
+}
+
+expected<void> runner_process::run(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds) {
+  return without_value(command(PRAGMA_RUN, first_slot, slot_count, calls, graph ? PRAGMA_WITH_GRAPH : 0, timeout_seconds));
+}
+
+expected<double> runner_process::time(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds) {
+  auto seconds = command(PRAGMA_TIME, first_slot, slot_count, calls, graph ? PRAGMA_WITH_GRAPH : 0, timeout_seconds);
+  if (seconds && !(*seconds >= 0 && *seconds < 1e9)) return fail(ec::candidate_failed, "the candidate's process answered with no time");
+  return seconds;
+}
+
+expected<bool> runner_process::capture(int first_slot, int slot_count, double timeout_seconds) {
+  uint64_t answer = 0;
+  if (auto done = command(PRAGMA_CAPTURE, first_slot, slot_count, 0, 0, timeout_seconds, &answer); !done) return fail(done.error());
+  return !(answer & PRAGMA_NO_GRAPH);
+}
+
+expected<void> runner_process::download(int first_slot, int slot_count, double timeout_seconds) {
+  return without_value(command(PRAGMA_DOWNLOAD, first_slot, slot_count, 0, 0, timeout_seconds));
+}
+
+expected<void> runner_process::profile(int first_slot, int slot_count, int64_t calls, double timeout_seconds) {
+  return without_value(command(PRAGMA_PROFILE, first_slot, slot_count, calls, 0, timeout_seconds));
+}
+
+std::vector<std::string> runner_process::torch_operators() {
+  auto& p = *impl_;
+  if (!p.calls_torch) return {};
+  p.drain();
+  std::vector<std::string> found;
+  for (const auto& line : split(p.captured, '\n'))
+    if (line.rfind(PRAGMA_HINT_TORCH, 0) == 0) found = split(printable(trim(line.substr(std::strlen(PRAGMA_HINT_TORCH)))), ',');
+  if (found.empty()) found.push_back("operators that are not named"); // said on the channel, not on stderr
+  return found;
+}
+
 
 void runner_process::poison() {
   auto& p = *impl_;
@@ -410,8 +553,32 @@ std::string runner_process::log() {
   impl_->drain();
   std::string text;
   for (const auto& line : split(impl_->captured, '\n'))
-    if (line.rfind(PRAGMA_HINT_FORBIDDEN, 0) != 0 && line.rfind(PRAGMA_HINT_FAULT, 0) != 0) text += line + "\n";
+    if (line.rfind("pragma-", 0) != 0) text += line + "\n";
   return cut_lines(printable(trim(text)), 40, 10);
+}
+
+std::string runner_process::finish(double timeout_seconds) {
+  auto& p = *impl_;
+  if (!p.ended.empty()) return p.ended;
+  p.commands.reset();
+  const auto since = steady::now();
+  while (p.child->alive()) {
+    p.drain();
+    if (std::chrono::duration<double>(steady::now() - since).count() > timeout_seconds) {
+      p.stop();
+      return p.ended = "did not end within " + format_number(timeout_seconds, 0) + " s";
+    }
+    const timespec pause{0, 10'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  const auto result = p.stop();
+  p.ended = describe_end(result);
+  return result.ok() ? std::string() : p.ended;
+}
+
+std::string runner_process::output() {
+  impl_->drain();
+  return impl_->captured;
 }
 
 std::string runner_process::end() {

@@ -13,6 +13,8 @@ struct runner_options {
   uint64_t scratch_memory_bytes = 4ull << 30; ///< address space beyond the shared tensors
   uint64_t cpu_seconds = 600;
   std::vector<std::string> wrapper;           ///< profilers: program and arguments before the executable (valgrind ...)
+  double start_seconds = 0;                   ///< limit until a Python candidate's process has started Torch; 0: the default
+  double first_call_seconds = 0;              ///< limit from there until it is ready: its module, and a first call; 0: the default
   std::filesystem::path scratch;              ///< with a wrapper: the folder that it may write
 };
 
@@ -21,12 +23,14 @@ struct runner_options {
 struct runner_memory {
   int params_fd = -1, inputs_fd = -1;
   tensor_layout params, inputs, outputs;
+  std::filesystem::path task;  ///< its file, for candidates in Python: constants among the inputs, arguments of the constructor
 };
 
 class runner_process {
 public:
   /// Starts the candidate with the reference's inputs and parameters read-only and its own outputs memory.
-  /// candidate_failed when it dies before it says "ready" (a constructor crashed, a forbidden system call).
+  /// candidate_failed when it dies before it says "ready" (a constructor crashed, a forbidden system call); tool_failed when Torch or the
+  /// device fails in a process in which nothing of the candidate has run yet.
   static expected<runner_process> start(const build_output& built, const reference& ref, const runner_options& options);
   static expected<runner_process> start(const build_output& built, const runner_memory& memory, const runner_options& options);
   runner_process(runner_process&&) noexcept;
@@ -37,6 +41,22 @@ public:
   /// says that it is done. candidate_failed: crashed (with the signal's name and what it touched), wrote to the control
   /// channel by itself, or left another rounding mode or FTZ behind; timeout: killed.
   expected<void> call(int first_slot, int slot_count, int64_t calls, double timeout_seconds);
+  // Candidates in Python only. Each waits for the device; errors as call().
+  /// Inputs of the slots from shared memory to the device, at the same addresses there.
+  expected<void> upload(int first_slot, int slot_count, double timeout_seconds);
+  /// `calls` back to back: for our own clock.
+  expected<void> run(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds);
+  /// Seconds of all calls by the device's clock, each call after a flush of the last-level cache.
+  expected<double> time(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds);
+  /// Graphs of a call for each slot; false when the call cannot be captured.
+  expected<bool> capture(int first_slot, int slot_count, double timeout_seconds);
+  /// Results of the last calls on these slots to shared memory.
+  expected<void> download(int first_slot, int slot_count, double timeout_seconds);
+  /// `calls` inside the range that a profiler round the process records.
+  expected<void> profile(int first_slot, int slot_count, int64_t calls, double timeout_seconds);
+  /// Operators of aten that a call left to Torch, as the runner saw them: "mm 1", "add 2". Known after the first call().
+  std::vector<std::string> torch_operators();
+
   /// Fills the outputs of all slots with a poison pattern (signalling NaNs; 0xA5 for integers and for the bytes around).
   void poison();
   /// After poison() and calls, while frozen: "wrote 12 bytes past the end of output out0", or empty. Larger overruns fault.
@@ -50,10 +70,15 @@ public:
   int pid() const;
   /// stderr and stdout text of the candidate, printable, bounded.
   std::string log();
+  /// Closes its commands and waits for its end, as a profiler round it needs; empty when it ended by itself, else what happened.
+  std::string finish(double timeout_seconds);
+  /// All that it (and a profiler round it) printed, bounded.
+  std::string output();
   /// Kills it and says how it ended.
   std::string end();
 
 private:
+  expected<double> command(uint32_t operation, int first_slot, int slot_count, int64_t calls, uint32_t flags, double timeout_seconds, uint64_t* answer = nullptr);
   struct impl;
   explicit runner_process(std::unique_ptr<impl> p);
   std::unique_ptr<impl> impl_;

@@ -23,6 +23,7 @@ namespace {
 
 constexpr uid_t nobody = 65534;
 constexpr uint64_t tool_processes = 64;    ///< a compiler driver and its children; valgrind's helpers
+constexpr uint64_t device_processes = 1024; ///< threads of Torch, of the driver, of Triton's C compiler, of a profiler
 constexpr uint64_t spare_threads = 16;     ///< beyond what the caller asked for, under a uid that only our children use
 constexpr uint64_t spare_threads_shared = 512; ///< ... under the uid of a person, whose other programs start threads, too
 constexpr uint64_t candidate_open_files = 16;
@@ -108,10 +109,14 @@ expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options)
   const bool tool = options.policy != sandbox_policy::candidate;
   if (tool) {
     allow_system(child->files);
-    if (options.policy == sandbox_policy::profiler) {
-      child->files.allow("/proc", access::read);
+    const bool device = options.policy == sandbox_policy::device || options.policy == sandbox_policy::device_profiler;
+    if (options.policy != sandbox_policy::compiler) {
+      // NVIDIA's driver names its threads through /proc and truncates a file there.
+      child->files.allow("/proc", device ? access::write : access::read);
       child->files.allow("/sys", access::read);
     }
+    for (const auto& path : options.writable) child->files.allow(path, access::write);
+    if (options.policy == sandbox_policy::device_profiler) child->files.allow("/dev/shm", access::write);
     for (const auto& path : options.readable) child->files.allow(path, access::execute);
     if (!options.scratch.empty()) {
       child->files.allow(options.scratch, access::write);
@@ -130,10 +135,12 @@ expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options)
   if (tool) {
     standard(limits.wall_seconds, defaults::build_wall_seconds);
     standard(limits.cpu_seconds, static_cast<uint64_t>(2 * limits.wall_seconds) + 1);
-    standard(limits.memory_bytes, defaults::build_memory_bytes);
+    // A device's driver reserves hundreds of gigabytes of address space, so a limit on that would say nothing.
+    const bool device = options.policy == sandbox_policy::device || options.policy == sandbox_policy::device_profiler;
+    if (!device) standard(limits.memory_bytes, defaults::build_memory_bytes);
     standard(limits.file_bytes, defaults::build_file_bytes);
     standard(limits.open_files, tool_open_files);
-    limits.processes = others + limits.processes + tool_processes;
+    limits.processes = others + limits.processes + (device ? device_processes : tool_processes);
   } else {
     standard(limits.open_files, candidate_open_files);
     limits.processes = others + limits.processes + (child->drop ? spare_threads : spare_threads_shared);

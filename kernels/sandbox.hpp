@@ -12,13 +12,16 @@ namespace pragma {
 enum class sandbox_policy {
   compiler,   ///< may run the tool chain's own programs, read system folders, write only to `scratch`
   candidate,  ///< computes; threads allowed, nothing else
-  profiler    ///< a candidate under valgrind or perf: reads system folders, writes only to `scratch`, no network
+  profiler,   ///< a candidate under valgrind or perf: reads system folders, writes only to `scratch`, no network
+  device,     ///< a candidate in Python on a device: as profiler, and the files of the device's driver
+  device_profiler ///< the same under a device's profiler (ncu), which also needs semaphores and shared memory of its own
 };
 
 struct sandbox_options {
   sandbox_policy policy = sandbox_policy::candidate;
   std::filesystem::path scratch;   ///< the only folder that may be written (compiler, profiler); made accessible to the other uid
   std::vector<std::filesystem::path> readable; ///< further files or folders that may be read
+  std::vector<std::filesystem::path> writable; ///< further files or folders that may be written: those of a driver, a cache
 };
 
 /// Adds the policy to a process_spec: before_exec, limits, a clean environment.

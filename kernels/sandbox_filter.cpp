@@ -12,6 +12,7 @@
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -99,24 +100,30 @@ expected<filter_program> candidate_filter() {
 
 /// The compiler and the profilers are programs of the system that read hostile text, so theirs is a deny-list: no network,
 /// no look into or signal to other processes, no kernel interfaces that need no file. Files are Landlock's business.
-expected<filter_program> tool_filter(bool profiler) {
+expected<filter_program> tool_filter(sandbox_policy policy) {
+  const bool device = policy == sandbox_policy::device || policy == sandbox_policy::device_profiler;
+  const bool device_profiler = policy == sandbox_policy::device_profiler;
   builder filter(SCMP_ACT_ALLOW);
   filter.add(SCMP_ACT_ERRNO(EPERM),
-             {"socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "ptrace", "process_vm_readv",
-              "process_vm_writev", "process_madvise", "kcmp", "pidfd_open", "pidfd_getfd", "pidfd_send_signal",
+             {"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_open", "pidfd_getfd", "pidfd_send_signal",
               "rt_sigqueueinfo", "rt_tgsigqueueinfo", "mount", "umount2", "move_mount", "open_tree", "fsopen", "fsmount",
               "fspick", "fsconfig", "mount_setattr", "pivot_root", "chroot", "unshare", "setns", "bpf", "keyctl", "add_key",
               "request_key", "io_uring_setup", "io_uring_enter", "io_uring_register", "userfaultfd", "open_by_handle_at",
               "name_to_handle_at", "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot",
               "swapon", "swapoff", "acct", "quotactl", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
               "sethostname", "setdomainname", "iopl", "ioperm", "syslog", "vhangup", "fanotify_init", "lookup_dcookie",
-              "shmget", "shmat", "shmctl", "semget", "semctl", "semop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open",
-              "mknod", "mknodat", "setpriority", "ioprio_set",
-              "setsid", "setpgid"}); // the process group is what we kill
+              "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mknod", "mknodat", "setpriority", "ioprio_set"});
+  // NVIDIA's driver binds a socket of this machine and listens on it; nothing connects. A device's profiler talks to its target.
+  if (device) filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
+  else filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair", "bind", "listen"});
+  if (!device_profiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"connect", "accept", "accept4", "shmget", "shmat", "shmctl", "semget", "semctl", "semop"});
+  // The process group is what we kill. ncu insists on one of its own: it is told that it has it.
+  filter.add(SCMP_ACT_ERRNO(device_profiler ? 0 : EPERM), {"setsid", "setpgid"});
   filter.add(SCMP_ACT_ERRNO(ENOSYS), {"clone3"});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"clone"}, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER)});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"prlimit64"}, {SCMP_A0(SCMP_CMP_NE, 0)});
-  if (!profiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"perf_event_open", "kill", "tkill"});
+  if (policy == sandbox_policy::compiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"perf_event_open", "kill", "tkill"});
+  if (policy == sandbox_policy::device) filter.add(SCMP_ACT_ERRNO(EPERM), {"perf_event_open"});
   return filter.finish();
 }
 
@@ -124,11 +131,11 @@ expected<filter_program> tool_filter(bool profiler) {
 
 expected<const filter_program*> filter_for(sandbox_policy policy) {
   static std::mutex lock;
-  static std::unique_ptr<filter_program> cache[3];
+  static std::unique_ptr<filter_program> cache[5];
   const std::lock_guard guard(lock);
   auto& slot = cache[static_cast<size_t>(policy)];
   if (!slot) {
-    auto made = policy == sandbox_policy::candidate ? candidate_filter() : tool_filter(policy == sandbox_policy::profiler);
+    auto made = policy == sandbox_policy::candidate ? candidate_filter() : tool_filter(policy);
     if (!made) return fail(made.error());
     slot = std::make_unique<filter_program>(std::move(*made));
   }

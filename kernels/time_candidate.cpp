@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "kernels/contention.hpp"
+#include "kernels/device_timing.hpp"
 #include "kernels/seeds.hpp"
 #include "kernels/timing_audit.hpp"
 
@@ -39,13 +40,16 @@ expected<double> call_timeout(reference& ref) {
   return std::min(std::max(shortest_timeout, timeout_factor * own), std::max(defaults::call_timeout_seconds, 3 * own));
 }
 
-/// The tolerance that the user chose for the verification; 0 when it was the task's or the default.
+} // namespace
+
 double chosen_tolerance(const task& t, const reference& ref, const verdict& earlier, const task_audit& audit) {
   const slot_checker usual(t, ref, 0, audit.tightening);
   for (size_t i = 0; i < t.outputs.size(); ++i)
     if (is_floating(t.outputs[i].dtype)) return earlier.tolerance > 0 && earlier.tolerance != usual.tolerance(i) ? earlier.tolerance / audit.tightening : 0;
   return 0;
 }
+
+namespace {
 
 /// A side whose failure is remembered, so that the candidate's fault is told from the reference's.
 timed_side watched(timed_side side, std::shared_ptr<error> failure) {
@@ -115,6 +119,7 @@ timed_side side_of(runner_process& runner, int slots, std::string name, double t
 
 expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& options) {
+  if (built.language == "triton") return time_on_device(t, audit, ref, built, earlier, options);
   timed_verdict answer;
   answer.result = earlier;
   answer.result.binary = built.binary_hash;
@@ -191,6 +196,7 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
 
 expected<timing> compare_candidates(reference& ref, const build_output& challenger, const build_output& champion,
                                     const timing_options& options) {
+  if (challenger.language == "triton") return compare_on_device(ref, challenger, champion, options);
   const auto run = runner_for(options);
   auto timeout = call_timeout(ref);
   if (!timeout) return fail(timeout.error());

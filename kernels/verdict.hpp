@@ -35,10 +35,11 @@ struct verdict {
   double worst_error = 0;             ///< over all input sets: error / allowed
   double tolerance = 0;               ///< what was applied
   std::vector<std::string> checked;   ///< the input sets and audits that it passed
+  std::vector<std::string> torch_operators; ///< Python: operators of aten that a call left to Torch, as "mm:1"
   std::string binary;                 ///< sha256 of the executable that was verified
   double build_seconds = 0, verify_seconds = 0;
   bool passed() const { return stage == verdict_stage::passed; }
 };
-PRAGMA_JSON(verdict, stage, reason, log, mismatches, worst_error, tolerance, checked, binary, build_seconds, verify_seconds)
+PRAGMA_JSON(verdict, stage, reason, log, mismatches, worst_error, tolerance, checked, torch_operators, binary, build_seconds, verify_seconds)
 
 } // namespace pragma

@@ -15,6 +15,7 @@ struct verify_options {
   double call_timeout_seconds = 0;    ///< 0: max(2 s, 100x the reference's time), at most defaults::call_timeout_seconds
   uint64_t seed = 0;                  ///< of all input sets; 0: from getrandom()
   bool own_inputs_only = false;       ///< not the kinds beyond the task's own distribution
+  bool allow_torch = false;           ///< candidates in Python may leave operators to Torch; the verdict names them in any case
   bool keep_sets = false;             ///< the reference keeps these sets: who asks again with this seed gets them without computing
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -12,8 +12,9 @@ namespace pragma {
 struct catalogue_command {
   std::vector<std::string> argv;
   std::string format;                 ///< "json", "csv", "yaml", "text"
+  bool plain = false;                 ///< its names are complete: collect.names.suffixes are for the other lists (profilers/manifest.hpp)
 };
-PRAGMA_JSON(catalogue_command, argv, format)
+PRAGMA_JSON(catalogue_command, argv, format, plain)
 
 struct manifest_docs {
   std::vector<std::string> roots;     ///< official addresses

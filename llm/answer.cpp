@@ -61,6 +61,51 @@ bool defines_kernel(const std::string& source) {
   return false;
 }
 
+/// Python with its comments and texts blanked.
+std::string python_code_only(std::string source) {
+  for (size_t i = 0; i < source.size(); ++i) {
+    const char c = source[i];
+    if (c == '#') {
+      while (i < source.size() && source[i] != '\n') source[i++] = ' ';
+    } else if (c == '"' || c == '\'') {
+      const bool triple = source.compare(i, 3, std::string(3, c)) == 0;
+      const std::string closing(triple ? 3 : 1, c);
+      for (i += closing.size(); i < source.size() && source.compare(i, closing.size(), closing) != 0; ++i) {
+        if (!triple && source[i] == '\n') break;
+        if (source[i] == '\\' && i + 1 < source.size() && source[i + 1] != '\n') source[i++] = ' ';
+        if (source[i] != '\n') source[i] = ' ';
+      }
+      i += closing.size() - 1;
+    }
+  }
+  return source;
+}
+
+/// `class ModelNew` at the start of a line, with its colon or bases.
+bool defines_model(const std::string& source) {
+  static const std::string name = "class ModelNew";
+  const auto code = python_code_only(source);
+  for (auto at = code.find(name); at != std::string::npos; at = code.find(name, at + 1)) {
+    const auto next = code.find_first_not_of(" \t", at + name.size());
+    if ((at == 0 || code[at - 1] == '\n') && next != std::string::npos && (code[next] == '(' || code[next] == ':')) return true;
+  }
+  return false;
+}
+
+bool is_python(const llm::code_block& b) {
+  if (b.language.empty()) return b.content.find("ModelNew") != std::string::npos;
+  return b.language == "python" || b.language == "py" || b.language == "python3" || b.language == "triton";
+}
+
+/// What an answer in a language must look like, and the words of what is missing.
+struct form {
+  bool (*is_source)(const llm::code_block&);
+  bool (*is_whole)(const std::string&);
+  const char* block;   ///< "C++ block"
+  const char* fence;
+  const char* entry;   ///< what the source must define
+};
+
 /// The language says so, or there is none and the text is plainly a kernel.
 bool is_cpp(const llm::code_block& b) {
   static const std::vector<std::string> names = {"cpp", "c++", "c", "cc", "cxx", "hpp", "h"};
@@ -131,7 +176,10 @@ std::string rationale_of(const std::vector<std::string>& prose) {
 
 } // namespace
 
-expected<coded_answer> parse_answer(std::string_view raw) {
+expected<coded_answer> parse_answer(std::string_view raw, const std::string& language) {
+  const bool triton = language == "triton";
+  const form wanted = triton ? form{is_python, defines_model, "Python block", "```python", "class ModelNew"}
+                             : form{is_cpp, defines_kernel, "C++ block", "```cpp", "pragma_kernel"};
   if (raw.size() > defaults::max_candidate_source)
     return fail(ec::parse_error, "the answer is longer than " + format_bytes(static_cast<double>(defaults::max_candidate_source)));
   // Also drops the carriage returns of CRLF.
@@ -143,22 +191,23 @@ expected<coded_answer> parse_answer(std::string_view raw) {
   if (parts.blocks.empty()) return fail(ec::parse_error, "no fenced code block");
 
   coded_answer answer;
-  size_t sources = 0, cpp_blocks = 0;
+  size_t sources = 0, blocks = 0;
   for (const auto& block : parts.blocks) {
-    if (!is_cpp(block)) continue;
-    ++cpp_blocks;
-    if (!defines_kernel(block.content)) continue;
+    if (!wanted.is_source(block)) continue;
+    ++blocks;
+    if (!wanted.is_whole(block.content)) continue;
     if (++sources == 1) answer.source = block.content;
   }
-  if (cpp_blocks == 0) return fail(ec::parse_error, "no fenced C++ block (the blocks must start with ```cpp)");
-  if (sources == 0) return fail(ec::parse_error, "pragma_kernel is not defined in the fenced C++ block");
+  if (blocks == 0) return fail(ec::parse_error, std::string("no fenced ") + wanted.block + " (the blocks must start with " + wanted.fence + ")");
+  if (sources == 0) return fail(ec::parse_error, std::string(wanted.entry) + " is not defined in the fenced " + wanted.block);
   if (sources > 1)
-    return fail(ec::parse_error, (sources == 2 ? std::string("two") : std::to_string(sources)) +
-                                     " fenced sources define pragma_kernel; there must be one");
+    return fail(ec::parse_error, (sources == 2 ? std::string("two") : std::to_string(sources)) + " fenced sources define " + wanted.entry + "; there must be one");
 
   std::vector<std::string> prose;
   for (const auto& line : parts.prose) {
-    if (const auto flags = value_of(line, "flags")) {
+    if (triton) { // it has neither flags nor a compiler to choose
+      prose.push_back(line);
+    } else if (const auto flags = value_of(line, "flags")) {
       if (auto good = take_flags(*flags, answer.flags); !good) return fail(good.error());
     } else if (const auto compiler = value_of(line, "compiler")) {
       auto chosen = compiler_of(*compiler);

@@ -12,7 +12,11 @@ struct coding_task {
   std::vector<std::string> inputs, params, outputs; ///< "x: float32[16, 16384]"
   std::string abi_header;                  ///< pragma_kernel.h
   std::string machine;                     ///< "AMD EPYC, AVX2 (256 bit), 1 thread, L1d 32 KiB, L2 512 KiB, ..., 12.9 GB/s copy, 95 GFLOP/s peak"
-  std::vector<std::string> allowed_flags;  ///< examples
+  std::string language = "c++";            ///< or "triton": what candidates are written in
+  std::string device;                      ///< Triton: "NVIDIA H200, sm_90, 132 multiprocessors, ..."; `machine` describes the host
+  bool allow_torch = false;                ///< Triton: forward() may let Torch compute
+  bool allow_tf32 = false;                 ///< Triton: products may be of TF32
+  std::vector<std::string> allowed_flags;  ///< examples; C++ only
   std::string seed_source;                 ///< --seed builtin: a strong kernel to start from; may be empty
 };
 
@@ -20,14 +24,14 @@ struct coding_task {
 /// ("1. Your last code", "2. Errors: causes and remedies", "3. What the metrics mean", "4. Results", "5. Best version so far").
 std::vector<chat_message> render_prompt(const coding_task& t, const brief& b);
 
-/// What an answer must contain: one fenced C++ source, optional flags line, a short rationale.
+/// What an answer must contain: one fenced source (C++, or a Python module for Triton), for C++ an optional flags line, a short rationale.
 struct coded_answer {
   std::string source, compiler, rationale;
   std::vector<std::string> flags;
 };
 /// Strict: parse_error says what is missing, in words that can be sent back to the model ("no fenced code block", "two fenced sources", "pragma_kernel is not defined").
-expected<coded_answer> parse_answer(std::string_view text);
+expected<coded_answer> parse_answer(std::string_view text, const std::string& language = "c++");
 /// The message that asks once more after a malformed answer.
-chat_message ask_again(const error& reason);
+chat_message ask_again(const error& reason, const std::string& language = "c++");
 
 } // namespace pragma

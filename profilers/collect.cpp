@@ -41,32 +41,6 @@ private:
   std::set<std::string> wanted_;
 };
 
-void timer_metrics(const collect_context& context, const machine_limits* limits, source_result& out) {
-  const double seconds = context.time.candidate_seconds;
-  if (!(seconds > 0)) {
-    out.missing.push_back("timer: no measured time");
-    return;
-  }
-  const auto add = [&](const char* name, double value, const char* unit, const std::string& note) {
-    if (std::isfinite(value)) out.metrics.push_back({name, value, unit, "timer", provenance::measured, note});
-  };
-  const auto& t = context.the_task;
-  add("seconds_per_call", seconds, "s", "median, " + std::to_string(context.time.blocks_accepted) + " blocks, " + context.time.cache + " caches");
-  if (t.bytes > 0) add("achieved_gbs", t.bytes / seconds / 1e9, "GB/s", "compulsory bytes / time");
-  if (t.flops > 0) {
-    add("achieved_gflops", t.flops / seconds / 1e9, "GFLOP/s", "the task's FLOPs / time");
-    if (t.bytes > 0) add("arithmetic_intensity", t.flops / t.bytes, "FLOP/byte", "of the task, not of the code");
-  }
-  if (!limits) {
-    out.missing.push_back("roofline: this machine's limits have not been measured (`pragma hardware`)");
-    return;
-  }
-  double written = 0;
-  for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written);
-  if (point.share > 0) add("roofline_share", 100 * point.share, "%", "limit: " + point.limit);
-}
-
 /// Remarks, disassembly, callgrind, llvm-mca: they all start from the candidate built again with -g.
 void code_metrics(const collect_context& context, const request& wanted, source_result& out) {
   const bool loops_wanted = wanted.needs("hot_loop.") || wanted.needs("llvm_mca.");
@@ -136,8 +110,34 @@ bool cancelled(const collect_options& options) { return options.cancel && option
 
 } // namespace
 
+void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, bool tf32) {
+  const double seconds = time.candidate_seconds;
+  if (!(seconds > 0)) {
+    out.missing.push_back("timer: no measured time");
+    return;
+  }
+  const auto add = [&](const char* name, double value, const char* unit, const std::string& note) {
+    if (std::isfinite(value)) out.metrics.push_back({name, value, unit, "timer", provenance::measured, note});
+  };
+  add("seconds_per_call", seconds, "s", "median, " + std::to_string(time.blocks_accepted) + " blocks, " + time.cache + (time.cache == "warm" ? " caches" : ""));
+  if (t.bytes > 0) add("achieved_gbs", t.bytes / seconds / 1e9, "GB/s", "compulsory bytes / time");
+  if (t.flops > 0) {
+    add("achieved_gflops", t.flops / seconds / 1e9, "GFLOP/s", "the task's FLOPs / time");
+    if (t.bytes > 0) add("arithmetic_intensity", t.flops / t.bytes, "FLOP/byte", "of the task, not of the code");
+  }
+  if (!limits) {
+    out.missing.push_back("roofline: this machine's limits have not been measured (`pragma hardware`)");
+    return;
+  }
+  double written = 0;
+  for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
+  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written, tf32);
+  if (point.share > 0) add("roofline_share", 100 * point.share, "%", "limit: " + point.limit);
+}
+
 expected<profile> collect(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
                           const machine_limits* limits, const collect_options& options) {
+  if (built.language == "triton") return collect_on_device(t, c, built, ref, time, limits, options);
   if (auto known = check_metric_names(options.extra_metrics); !known) return fail(known.error());
   const auto facts = read_cpu_facts();
   if (!facts) return fail(facts.error());
@@ -146,7 +146,7 @@ expected<profile> collect(const task& t, const candidate& c, const build_output&
   const request wanted(options);
 
   source_result found;
-  timer_metrics(context, limits, found);
+  timer_metrics(t, time, limits, found);
   if (options.progress) options.progress("software events");
   running_metrics(context, wanted, found);
   if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");

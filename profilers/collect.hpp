@@ -15,6 +15,7 @@ struct collect_options {
   std::vector<std::string> extra_metrics;   ///< by name; unknown ones are an invalid_argument with the nearest valid names
   bool default_metrics = true;
   double max_seconds = 6;                   ///< budget for all tools together; slow ones (valgrind) are cut to it and say so
+  std::vector<json> manifests;              ///< devices: profilers that the user registered, asked beside the shipped ones
   std::function<void(const std::string&)> progress;
   const std::atomic<bool>* cancel = nullptr;
 };
@@ -27,6 +28,9 @@ struct available_metric {
 std::vector<available_metric> available_metrics();
 /// invalid_argument naming the unknown one and the nearest valid ones.
 expected<void> check_metric_names(const std::vector<std::string>& names);
+
+/// The same for the tools of a device (configs/backends/). Without one of them here, names cannot be checked and pass.
+expected<void> check_metric_names(const device_choice& device, const std::vector<std::string>& names, const std::vector<json>& manifests = {});
 
 /// `time` comes from time_candidate(). Never fails because a tool is missing: that is a line in profile::missing.
 expected<profile> collect(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,

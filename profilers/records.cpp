@@ -4,3 +4,4 @@
 #include "base/json_definitions.hpp"
 
 #include "profilers/hardware.hpp"
+#include "profilers/manifest.hpp"

@@ -18,6 +18,7 @@ inline constexpr const char* candidate_file_name = "candidate.cpp";
 struct source_result {
   std::vector<metric> metrics;
   std::vector<remark> remarks;
+  std::vector<tool_note> notes;       ///< of tools that only a manifest describes (by_manifest.hpp)
   std::vector<std::string> missing;
 };
 
@@ -45,6 +46,13 @@ struct collect_context {
   const collect_options& options;
   const stopwatch& watch;
 };
+
+/// collect.cpp: what the times and the task's bytes and FLOPs give.
+void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, bool tf32 = false);
+
+/// device_collect.cpp: a candidate on a device, with the tools of its backend.
+expected<profile> collect_on_device(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
+                                    const machine_limits* limits, const collect_options& options);
 
 // perf.cpp
 std::string perf_version();

@@ -28,6 +28,7 @@ warnings.filterwarnings("ignore")
 import torch
 
 from cost import base_name, MATMUL
+from device import Device
 from describe import describe, DEFAULT_MAX_BYTES
 from inputs import transform
 from taskfile import seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
@@ -39,6 +40,9 @@ TYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.fl
 
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
+DEVICE = None  # where Model runs; set in main(), whose failure is an answer
+BASELINE = os.environ.get("PRAGMA_BASELINE", "eager")
+TF32 = os.environ.get("PRAGMA_TF32") == "1"
 
 
 def reset_defaults():
@@ -47,6 +51,8 @@ def reset_defaults():
     torch.set_num_threads(THREADS)
     torch.set_flush_denormal(False)
     torch.use_deterministic_algorithms(False)
+    torch.backends.cuda.matmul.allow_tf32 = TF32
+    torch.backends.cudnn.allow_tf32 = TF32
 
 
 @contextlib.contextmanager
@@ -96,6 +102,15 @@ def first_bad(tensor):
     return ("NaN" if bool(torch.isnan(tensor[tuple(index)])) else "Inf"), index
 
 
+def to_device(model):
+    """All of its tensors, those that are plain attributes too."""
+    model.to(DEVICE.torch)
+    for module in model.modules():
+        for key, value in list(vars(module).items()):
+            if isinstance(value, torch.Tensor):
+                setattr(module, key, DEVICE.place(value))
+
+
 class Reference:
     """The loaded task and its memory."""
 
@@ -112,7 +127,13 @@ class Reference:
         own = task.make_inputs(self.module, TASK_SEED)
         self.constants = {i: v for i, v in enumerate(own) if not isinstance(v, torch.Tensor)}
         self.count = len(own)
-        self.arguments = [self._arguments(row) for row in self.inputs.views]
+        if not DEVICE.native:
+            to_device(self.model)
+        # On a device the inputs have a second home, whose addresses stay; on the CPU they are the shared memory itself.
+        self.resident = self.inputs.views if DEVICE.native else [[DEVICE.place(v) for v in row] for row in self.inputs.views]
+        self.arguments = [self._arguments(row) for row in self.resident]
+        self.timed = self.model
+        self.graphs = []
         self.clone_inputs = False
         self.mutated, self.saved, self.saved64 = [], {}, {}
         self.model64, self.oracle_problem = None, ""
@@ -132,6 +153,12 @@ class Reference:
         with torch.no_grad():
             for i, (value, view) in enumerate(zip(values, views)):
                 view.copy_(transform(value, kind, (seed * 31 + i) % (1 << 62)))
+            self.upload(slot)
+
+    def upload(self, slot):
+        if not DEVICE.native:
+            for value, resident in zip(self.inputs.views[slot], self.resident[slot]):
+                resident.copy_(value)
 
     def forward(self, arguments):
         if self.clone_inputs:
@@ -197,8 +224,13 @@ class Reference:
         before = [(name, value.detach().clone()) for name, value in state_tensors(self.model)]
         inputs_before = [v.clone() for v in self.inputs.views[0]]
         seed_everything(TASK_SEED)
+        if not DEVICE.native:
+            self.forward(self.arguments[0])  # libraries are loaded and algorithms chosen in the first call
+            self.upload(0)
+            DEVICE.wait()
         start = time.perf_counter()
         result = self.forward(self.arguments[0])
+        DEVICE.wait()
         seconds = time.perf_counter() - start
         outputs = [o.clone() for o in flatten_outputs(result, self.task.path)]
         for i, output in enumerate(outputs):
@@ -207,10 +239,11 @@ class Reference:
                 raise TaskError("%s: the reference's own output%s holds %s at index %s, on the task's own inputs" %
                                 (self.task.path, " %d" % i if len(outputs) > 1 else "", bad[0], bad[1]),
                                 "a kernel cannot be checked against it; correct the task's inputs or forward()")
-        if not all(torch.equal(a, b) for a, b in zip(inputs_before, self.inputs.views[0])):
+        if not all(torch.equal(a, b.to(a.device)) for a, b in zip(inputs_before, self.resident[0])):
             self.clone_inputs = True
             for value, view in zip(inputs_before, self.inputs.views[0]):
                 view.copy_(value)
+            self.upload(0)
         self.saved = {name: value for (name, value), (_, now) in zip(before, state_tensors(self.model))
                       if not torch.equal(value, now)}
         self.first = outputs
@@ -236,15 +269,20 @@ class Reference:
         for slot in range(1, self.slots):
             for value, view in zip(self.inputs.views[0], self.inputs.views[slot]):
                 view.copy_(value)
+            self.upload(slot)
+        if BASELINE == "compile":
+            self.timed = torch.compile(self.model)
+            self.run(2)
         return {"deterministic": deterministic, "mutated": sorted(self.saved), "notes": notes,
                 "oracle_float64": self.model64 is not None}
 
     def run(self, calls):
         """The timed loop: nothing in it but the calls."""
-        model, arguments, slots = self.model, self.arguments, self.slots
+        model, arguments, slots = self.timed, self.arguments, self.slots
         if self.clone_inputs:
             for i in range(calls):
                 model(*[v.clone() if isinstance(v, torch.Tensor) else v for v in arguments[i % slots]])
+            DEVICE.wait()
             return
         slot = 0
         for _ in range(calls):
@@ -252,6 +290,30 @@ class Reference:
             slot += 1
             if slot == slots:
                 slot = 0
+        DEVICE.wait()
+
+    def one_call(self, i):
+        arguments = self.arguments[i % self.slots]
+        if self.clone_inputs:
+            arguments = [v.clone() if isinstance(v, torch.Tensor) else v for v in arguments]
+        return self.timed(*arguments)
+
+    def capture(self):
+        """A graph of one call for each slot."""
+        self.graphs = []
+        for slot in range(self.slots):
+            graph, result, _ = DEVICE.capture(lambda: self.one_call(slot))
+            if graph is None:
+                self.graphs = []
+                return False
+            self.graphs.append((graph, result))
+        return True
+
+    def seconds(self, calls, with_graph):
+        if with_graph:
+            graphs = self.graphs
+            return DEVICE.seconds(lambda i: graphs[i % len(graphs)][0].replay(), calls)
+        return DEVICE.seconds(self.one_call, calls)
 
 
 class Server:
@@ -278,7 +340,8 @@ class Server:
     def hello(self, _):
         capability = re.search(r"CPU capability usage: (\S+)", torch.__config__.show())
         return {"torch": torch.__version__, "python": "%d.%d.%d" % sys.version_info[:3], "threads": torch.get_num_threads(),
-                "capability": capability.group(1) if capability else "", "blas": self.blas()}
+                "capability": capability.group(1) if capability else "", "blas": self.blas(),
+                "device": "" if DEVICE.native else DEVICE.facts()["cpu"]}
 
     def describe(self, command):
         reset_defaults()
@@ -327,6 +390,19 @@ class Server:
             reference.oracle(command["slot"], outputs)
         return {"oracle_float64": reference.model64 is not None}
 
+    def time(self, command):
+        gc.disable()
+        try:
+            return {"seconds": self.reference.seconds(command["calls"], command["graph"])}
+        finally:
+            gc.enable()
+
+    def capture(self, _):
+        return {"captured": self.reference.capture()}
+
+    def limits(self, _):
+        return {"limits": DEVICE.limits()}
+
     def release(self, _):
         self.reference = None
         gc.unfreeze()
@@ -349,7 +425,7 @@ class Server:
             result = {"ok": False, "code": e.code, "message": str(e), "hint": e.hint}
         except (MemoryError, RuntimeError) as e:
             text = " ".join(str(e).split())
-            full = isinstance(e, MemoryError) or "allocate memory" in text or "not enough memory" in text
+            full = isinstance(e, MemoryError) or "allocate memory" in text or "not enough memory" in text or "out of memory" in text
             result = {"ok": False, "code": "limit_exceeded" if full else "internal",
                       "message": "the reference ran out of memory: " + text if full else self.where(e), "hint": ""}
         except Exception as e:
@@ -370,6 +446,14 @@ class Server:
 
 
 def main():
+    global DEVICE
+    try:
+        DEVICE = Device(os.environ.get("PRAGMA_DEVICE", "cpu"))
+    except (RuntimeError, ImportError, AttributeError) as e:
+        message = "%s cannot use %s: %s" % (sys.executable, os.environ.get("PRAGMA_DEVICE"), " ".join(str(e).split())[:300])
+        os.write(REPLIES, json.dumps({"ok": False, "code": "not_found", "message": message,
+                                      "hint": "set PRAGMA_PYTHON to a Python whose Torch has this device"}).encode() + b"\n")
+        return
     torch.set_num_threads(THREADS)
     torch.set_num_interop_threads(1)
     with torch.no_grad():

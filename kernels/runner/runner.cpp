@@ -274,7 +274,7 @@ bool read_all(void* data, size_t size) {
 }
 
 void reply(uint64_t nonce, uint64_t flags) {
-  const pragma_reply answer{nonce, flags};
+  const pragma_reply answer{nonce, flags, 0};
   if (write(PRAGMA_FD_REPLIES, &answer, sizeof answer) != static_cast<ssize_t>(sizeof answer)) _exit(121);
 }
 
@@ -325,7 +325,7 @@ int main(int argc, char** argv) {
   reply(PRAGMA_READY, 0);
   pragma_command command;
   while (read_all(&command, sizeof command)) {
-    if (command.slot_count < 1 || command.first_slot < 0 || command.first_slot + command.slot_count > slots) give_up("bad command");
+    if (command.operation != PRAGMA_CALL || command.slot_count < 1 || command.first_slot < 0 || command.first_slot + command.slot_count > slots) give_up("bad command");
     int32_t slot = 0;
     for (int64_t i = 0; i < command.calls; ++i) {
       pragma_kernel(args + command.first_slot + slot);

@@ -3,6 +3,7 @@
 #include "base/subprocess.hpp"
 #include "cli/html.hpp"
 #include "cli/line_diff.hpp"
+#include "cli/charts.hpp"
 #include "cli/report.hpp"
 #include "diagnosis/conductor.hpp"
 
@@ -316,4 +317,24 @@ TEST_CASE("an independent reader finds the page well-formed") {
     INFO(line);
     CHECK(line.find("Tag ") != std::string::npos);
   }
+}
+
+TEST_CASE("a device's roofline names L2 and DRAM on their own sides of lines that lie close together, and both peaks") {
+  machine_limits limits;
+  limits.backend = "cuda";
+  limits.copy_gbs = {5200, 4200};
+  limits.peak_gflops = 60e3;
+  limits.tf32_gflops = 400e3;
+  const auto plot = html::roofline_plot(limits, 17e9, 50e6, {{"Torch", 700e-6, false, true}, {"2", 450e-6, true, false}});
+  const auto line_of = [&](const std::string& name) {
+    const auto at = plot.find(name);
+    REQUIRE(at != std::string::npos);
+    const auto start = plot.rfind('\n', at);
+    return plot.substr(start + 1, at - start - 1);
+  };
+  CHECK(line_of("L2 5200 GB/s").find("y=\"-5.0\"") != std::string::npos);
+  CHECK(line_of("DRAM 4200 GB/s").find("y=\"14.0\"") != std::string::npos);
+  CHECK(line_of("FP32 ") != line_of("TF32 "));
+  CHECK(plot.find("memory") == std::string::npos);
+  CHECK(html::roofline_plot(limits, 0, 512e6, {{"2", 130e-6, true, false}}).find("DRAM 4200 GB/s") != std::string::npos);
 }

@@ -136,7 +136,7 @@ TEST_CASE("each class is found first from the metrics that show it") {
     }
     covered.insert(e.expected);
   }
-  CHECK(covered.size() == static_cast<size_t>(bottleneck::redundant_work) + 1); // the whole list of classes
+  CHECK(covered.size() == static_cast<size_t>(bottleneck::redundant_work) + 1); // the whole list of classes of CPUs; device_test.cpp has the others
 }
 
 TEST_CASE("an inconspicuous profile gives no finding") {
@@ -382,7 +382,7 @@ TEST_CASE("every threshold has a source and stands in the documentation with the
 TEST_CASE("every class is described in the documentation") {
   auto text = read_file(std::string(TESTS_DIR) + "/../docs/diagnosis.md");
   REQUIRE(text);
-  for (int i = 0; i <= static_cast<int>(bottleneck::redundant_work); ++i) {
+  for (int i = 0; i <= static_cast<int>(bottleneck::register_spills); ++i) {
     const auto name = json(static_cast<bottleneck>(i)).get<std::string>();
     INFO(name);
     CHECK(text->find("`" + name + "`") != std::string::npos);

@@ -2,7 +2,9 @@
 #include "base/files.hpp"
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
+#include "profilers/by_manifest.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -249,4 +251,58 @@ TEST_CASE("a model that cannot be reached leaves an extractive compendium and sa
   CHECK(result["complete"] == false);
   CHECK(result["reason"].get<std::string>().find("extractive") != std::string::npos);
   CHECK(result["compendium"]["entries"].get<int64_t>() > 100);
+}
+
+TEST_CASE("a new profiler is a manifest and a page: registered, read, asked about, and measured with") {
+  const auto folder = fs::path(TESTS_DIR) / "profilers/tally";
+  auto text = read_file(folder / "tally.json").value();
+  const std::string mark = "@FOLDER@";
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) text.replace(at, mark.size(), folder.string());
+  home h;
+  const auto file = h.dir.path() / "tally.json";
+
+  auto wrong = text;
+  wrong.replace(wrong.find("\"outputs\""), 9, "\"output\"");
+  REQUIRE(write_file_atomic(file, wrong));
+  const auto refused = h.run({"profiler", "add", "tally", "--manifest", file.string()});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("'output'") != std::string::npos);
+  CHECK(refused.err.find("did you mean 'outputs'") != std::string::npos);
+
+  REQUIRE(write_file_atomic(file, text));
+  h.run_json({"profiler", "add", "tally", "--manifest", file.string()});
+  const auto shown = h.run({"profiler", "show", "tally"});
+  CHECK(shown.out.find("3 metrics of candidates on cuda; here: version 3.2.1") != std::string::npos);
+
+  h.run_json({"kb", "build", "--profiler", "tally"});
+  const auto entry = h.run_json({"kb", "show", "slack", "--profiler", "tally"});
+  REQUIRE(entry["exact"] == true);
+  CHECK(entry["entries"][0]["meaning"].get<std::string>().find("waited for a widget") != std::string::npos);
+  CHECK(entry["entries"][0]["sources"].dump().find("tally.html") != std::string::npos);
+  const auto answer = h.run_json({"ask", "which counter says how many widgets were pressed a second time", "--profiler", "tally"});
+  REQUIRE_FALSE(answer["entries"].empty());
+  CHECK(answer["entries"][0]["name"] == "rework");
+
+  // What was registered is what measures.
+  std::vector<std::string> problems;
+  const auto manifests = manifests_for("cuda", {h.run_json({"profiler", "show", "tally"})}, &problems);
+  CHECK(problems.empty());
+  const auto tally = std::find_if(manifests.begin(), manifests.end(), [](const auto& m) { return m.name == "tally"; });
+  REQUIRE(tally != manifests.end());
+  REQUIRE(check_metric_names(*tally, {"rework"}));
+  manifest_request request;
+  request.extra_metrics = {"rework"};
+  source_result measured;
+  collect_by_manifest(*tally, request, [](const std::vector<std::string>& wrapper, const fs::path&, double timeout) {
+    process_spec spec;
+    spec.argv = wrapper;
+    spec.argv.push_back("true");
+    spec.limits.wall_seconds = timeout;
+    const auto ended = run_process(spec);
+    return target_run{ended && ended->ok(), ended ? ended->out : "", ended ? ended->err : "", "", 0};
+  }, measured);
+  CHECK(measured.missing.empty());
+  std::vector<std::string> names;
+  for (const auto& m : measured.metrics) names.push_back(m.name);
+  CHECK(names == std::vector<std::string>{"step_time", "rework", "slack", "widgets", "launches_per_call"});
 }

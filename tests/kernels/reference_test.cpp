@@ -14,6 +14,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
+code_version code_of(const std::string& source, std::vector<std::string> flags) {
+  code_version code;
+  code.source = source;
+  code.compiler = "gcc";
+  code.flags = std::move(flags);
+  return code;
+}
+
 fs::path bad_task(const std::string& name) { return fs::path(TESTS_DIR) / "tasks" / (name + ".py"); }
 fs::path example(const std::string& name) { return fs::path(TESTS_DIR).parent_path() / "examples" / (name + ".py"); }
 
@@ -402,7 +410,7 @@ TEST_CASE("a drop-in is right in a fresh Torch process, and a wrong one is caugh
   REQUIRE(folder);
   const auto at = folder->path() / "result";
   SECTION("right, with flags that would change the rounding of the whole process when linked") {
-    REQUIRE(write_drop_in(at, t, rms_kernel, "gcc", {"-O3", "-march=native", "-ffast-math", "-DEPSILON=1e-6f"}, 1));
+    REQUIRE(write_drop_in(at, t, code_of(rms_kernel, {"-O3", "-march=native", "-ffast-math", "-DEPSILON=1e-6f"}), 1));
     const auto said = check_drop_in(at, t);
     if (!said) FAIL(render(said.error()));
     CHECK(said->find("right on 3 unseen seeds") == 0);
@@ -410,20 +418,20 @@ TEST_CASE("a drop-in is right in a fresh Torch process, and a wrong one is caugh
     CHECK(said->find("refuses another shape") != std::string::npos);
   }
   SECTION("wrong") {
-    REQUIRE(write_drop_in(at, t, rms_kernel, "gcc", {"-DEPSILON=0.1f"}, 1));
+    REQUIRE(write_drop_in(at, t, code_of(rms_kernel, {"-DEPSILON=0.1f"}), 1));
     const auto said = check_drop_in(at, t);
     REQUIRE_FALSE(said);
     CHECK(said.error().code == ec::candidate_failed);
     CHECK(said.error().message.find("out0 is wrong") != std::string::npos);
   }
   SECTION("not compilable") {
-    REQUIRE(write_drop_in(at, t, "int main( {", "gcc", {}, 1));
+    REQUIRE(write_drop_in(at, t, code_of("int main( {", {}), 1));
     const auto said = check_drop_in(at, t);
     REQUIRE_FALSE(said);
     CHECK(said.error().message.find("kernel.cpp was not compiled") != std::string::npos);
   }
   SECTION("crashes") {
-    REQUIRE(write_drop_in(at, t, "extern \"C\" void pragma_kernel(const void*) { __builtin_trap(); }", "gcc", {}, 1));
+    REQUIRE(write_drop_in(at, t, code_of("extern \"C\" void pragma_kernel(const void*) { __builtin_trap(); }", {}), 1));
     const auto said = check_drop_in(at, t);
     REQUIRE_FALSE(said);
     CHECK(said.error().message.find("SIGILL") != std::string::npos);
@@ -455,7 +463,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   }
 }
 )";
-  REQUIRE(write_drop_in(folder->path(), t, kernel, "g++", {}, 1));
+  REQUIRE(write_drop_in(folder->path(), t, code_of(kernel, {}), 1));
   const auto module = read_file(folder->path() / "model_new.py");
   REQUIRE(module);
   CHECK(module->find("does not update norm.num_batches_tracked") != std::string::npos);

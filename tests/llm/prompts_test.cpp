@@ -251,3 +251,87 @@ TEST_CASE("hostile bytes in an answer do no harm") {
   std::string deep = "```cpp\nvoid pragma_kernel" + std::string(100000, '(') + "\n```\n";
   CHECK_FALSE(parse_answer(deep));
 }
+
+namespace {
+
+coding_task a_triton_task() {
+  auto t = a_task();
+  t.language = "triton";
+  t.device = "NVIDIA H200, sm_90, 132 multiprocessors";
+  t.abi_header.clear();
+  return t;
+}
+
+const std::string module = "import torch\nimport torch.nn as nn\nimport triton\nimport triton.language as tl\n\n\nclass ModelNew(nn.Module):\n    def forward(self, x):\n        return x\n";
+
+} // namespace
+
+TEST_CASE("Triton: the prompt asks for a module, names the device and has nothing of C++") {
+  auto b = a_brief();
+  b.code.language = b.best.language = "triton";
+  b.code.compiler = b.best.compiler = "";
+  b.code.flags.clear();
+  b.best.flags.clear();
+  b.repairs.clear();
+  const auto messages = render_prompt(a_triton_task(), b);
+  const auto& system = messages[0].content;
+  const auto& user = messages[1].content;
+  CHECK_THAT(system, Catch::Contains("class ModelNew(nn.Module)") && Catch::Contains("exactly one fenced Python block") && Catch::Contains("powers of two") &&
+                         Catch::Contains("same constructor arguments"));
+  CHECK_THAT(user, Catch::Contains("NVIDIA H200") && Catch::Contains("```python\n// second") && Catch::Contains("# 5. Best version so far") &&
+                       Catch::Contains("exactly one fenced Python block"));
+  for (const char* word : {"pragma_kernel", "args->", "C++", "OpenMP", "Compiler:", "flags:", "gcc", "```cpp"}) {
+    INFO(word);
+    CHECK(system.find(word) == std::string::npos);
+    if (std::string(word) != "gcc") CHECK(user.find(word) == std::string::npos); // the remark of the made-up profile names gcc
+  }
+}
+
+TEST_CASE("Triton: what Torch may do and whether TF32 is allowed is said") {
+  auto t = a_triton_task();
+  auto system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("lets Torch compute nothing") && Catch::Contains("TF32 is not allowed") && Catch::Contains("\"tf32x3\""));
+  t.allow_torch = t.allow_tf32 = true;
+  system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("may call Torch operators") && Catch::Contains("allows TF32"));
+  CHECK(system.find("TF32 is not allowed") == std::string::npos);
+}
+
+TEST_CASE("Triton: answers are modules") {
+  auto answer = parse_answer("I fuse both loops.\n\n```python\n" + module + "```\nflags: none of mine\n", "triton");
+  if (!answer) FAIL(answer.error().message);
+  CHECK(answer->source == module);
+  CHECK(answer->flags.empty());
+  CHECK_THAT(answer->rationale, Catch::StartsWith("I fuse"));
+  for (const char* fence : {"py", "python3", "Python", "", "triton"}) CHECK(parse_answer("```" + std::string(fence) + "\n" + module + "```\n", "triton"));
+  // A snippet, or a C++ block, beside it is tolerated.
+  CHECK(parse_answer("```python\nx = tl.load(p)\n```\n```cpp\nint x;\n```\n```python\n" + module + "```\n", "triton"));
+
+  const auto refused = [](const std::string& text) {
+    auto no = parse_answer(text, "triton");
+    REQUIRE_FALSE(no);
+    return no.error().message;
+  };
+  CHECK_THAT(refused("prose"), Catch::Contains("no fenced code block"));
+  CHECK_THAT(refused("```cpp\n" + kernel + "```\n"), Catch::Contains("no fenced Python block") && Catch::Contains("```python"));
+  CHECK_THAT(refused("```python\n# class ModelNew(nn.Module):\nx = 1\n```\n"), Catch::Contains("class ModelNew is not defined"));
+  CHECK_THAT(refused("```python\ntext = \"\"\"\nclass ModelNew(nn.Module):\n\"\"\"\n```\n"), Catch::Contains("not defined"));
+  CHECK_THAT(refused("```python\nclass ModelNewer(nn.Module):\n    pass\n```\n"), Catch::Contains("not defined"));
+  CHECK_THAT(refused("```python\n" + module + "```\n```python\n" + module + "```\n"), Catch::Contains("two fenced sources define class ModelNew"));
+  CHECK_THAT(refused("```python\n" + module), Catch::Contains("not closed"));
+  const auto again = ask_again(parse_answer("prose", "triton").error(), "triton");
+  CHECK_THAT(again.content, Catch::Contains("exactly one fenced Python block"));
+  // Each language wants its own.
+  CHECK_FALSE(parse_answer("```python\n" + module + "```\n"));
+}
+
+TEST_CASE("a profiler's own rules stand in the prompt, the most promising first") {
+  auto b = a_brief();
+  b.code.measured.notes = {{"ncu 2025.3.1", "CPIStall", "each warp spends 10.0 cycles being stalled", 5}, {"ncu 2025.3.1", "UncoalescedGlobalAccess", "78% of the sectors are excessive", 76}};
+  const auto text = user_text(a_task(), b);
+  const auto first = text.find("UncoalescedGlobalAccess"), second = text.find("CPIStall");
+  REQUIRE(first != std::string::npos);
+  REQUIRE(second != std::string::npos);
+  CHECK(first < second);
+  CHECK_THAT(text, Catch::Contains("76% to gain"));
+}

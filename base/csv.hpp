@@ -1,4 +1,4 @@
-// Comma-separated values (RFC 4180). Used by catalogue_csv.cpp and, for csv-table, by rst.cpp.
+// Comma-separated values (RFC 4180). Used for what profilers print, for lists of metrics, and for csv-table in reStructuredText.
 #pragma once
 
 #include "base/error.hpp"
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace pragma::crawler {
+namespace pragma {
 
 struct csv_row {
   std::vector<std::string> cells;
@@ -18,4 +18,4 @@ struct csv_row {
 /// quote is never closed.
 expected<std::vector<csv_row>> read_csv(std::string_view text, char separator, std::string_view what);
 
-} // namespace pragma::crawler
+} // namespace pragma

@@ -1,0 +1,350 @@
+#include "kernels/device_timing.hpp"
+
+#include "base/text.hpp"
+#include "kernels/contention.hpp"
+#include "kernels/seeds.hpp"
+#include "kernels/slot_checker.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+namespace pragma {
+
+namespace {
+
+constexpr double shortest_timeout = 20;      ///< seconds, of one command
+constexpr double timeout_factor = 100;       ///< times the reference's call
+constexpr double short_call = 50e-6;         ///< below it a launch counts for as much as the call: graphs, or our own clock
+constexpr int64_t probe_calls = 40;          ///< to find out how long a call takes
+constexpr double least_share = 0.02;         ///< of the wall-clock time that a device's clock may advance in
+constexpr double outer_batch_seconds = 0.03; ///< calls back to back by our clock
+constexpr int64_t most_outer_calls = 4000;
+constexpr double outer_factor = 1.5;         ///< our clock over the events': kernels that run back to back also wait for each other's ends
+constexpr double graph_slack = 10e-6;        ///< a replay on our clock, beside the kernels
+constexpr double launch_slack = 200e-6;      ///< launches from Python on our clock, of a call that is no short one
+constexpr int fresh_rounds = 3;
+constexpr int64_t warm_calls = 30;           ///< before a single timed call, so that the device's clocks are up
+constexpr double fresh_factor = 1.5, fresh_slack = 20e-6;
+
+using steady = std::chrono::steady_clock;
+double since(steady::time_point start) { return std::chrono::duration<double>(steady::now() - start).count(); }
+
+bool is_candidates_fault(const error& e) { return e.code == ec::candidate_failed || e.code == ec::timeout; }
+
+expected<double> command_timeout(reference& ref) {
+  const auto start = steady::now();
+  if (auto ran = ref.run(1); !ran) return fail(ran.error());
+  return std::max(shortest_timeout, timeout_factor * since(start));
+}
+
+expected<std::shared_ptr<runner_process>> running(const build_output& built, const reference& ref, const timing_options& options) {
+  if (built.kept && built.kept->runner) {
+    built.kept->runner->thaw();
+    return built.kept->runner;
+  }
+  runner_options run;
+  run.threads = options.threads;
+  if (built.kept && built.kept->failure) return fail(*built.kept->failure);
+  auto started = runner_process::start(built, ref, run);
+  if (!started) {
+    if (built.kept && is_candidates_fault(started.error())) built.kept->failure = started.error();
+    return fail(started.error());
+  }
+  auto runner = std::make_shared<runner_process>(std::move(*started));
+  if (built.kept) built.kept->runner = runner;
+  return runner;
+}
+
+/// How both sides of one comparison are timed.
+enum class way { events, graphs, our_clock };
+
+const char* words(way how) {
+  return how == way::graphs      ? "flushed; graphs replayed, the device's events"
+         : how == way::our_clock ? "warm; calls back to back with their launches, our clock"
+                                 : "flushed; the device's events";
+}
+
+/// compare_times() on the clock of a device: it advances by what the timed calls took there, and not by flushes and launches.
+class device_clock {
+public:
+  timed_side side(std::string name, std::function<expected<double>(int64_t)> seconds_of, std::shared_ptr<error> failure = nullptr) {
+    timed_side one;
+    one.name = std::move(name);
+    one.run_delay = [] { return 0.0; };
+    one.run = [now = now_, seconds_of = std::move(seconds_of), failure](int64_t calls) -> expected<void> {
+      if (calls == 0) return {};
+      auto seconds = seconds_of(calls);
+      if (!seconds) {
+        if (failure) *failure = seconds.error();
+        return fail(seconds.error());
+      }
+      *now += *seconds;
+      return {};
+    };
+    return one;
+  }
+  /// `share`: of the wall-clock time that the device's clock advances in.
+  timing_options options(timing_options given, double share) const {
+    given.clock = [now = now_] { return *now; };
+    given.steal = [] { return 0.0; };
+    given.max_seconds *= share;
+    given.sample_seconds *= std::max(share, 0.1);
+    return given;
+  }
+
+private:
+  std::shared_ptr<double> now_ = std::make_shared<double>(0);
+};
+
+/// One running candidate as seen from here.
+struct device_side {
+  std::shared_ptr<runner_process> runner;
+  int slots = 1;
+  double timeout = shortest_timeout;
+
+  double limit(int64_t calls) const { return timeout + 1e-3 * static_cast<double>(calls) * timeout; }
+  expected<double> events(int64_t calls, bool graph) const { return runner->time(0, slots, calls, graph, limit(calls)); }
+  /// Seconds of `calls` calls back to back by our clock, without what an empty command costs.
+  expected<double> outer(int64_t calls, bool graph) const {
+    auto start = steady::now();
+    if (auto empty = runner->run(0, slots, 0, graph, timeout); !empty) return fail(empty.error());
+    const double protocol = since(start);
+    start = steady::now();
+    if (auto ran = runner->run(0, slots, calls, graph, limit(calls)); !ran) return fail(ran.error());
+    return std::max(since(start) - protocol, 1e-9);
+  }
+  expected<double> seconds(int64_t calls, way how) const { return how == way::our_clock ? outer(calls, false) : events(calls, how == way::graphs); }
+};
+
+expected<double> reference_seconds(reference& ref, int64_t calls, way how) {
+  if (how != way::our_clock) return ref.time(calls, how == way::graphs);
+  const auto start = steady::now();
+  if (auto ran = ref.run(calls); !ran) return fail(ran.error());
+  return since(start);
+}
+
+/// The way for two sides whose calls take so long by events; both are captured where either is short.
+template <class Left, class Right> expected<way> choose_way(double left, double right, Left capture_left, Right capture_right) {
+  if (std::min(left, right) >= short_call) return way::events;
+  auto one = capture_left();
+  if (!one) return fail(one.error());
+  auto other = *one ? capture_right() : expected<bool>(false);
+  if (!other) return fail(other.error());
+  return *one && *other ? way::graphs : way::our_clock;
+}
+
+/// The candidate's audits while it is timed. Each gives a reason when it cheated.
+class device_audit {
+public:
+  device_audit(const device_side& side, reference& ref, slot_checker& checker, uint64_t seed)
+      : side_(side), ref_(ref), checker_(checker), seed_(seed) {}
+
+  std::vector<mismatch> mismatches;
+  using answer = expected<std::string>; ///< empty: honest
+
+  /// What the latest calls left on the device is right.
+  answer results_are_right(const std::string& when) {
+    auto& runner = *side_.runner;
+    fill_outputs(ref_.outputs_layout(), runner.outputs(), 0, side_.slots);
+    const auto before = probe_fill(ref_.outputs_layout(), runner.outputs());
+    if (auto got = runner.download(0, side_.slots, side_.timeout); !got) return fail(got.error());
+    for (int slot = 0; slot < side_.slots; ++slot) {
+      auto outcome = checker_.check(slot, runner.outputs(), before);
+      for (auto& m : outcome.mismatches) mismatches.push_back(std::move(m));
+    }
+    if (mismatches.empty()) return std::string();
+    keep_worst(mismatches);
+    return sentence(mismatches.front()) + " (" + when + ")";
+  }
+
+  /// Our clock sees no more than the events say.
+  answer clock_agrees(double call_seconds, way how) {
+    if (how == way::our_clock) return std::string();
+    const auto calls = std::clamp<int64_t>(static_cast<int64_t>(outer_batch_seconds / std::max(call_seconds, 1e-7)), 3, most_outer_calls);
+    double least = 1e300;
+    for (int round = 0; round < 2; ++round) {
+      auto seconds = side_.outer(calls, how == way::graphs);
+      if (!seconds) return fail(seconds.error());
+      least = std::min(least, *seconds / static_cast<double>(calls));
+    }
+    const double allowed = outer_factor * call_seconds + (how == way::graphs ? graph_slack : launch_slack);
+    if (least <= allowed) return results_are_right("after calls back to back");
+    return "its calls take " + format_seconds(least) + " back to back by our clock, and " + format_seconds(call_seconds) +
+           " by the events in its process: work goes on outside of what they see";
+  }
+
+  /// Contents that it never saw take as long as those that it did.
+  answer unseen_is_as_fast(double call_seconds, way how) {
+    if (how == way::our_clock) how = way::events; // single calls: launches are hidden behind the flush
+    const bool graph = how == way::graphs;
+    auto& runner = *side_.runner;
+    double fresh = 1e300, seen = 1e300;
+    for (int round = 0; round < fresh_rounds; ++round) {
+      if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 1000 + round), input_kind::own); !made) return fail(made.error());
+      checker_.refresh(0, "unseen inputs " + std::to_string(round + 1));
+      if (auto sent = runner.upload(0, 1, side_.timeout); !sent) return fail(sent.error());
+      if (auto warm = runner.time(1 % side_.slots, 1, warm_calls, graph, side_.limit(warm_calls)); !warm) return fail(warm.error());
+      for (double* least : {&fresh, &seen}) {
+        auto once = runner.time(0, 1, 1, graph, side_.timeout);
+        if (!once) return fail(once.error());
+        *least = std::min(*least, *once);
+      }
+    }
+    if (auto right = results_are_right("unseen inputs at the same address"); !right || !right->empty()) return right;
+    if (fresh <= fresh_factor * std::max(seen, call_seconds) + fresh_slack) return std::string();
+    return "a call takes " + format_seconds(fresh) + " on inputs that it never saw and " + format_seconds(seen) + " on the same ones again: it keeps answers";
+  }
+
+  /// What it leaves to Torch is what it left to it while it was verified.
+  answer leaves_no_more_to_torch(const std::vector<std::string>& before) {
+    const auto name_of = [](const std::string& counted) { return counted.substr(0, counted.rfind(':')); };
+    std::set<std::string> known;
+    for (const auto& one : before) known.insert(name_of(one));
+    if (auto called = side_.runner->call(0, side_.slots, side_.slots, side_.limit(side_.slots)); !called) return fail(called.error());
+    std::vector<std::string> more;
+    for (const auto& one : side_.runner->torch_operators())
+      if (!known.count(name_of(one))) more.push_back(one);
+    if (more.empty()) return std::string();
+    return "after it was timed it left " + join(more, ", ") + " to Torch, and not while it was verified";
+  }
+
+private:
+  const device_side& side_;
+  reference& ref_;
+  slot_checker& checker_;
+  uint64_t seed_;
+};
+
+} // namespace
+
+expected<void> keep_running(const build_output& built, const reference& ref, int threads) {
+  timing_options options;
+  options.threads = threads;
+  if (!built.kept) return {};
+  if (auto runner = running(built, ref, options); !runner) return fail(runner.error());
+  return {};
+}
+
+expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, reference& ref, const build_output& built,
+                                       const verdict& earlier, const timing_options& options) {
+  timed_verdict answer;
+  answer.result = earlier;
+  answer.result.binary = built.binary_hash;
+  const auto refuse = [&](verdict_stage stage, std::string reason, std::vector<mismatch> mismatches = {}) {
+    answer.result.stage = stage;
+    answer.result.reason = std::move(reason);
+    if (!mismatches.empty()) answer.result.mismatches = std::move(mismatches);
+    if (built.kept) built.kept->runner.reset();
+    return answer;
+  };
+  if (const auto why = why_unverifiable(audit); !why.empty()) return refuse(verdict_stage::audit, why);
+  const auto blame = [&](const error& e, const std::string& when) -> expected<timed_verdict> {
+    if (!is_candidates_fault(e)) return fail(e);
+    return refuse(verdict_stage::run, e.message + when);
+  };
+  auto runner = running(built, ref, options);
+  if (!runner) return is_candidates_fault(runner.error()) ? refuse(verdict_stage::load, runner.error().message) : expected<timed_verdict>(fail(runner.error()));
+  auto timeout = command_timeout(ref);
+  if (!timeout) return fail(timeout.error());
+  const device_side side{*runner, ref.slots(), *timeout};
+
+  const uint64_t seed = seed_source().next() | 1;
+  slot_checker checker(t, ref, chosen_tolerance(t, ref, earlier, audit), audit.tightening);
+  for (int slot = 0; slot < side.slots; ++slot) {
+    if (auto made = ref.make_inputs(slot, seed_of_set(seed, static_cast<int>(input_kind::own), slot + 1), input_kind::own); !made) return fail(made.error());
+    checker.refresh(slot, "unseen seed " + std::to_string(slot + 1));
+  }
+  device_audit audits(side, ref, checker, seed);
+  if (auto sent = (*runner)->upload(0, side.slots, *timeout); !sent) return blame(sent.error(), "");
+
+  // A first look: right on what it never saw, and how long a call takes on either side.
+  const auto start = steady::now();
+  auto mine = side.events(std::max<int64_t>(probe_calls, side.slots), false);
+  const double wall = since(start);
+  if (!mine) return blame(mine.error(), " (while it was timed)");
+  auto right = audits.results_are_right("before timing");
+  if (!right) return blame(right.error(), " (before timing)");
+  if (!right->empty()) return refuse(verdict_stage::compare, *right, audits.mismatches);
+  auto theirs = ref.time(probe_calls, false);
+  if (!theirs) return fail(theirs.error());
+  const double share = std::clamp(*mine / wall, least_share, 1.0);
+  const auto calls = static_cast<double>(std::max<int64_t>(probe_calls, side.slots));
+  auto how = choose_way(*mine / calls, *theirs / static_cast<double>(probe_calls), [&] { return (*runner)->capture(0, side.slots, *timeout * 3); },
+                        [&] { return ref.capture(); });
+  if (!how) return blame(how.error(), " (while its call was captured)");
+
+  auto failure = std::make_shared<error>();
+  device_clock clock;
+  double used = 0, baseline_wall = 0; // CPU time of the candidate and its children while the reference is timed
+  auto time = compare_times(clock.side("candidate", [&](int64_t n) { return side.seconds(n, *how); }, failure),
+                            clock.side(ref.baseline_name(),
+                                       [&](int64_t n) {
+                                         const double before = session_cpu_seconds((*runner)->pid());
+                                         const auto begin = steady::now();
+                                         auto seconds = reference_seconds(ref, n, *how);
+                                         const double wall_seconds = since(begin);
+                                         const double after = session_cpu_seconds((*runner)->pid());
+                                         if (before >= 0 && after >= 0) {
+                                           used += std::max(0.0, after - before); // less: a child is gone that nobody waited for
+                                           baseline_wall += wall_seconds;
+                                         }
+                                         return seconds;
+                                       }),
+                            clock.options(options, *how == way::our_clock ? 1.0 : share));
+  if (!time) {
+    if (!failure->message.empty()) return blame(*failure, " (while it was timed)");
+    return fail(time.error());
+  }
+  time->cache = words(*how);
+  answer.time = *time;
+  if (const auto b = find_backend(built.device.backend); b && b->on_device())
+    if (const auto state = device_state(*b, built.device.index); !state.empty()) answer.time.note = "device: " + state;
+  if (baseline_wall > 0 && used > 0.1 * baseline_wall)
+    return refuse(verdict_stage::audit, "it used " + format_seconds(used) + " of CPU time in the " + format_seconds(baseline_wall) +
+                                            " in which the reference was being timed: it slows the reference down");
+
+  const double call_seconds = time->candidate_seconds;
+  for (const auto step : {0, 1, 2, 3}) {
+    auto found = step == 0   ? audits.results_are_right("after timing")
+                 : step == 1 ? audits.clock_agrees(call_seconds, *how)
+                 : step == 2 ? audits.unseen_is_as_fast(call_seconds, *how)
+                             : audits.leaves_no_more_to_torch(earlier.torch_operators);
+    if (!found) return blame(found.error(), " (after timing)");
+    if (!found->empty()) return refuse(verdict_stage::audit, *found, audits.mismatches);
+  }
+  answer.result.checked.push_back("results of the timed calls, on unseen seeds");
+  answer.result.checked.push_back(*how == way::our_clock ? "timed by our clock" : "our clock agrees with the device's events");
+  answer.result.checked.push_back("unseen inputs take as long as seen ones");
+  return answer;
+}
+
+expected<timing> compare_on_device(reference& ref, const build_output& challenger, const build_output& champion, const timing_options& options) {
+  auto timeout = command_timeout(ref);
+  if (!timeout) return fail(timeout.error());
+  std::vector<device_side> sides;
+  double call_seconds[2] = {0, 0}, share = 1;
+  for (const auto* built : {&challenger, &champion}) {
+    auto runner = running(*built, ref, options);
+    if (!runner) return fail(runner.error());
+    sides.push_back({*runner, ref.slots(), *timeout});
+    if (auto sent = (*runner)->upload(0, ref.slots(), *timeout); !sent) return fail(sent.error());
+    const auto start = steady::now();
+    auto seconds = sides.back().events(probe_calls, false);
+    if (!seconds) return fail(seconds.error());
+    call_seconds[sides.size() - 1] = *seconds / static_cast<double>(probe_calls);
+    share = std::min(share, std::clamp(*seconds / since(start), least_share, 1.0));
+  }
+  auto how = choose_way(call_seconds[0], call_seconds[1], [&] { return sides[0].runner->capture(0, ref.slots(), *timeout * 3); },
+                        [&] { return sides[1].runner->capture(0, ref.slots(), *timeout * 3); });
+  if (!how) return fail(how.error());
+  device_clock clock;
+  auto time = compare_times(clock.side("challenger", [&](int64_t n) { return sides[0].seconds(n, *how); }),
+                            clock.side("best", [&](int64_t n) { return sides[1].seconds(n, *how); }),
+                            clock.options(options, *how == way::our_clock ? 1.0 : share));
+  if (time) time->cache = words(*how);
+  return time;
+}
+
+} // namespace pragma
