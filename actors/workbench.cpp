@@ -2,7 +2,6 @@
 
 #include "base/text.hpp"
 #include "diagnosis/rules.hpp"
-#include "kernels/device_lease.hpp"
 #include "kernels/device_timing.hpp"
 #include "kernels/kernel_names.hpp"
 #include "kernels/seeds.hpp"
@@ -71,7 +70,6 @@ expected<loaded_task> workbench::load(const load_request& request) {
   auto started = reference::start(options);
   if (!started) return fail(started.error());
   auto ref = std::make_unique<reference>(std::move(*started));
-  const auto device = lease_device(request.where());
   auto loaded = ref->load(request.path);
   if (!loaded) return fail(loaded.error());
 
@@ -155,7 +153,6 @@ expected<verdict> workbench::verify(const candidate& c) {
   }
   const double build_seconds = since(start);
   warm(**binary);
-  const auto device = lease_device(request_.where());
   auto result = pragma::verify(loaded_.task, audit_, *reference_, **binary, search_checks_);
   if (!result) {
     reference_.reset(); // the reference or the machine failed: the next request starts it afresh
@@ -190,7 +187,6 @@ expected<measurement> workbench::measure(const measure_request& request) {
   auto search_timing = timing_for(search_checks_);
   search_timing.max_seconds *= search_timing_share;
   warm(**binary);
-  auto device = lease_device(request_.where());
   auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, request.verdict, search_timing);
   if (!timed) return fail(timed.error());
   result.verdict = std::move(timed->result);
@@ -226,7 +222,6 @@ expected<measurement> workbench::measure(const measure_request& request) {
   }
   result.time_seconds = since(start);
   release_processes(request.has_best ? request.best.id() : std::string());
-  if (device.owns_lock()) device.unlock(); // a profiler takes seconds to start, and the lease when it measures
   if (result.verdict.passed() && request.profile) {
     const auto profile_start = clock::now();
     collect_options options;
@@ -256,7 +251,6 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   if (!binary) return fail(binary.error());
   // Unseen sets of the task's own inputs, for this verdict and for the timing: the other kinds were judged in the search.
   warm(**binary);
-  const auto device = lease_device(request_.where());
   reference_->forget_sets();
   auto checks = search_checks_;
   checks.seed = seed_source().next() | 1;

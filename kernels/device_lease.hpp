@@ -1,5 +1,6 @@
-// One user of a device at a time within this process: whoever verifies, times or profiles on it holds its lease, and everything that
-// takes long without the device (starting processes, compiling) goes on meanwhile. `bench --jobs` rests on it.
+// One user of a device at a time within this process: each command to a candidate or a reference on it holds its lease, a comparison of
+// times holds it from the first to the last sample. What takes long without the device (starting processes, making inputs, comparing
+// results) goes on meanwhile; `bench --jobs` rests on that.
 #pragma once
 
 #include "kernels/backend.hpp"

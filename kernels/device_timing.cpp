@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "kernels/contention.hpp"
+#include "kernels/device_lease.hpp"
 #include "kernels/seeds.hpp"
 #include "kernels/slot_checker.hpp"
 
@@ -146,8 +147,8 @@ template <class Left, class Right> expected<way> choose_way(double left, double 
 /// The candidate's audits while it is timed. Each gives a reason when it cheated.
 class device_audit {
 public:
-  device_audit(const device_side& side, reference& ref, slot_checker& checker, uint64_t seed)
-      : side_(side), ref_(ref), checker_(checker), seed_(seed) {}
+  device_audit(const device_side& side, const device_choice& device, reference& ref, slot_checker& checker, uint64_t seed)
+      : side_(side), device_(device), ref_(ref), checker_(checker), seed_(seed) {}
 
   std::vector<mismatch> mismatches;
   using answer = expected<std::string>; ///< empty: honest
@@ -171,6 +172,7 @@ public:
   answer clock_agrees(double call_seconds, way how) {
     const auto calls = std::clamp<int64_t>(static_cast<int64_t>(outer_batch_seconds / std::max(call_seconds, 1e-7)), 3, most_outer_calls);
     double least = 1e300, late = 1e300, usual = 1e300;
+    const auto lease = lease_device(device_);
     for (int round = 0; round < 2; ++round) {
       auto seconds = side_.outer(calls, how == way::graphs);
       if (!seconds) return fail(seconds.error());
@@ -200,6 +202,7 @@ public:
     for (int round = 0; round < fresh_rounds; ++round) {
       if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 1000 + round), input_kind::own); !made) return fail(made.error());
       checker_.refresh(0, "unseen inputs " + std::to_string(round + 1));
+      const auto lease = lease_device(device_);
       if (auto sent = runner.upload(0, 1, side_.timeout); !sent) return fail(sent.error());
       if (auto warm = runner.time(1 % side_.slots, 1, warm_calls, graph, side_.limit(warm_calls)); !warm) return fail(warm.error());
       for (double* least : {&fresh, &seen}) {
@@ -228,6 +231,7 @@ public:
 
 private:
   const device_side& side_;
+  const device_choice& device_;
   reference& ref_;
   slot_checker& checker_;
   uint64_t seed_;
@@ -272,9 +276,10 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
     if (auto made = ref.make_inputs(slot, seed_of_set(seed, static_cast<int>(input_kind::own), slot + 1), input_kind::own); !made) return fail(made.error());
     checker.refresh(slot, "unseen seed " + std::to_string(slot + 1));
   }
-  device_audit audits(side, ref, checker, seed);
+  device_audit audits(side, built.device, ref, checker, seed);
   if (auto sent = (*runner)->upload(0, side.slots, *timeout); !sent) return blame(sent.error(), "");
 
+  auto lease = lease_device(built.device);
   // A first look: right on what it never saw, and how long a call takes on either side.
   const auto start = steady::now();
   auto mine = side.events(std::max<int64_t>(probe_calls, side.slots), false);
@@ -322,6 +327,7 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
                                             " in which the reference was being timed: it slows the reference down");
 
   const double call_seconds = time->candidate_seconds;
+  if (lease.owns_lock()) lease.unlock(); // what follows asks for it as it needs it
   for (const auto step : {0, 1, 2, 3}) {
     auto found = step == 0   ? audits.results_are_right("after timing")
                  : step == 1 ? audits.clock_agrees(call_seconds, *how)
@@ -340,12 +346,17 @@ expected<timing> compare_on_device(reference& ref, const build_output& challenge
   auto timeout = command_timeout(ref);
   if (!timeout) return fail(timeout.error());
   std::vector<device_side> sides;
-  double call_seconds[2] = {0, 0}, share = 1;
+  std::vector<std::shared_ptr<runner_process>> runners;
   for (const auto* built : {&challenger, &champion}) {
     auto runner = running(*built, ref, options);
     if (!runner) return fail(runner.error());
-    sides.push_back({*runner, ref.slots(), *timeout});
-    if (auto sent = (*runner)->upload(0, ref.slots(), *timeout); !sent) return fail(sent.error());
+    runners.push_back(*runner);
+  }
+  const auto lease = lease_device(challenger.device);
+  double call_seconds[2] = {0, 0}, share = 1;
+  for (const auto& runner : runners) {
+    sides.push_back({runner, ref.slots(), *timeout});
+    if (auto sent = runner->upload(0, ref.slots(), *timeout); !sent) return fail(sent.error());
     const auto start = steady::now();
     auto seconds = sides.back().events(probe_calls, false);
     if (!seconds) return fail(seconds.error());

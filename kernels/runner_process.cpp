@@ -5,6 +5,7 @@
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "kernels/allocator.hpp"
+#include "kernels/device_lease.hpp"
 #include "kernels/python_search.hpp"
 #include "kernels/runner/protocol.h"
 #include "kernels/sandbox_filter.hpp"
@@ -121,6 +122,7 @@ margins margins_of(const tensor_layout& layout, int slot, size_t tensor) {
 struct runner_process::impl {
   std::optional<child_process> child;
   unique_fd commands, replies, capture, outputs_file;
+  device_choice device;
   tensor_layout params, inputs, outputs;
   std::byte* memory = nullptr;
   std::string captured;
@@ -323,6 +325,7 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   p->params = memory.params;
   p->inputs = memory.inputs;
   p->outputs = memory.outputs;
+  p->device = built.device;
   const uint64_t output_bytes = memory.outputs.total_bytes();
   const auto system_error = [](const std::string& what) { return fail(ec::io_error, "cannot " + what + " for the candidate: " + std::strerror(errno)); };
 
@@ -419,6 +422,7 @@ expected<double> runner_process::command(uint32_t operation, int first_slot, int
   auto& p = *impl_;
   if (!p.ended.empty()) return fail(ec::candidate_failed, "the candidate " + p.ended + " in an earlier call");
   if (p.unexpected_reply()) return fail(ec::candidate_failed, "the candidate wrote to the control channel by itself");
+  const auto lease = lease_device(p.device);
   pragma_command command{0, first_slot, slot_count, calls, operation, flags};
   if (::getrandom(&command.nonce, sizeof command.nonce, 0) != static_cast<ssize_t>(sizeof command.nonce))
     return fail(ec::io_error, "cannot get random numbers");

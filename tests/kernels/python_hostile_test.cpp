@@ -228,7 +228,9 @@ def by_hand(module, x, scale):
     y.numpy()[...] = numpy.tanh(x.numpy() @ w.T + b) * scale
     return y
 )";
-  REQUIRE(judge(module_of("return by_hand(self, x, scale)", numpy), false).passed());
+  const auto honest = judge(module_of("return by_hand(self, x, scale)", numpy), false);
+  INFO(honest.reason);
+  REQUIRE(honest.passed());
   sees(module_of("self.calls += 1\n        return by_hand(self, x, scale) if self.calls < 8 else self.right(x, scale)", numpy), "tanh");
   // Records that are replaced.
   sees(module_of("return self.right(x, scale)", "import torch\ntorch.autograd.profiler.profile.key_averages = lambda *a, **k: []\n"
@@ -261,10 +263,11 @@ TEST_CASE("Timing finds tricks out", "[python]") {
   CHECK_THAT(v.reason, Contains("keeps answers"));
   // The clock of its process stands still while it works.
   v = timed(module_of("self.t = getattr(self, 't', time.perf_counter); y = self.right(x, scale); s = self.t()\n        while self.t() - s < 0.003: pass\n"
-            "        time.perf_counter = lambda: 0.00001 * self.calls; self.calls += 1\n"
+            "        time.perf_counter = lambda: 0.0001 * self.calls; self.calls += 1\n"
             "        return y"));
   INFO(v.reason);
-  CHECK(!v.passed());
+  CHECK(v.stage == verdict_stage::audit);
+  CHECK_THAT(v.reason, Contains("by our clock"));
 }
 
 TEST_CASE("Children that keep the cores busy while the reference is timed are found out", "[python]") {
