@@ -40,7 +40,7 @@ BOOKKEEPING = frozenset((
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "view", "view_as", "reshape", "_reshape_alias",
     "_unsafe_view", "as_strided", "t", "transpose", "permute", "expand", "expand_as", "squeeze", "unsqueeze", "slice", "select",
     "narrow", "flatten", "unflatten", "detach", "alias", "resize_", "set_", "contiguous", "to", "size", "stride", "is_contiguous",
-    "unbind", "split", "chunk", "movedim", "lift_fresh", "result_type", "requires_grad_", "_to_copy_none"))
+    "unbind", "split", "chunk", "movedim", "lift_fresh", "result_type", "requires_grad_", "_to_copy_none", "resolve_conj", "resolve_neg"))
 
 # Looked up before the candidate is loaded: whoever replaces them in their modules later changes nothing here.
 os_read, os_write, equal = os.read, os.write, torch.equal
