@@ -6,6 +6,9 @@
 #include "profilers/hardware.hpp"
 
 #include <chrono>
+#include <map>
+#include <optional>
+#include <shared_mutex>
 
 namespace pragma {
 
@@ -18,11 +21,32 @@ constexpr size_t kept_builds = 6;      ///< the best, the current and a few befo
 constexpr double search_timing_share = 0.5; ///< of max_timing_seconds: while searching; who is close is compared side by side
 constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
 
-/// One measurement at a time in this process, whatever number of runs share it (`bench --jobs`).
-std::mutex& machine_lease() {
-  static std::mutex lease;
-  return lease;
-}
+/// One measurement at a time on each device, and none beside one of the processor, whatever number of runs share this process
+/// (`bench --jobs`, a node with several devices).
+class machine_lease {
+public:
+  explicit machine_lease(const device_choice& where) {
+    static std::shared_mutex machine;
+    static std::mutex lock;
+    static std::map<std::string, std::mutex> devices;
+    if (!where.on_device()) {
+      alone_ = std::unique_lock(machine);
+      return;
+    }
+    std::mutex* mine = nullptr;
+    {
+      const std::lock_guard guard(lock);
+      mine = &devices[where.text()];
+    }
+    device_ = std::unique_lock(*mine);
+    beside_ = std::shared_lock(machine);
+  }
+
+private:
+  std::unique_lock<std::shared_mutex> alone_;
+  std::unique_lock<std::mutex> device_;
+  std::shared_lock<std::shared_mutex> beside_;
+};
 
 bool is_environment_problem(const error& e) {
   return e.code != ec::build_failed && e.code != ec::invalid_argument && e.code != ec::candidate_failed && e.code != ec::timeout &&
@@ -113,7 +137,15 @@ timing_options workbench::timing_for(const verify_options& checks) const {
   return options;
 }
 
+device_choice workbench::where() {
+  const std::lock_guard lock(mutex_);
+  return request_.where();
+}
+
 expected<verdict> workbench::verify(const candidate& c) {
+  // A check on a device runs on the very hardware that others measure. On the processor, timing notices what runs beside it.
+  std::optional<machine_lease> lease;
+  if (const auto device = where(); device.on_device()) lease.emplace(device);
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   const auto start = clock::now();
@@ -140,7 +172,7 @@ expected<verdict> workbench::verify(const candidate& c) {
 }
 
 expected<measurement> workbench::measure(const measure_request& request) {
-  const std::lock_guard lease(machine_lease());
+  const machine_lease lease(where());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   const auto start = clock::now();
@@ -201,7 +233,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
 }
 
 expected<confirmation> workbench::confirm(const candidate& c) {
-  const std::lock_guard lease(machine_lease());
+  const machine_lease lease(where());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   builds_.clear(); // a binary of its own, not the one that was searched with

@@ -25,6 +25,7 @@ public:
   expected<confirmation> confirm(const candidate& c);
 
 private:
+  device_choice where();
   expected<void> ensure_loaded();
   expected<std::shared_ptr<build_output>> built(const candidate& c);
   timing_options timing_for(const verify_options& checks) const;
