@@ -1,5 +1,6 @@
 // JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
 #include "diagnosis/conductor.hpp"
+#include "kernels/backend.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/synthesis/won_schedule.hpp"
 #include "kernels/task.hpp"

@@ -9,6 +9,9 @@
 #include "profilers/hardware.hpp"
 
 #include <chrono>
+#include <map>
+#include <optional>
+#include <shared_mutex>
 
 namespace pragma {
 
@@ -23,11 +26,20 @@ constexpr double search_timing_share = 0.5; ///< of max_timing_seconds: while se
 constexpr double profiler_factor = 3, profiler_slack = 10e-6;
 constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
 
-/// One measurement at a time in this process, whatever number of runs share it (`bench --jobs`).
-std::mutex& machine_lease() {
-  static std::mutex lease;
-  return lease;
-}
+/// One measurement of the processor at a time, and none beside one on a device, whatever number of runs share this process
+/// (`bench --jobs`, a node with several devices). Devices have leases of their own (kernels/device_lease.hpp).
+class machine_lease {
+public:
+  explicit machine_lease(const device_choice& where) {
+    static std::shared_mutex machine;
+    if (where.on_device()) beside_ = std::shared_lock(machine);
+    else alone_ = std::unique_lock(machine);
+  }
+
+private:
+  std::unique_lock<std::shared_mutex> alone_;
+  std::shared_lock<std::shared_mutex> beside_;
+};
 
 /// What the profiler saw from outside counts for more than what the candidate's process said of its time and of Torch's operators.
 void check_against_profiler(const candidate& c, bool allow_torch, measurement& result) {
@@ -136,7 +148,15 @@ timing_options workbench::timing_for(const verify_options& checks) const {
   return options;
 }
 
+device_choice workbench::where() {
+  const std::lock_guard lock(mutex_);
+  return request_.where();
+}
+
 expected<verdict> workbench::verify(const candidate& c) {
+  // A check on a device runs on the very hardware that others measure. On the processor, timing notices what runs beside it.
+  std::optional<machine_lease> lease;
+  if (const auto device = where(); device.on_device()) lease.emplace(device);
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   const auto start = clock::now();
@@ -176,8 +196,7 @@ void workbench::release_processes(const std::string& best) {
 }
 
 expected<measurement> workbench::measure(const measure_request& request) {
-  std::unique_lock<std::mutex> lease;
-  if (!request_.where().on_device()) lease = std::unique_lock(machine_lease());
+  const machine_lease lease(where());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   const auto start = clock::now();
@@ -242,8 +261,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
 }
 
 expected<confirmation> workbench::confirm(const candidate& c) {
-  std::unique_lock<std::mutex> lease;
-  if (!request_.where().on_device()) lease = std::unique_lock(machine_lease());
+  const machine_lease lease(where());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   builds_.clear(); // a binary of its own, not the one that was searched with

@@ -25,6 +25,7 @@ public:
   expected<confirmation> confirm(const candidate& c);
 
 private:
+  device_choice where();
   expected<void> ensure_loaded();
   expected<std::shared_ptr<build_output>> built(const candidate& c);
   /// The process of a candidate on a device is started before the device is taken.

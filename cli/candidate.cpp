@@ -1,5 +1,6 @@
 // pragma verify, pragma profile: one candidate that the user has, without the loop.
 #include "cli/commands.hpp"
+#include "cli/engine.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
@@ -110,6 +111,8 @@ int run(const candidate_settings& s, bool profile_too) {
   load.threads = s.threads;
   load.seeds = s.seeds;
   if (auto applied = s.device.apply(load); !applied) return report(out, applied.error());
+  if (profile_too)
+    if (auto given = hand_over_collectors(load); !given) out.line(out.dim("  the profilers that you registered are not used: " + given.error().message));
   const auto chosen = find_backend(load.backend);
   for (const candidate* one : std::initializer_list<const candidate*>{&c, &other})
     if (chosen && !one->source.empty() && one->language != chosen->language)

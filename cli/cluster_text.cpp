@@ -56,7 +56,7 @@ std::vector<std::string> status_lines(const cluster_status& s) {
         }
       lines.push_back("  " + padded(printable(d.id), 8) + " " + printable(d.model) + (d.memory_bytes ? ", " + format_bytes(static_cast<double>(d.memory_bytes)) : "") + "  [" + doing + "]");
       if (!d.details.empty()) lines.push_back("           " + printable(join(d.details, "; ")));
-      lines.push_back("           tools: " + printable(join(d.tools, ", ")));
+      lines.push_back("           tools: " + (d.tools.empty() ? "none" : printable(join(d.tools, ", "))));
     }
     for (const auto& missing : m.missing) lines.push_back("  without " + printable(missing));
     for (const auto& j : n.jobs)

@@ -31,7 +31,15 @@ public:
   }
   ~local_engine() override { caf::anon_send_exit(knowledge_, caf::exit_reason::user_shutdown); }
 
-  expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) override {
+  expected<run_result> run(const run_request& wanted, std::function<void(const run_event&)> on_event) override {
+    auto request = wanted;
+    if (request.id.empty())
+      if (auto given = hand_over_collectors(request.load); !given) {
+        run_event note;
+        note.what = "note";
+        note.text = "the profilers that you registered are not used: " + given.error().message;
+        on_event(note);
+      }
     caf::scoped_actor self{*system_};
     auto bench = std::make_shared<workbench>(&cancelled());
     auto session = std::make_shared<coding_session>(&cancelled());
@@ -130,6 +138,14 @@ expected<std::unique_ptr<engine>> engine::open(const head_choice& head) {
   auto store = run_store::open(store_folder(), run_store::mode::read_write);
   if (!store) return fail(store.error());
   return std::unique_ptr<engine>(new local_engine(std::move(*store)));
+}
+
+expected<void> hand_over_collectors(load_request& load) {
+  if (!load.where().on_device() || !load.manifests.empty()) return {};
+  auto registered = registered_collectors(library_paths::usual(), load.backend);
+  if (!registered) return fail(registered.error());
+  load.manifests = std::move(*registered);
+  return {};
 }
 
 expected<run_result> read_stored_run(const std::string& id, const head_choice& head) {

@@ -21,6 +21,9 @@ public:
   virtual expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) = 0;
 };
 
+/// On a device: gives the request the profilers that the user registered on this machine and that say how to collect.
+expected<void> hand_over_collectors(load_request& load);
+
 /// A stored run, of the head where one is chosen, else of this machine (beside a writer).
 expected<run_result> read_stored_run(const std::string& id, const head_choice& head = head_choice::none());
 /// Headers of all stored runs, newest first.

@@ -1,11 +1,13 @@
 // pragma hardware, pragma doctor: what this machine is, can do at most, and lacks.
 #include "cli/commands.hpp"
+#include "cli/device_text.hpp"
 #include "cli/terminal.hpp"
 
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "kernels/build.hpp"
 #include "kernels/reference.hpp"
+#include "knowledge/library.hpp"
 #include "profilers/hardware.hpp"
 
 #include <memory>
@@ -38,10 +40,29 @@ int hardware(bool json_output, int threads, bool again) {
   return 0;
 }
 
+/// A device is measured by the Torch that drives it, in a reference process without a task.
+int device_hardware(bool json_output, const device_choice& where, bool again) {
+  terminal out(json_output);
+  auto chosen = find_backend(where.backend);
+  if (!chosen) return report(out, chosen.error());
+  reference_options options;
+  options.device = where;
+  options.cancel = &cancelled();
+  out.status("starting Torch on " + where.text() + " ...");
+  auto ref = reference::start(options);
+  if (!ref) return report(out, ref.error());
+  out.status("measuring " + where.text() + " (some 3 s, once) ...");
+  auto limits = ref->limits(again);
+  if (!limits) return report(out, limits.error());
+  const accelerator device{where, *limits, true, device_state(*chosen, where.index)};
+  out.result({{"device", device}, {"python", ref->python().executable}, {"torch", ref->python().torch}});
+  for (const auto& line : device_lines(device)) out.line(line);
+  return 0;
+}
+
 int doctor(bool json_output) {
   terminal out(json_output);
   json document;
-  bool fine = true;
   const auto row = [&](bool good, const std::string& name, const std::string& text) {
     out.line((good ? out.green("  ok    ") : out.red("  lacks ")) + name + std::string(name.size() < 22 ? 22 - name.size() : 1, ' ') + text);
   };
@@ -61,16 +82,29 @@ int doctor(bool json_output) {
     for (const auto& r : python->rejected) out.line("          not taken: " + r);
     document["python"] = {{"executable", python->executable}, {"version", python->version}, {"torch", python->torch}, {"rejected", python->rejected}};
   } else {
-    fine = false;
     row(false, "python with torch", python.error().message + (python.error().hint.empty() ? "" : "; " + python.error().hint));
     document["python"] = nullptr;
   }
   out.line("compilers of candidates");
   const auto found = compilers();
   document["compilers"] = found;
-  if (found.empty()) fine = false;
   for (const auto& [name, version] : found) row(true, name, version);
   if (found.empty()) row(false, "gcc", "apt-get install g++");
+  out.line("accelerators");
+  std::vector<std::string> ready;
+  if (python && !found.empty()) ready.push_back("cpu");
+  document["backends"] = json::array();
+  for (const auto& b : backends()) {
+    if (!b.on_device()) continue;
+    const auto registered = registered_collectors(library_paths::usual(), b.name);
+    const auto status = probe_accelerators(b, registered ? *registered : std::vector<json>{}, &cancelled());
+    document["backends"].push_back(status);
+    if (!status.absent.empty()) out.line(out.dim("  none  " + b.name + std::string(b.name.size() < 22 ? 22 - b.name.size() : 1, ' ') + status.absent));
+    else
+      for (const auto& r : doctor_rows(status)) row(r.good, r.name, r.text);
+    if (status.usable()) ready.push_back(b.name);
+  }
+  document["ready_for"] = ready;
   out.line("sandbox");
   for (const auto& [name, text] : sandbox_facts()) {
     row(text.rfind("no", 0) != 0, name, text);
@@ -79,9 +113,10 @@ int doctor(bool json_output) {
   out.line("folders");
   out.line("          data   " + data_home().string() + "\n          cache  " + cache_home().string() + "\n          share  " + share_dir().string());
   document["folders"] = {{"data", data_home().string()}, {"cache", cache_home().string()}, {"share", share_dir().string()}};
+  const bool fine = !ready.empty();
   document["ready"] = fine;
   out.result(document);
-  out.line(fine ? "ready to optimise CPU kernels" : out.red("not ready: ") + "see what is lacking above; scripts/setup installs it on Debian");
+  out.line(fine ? "ready to optimise kernels on " + join(ready, ", ") + (ready.back() == "cpu" ? "" : " (pragma optimize TASK --backend " + ready.back() + ")") : out.red("not ready: ") + "see what is lacking above; scripts/setup installs it on Debian");
   return fine ? 0 : exit_code(ec::tool_failed);
 }
 
@@ -91,15 +126,23 @@ void add_machine(CLI::App& app, action& chosen) {
   {
     struct settings {
       bool json = false, again = false;
-      int threads = 1;
+      int threads = 1, device = 0;
+      std::string backend = "cpu";
     };
     auto s = std::make_shared<settings>();
     auto* command = app.add_subcommand("hardware", "measure what this machine can do at most (once; cached)");
     command->add_option("--threads", s->threads, "threads of the measurement")->check(CLI::Range(1, 1024))->capture_default_str();
+    command->add_option("--backend", s->backend, "cpu, or a device: cuda, rocm, ascend")->capture_default_str();
+    command->add_option("--device", s->device, "number of the device of that backend")->check(CLI::Range(0, 1023))->capture_default_str();
     command->add_flag("--again", s->again, "measure anew");
     command->add_flag("--json", s->json, "print JSON");
-    command->footer("Example:\n  pragma hardware --threads 2");
-    command->callback([s, &chosen] { chosen = [s] { return hardware(s->json, s->threads, s->again); }; });
+    command->footer("Example:\n  pragma hardware --threads 2\n  pragma hardware --backend cuda --device 1 --again");
+    command->callback([s, &chosen] {
+      chosen = [s] {
+        const device_choice where{s->backend, s->device};
+        return where.on_device() ? device_hardware(s->json, where, s->again) : hardware(s->json, s->threads, s->again);
+      };
+    });
   }
   {
     auto s = std::make_shared<bool>(false);

@@ -20,6 +20,7 @@ constexpr size_t news_bytes = max_message_bytes / 2;
 constexpr size_t slice_bytes = max_message_bytes / 2;
 constexpr size_t most_answers = 50;
 constexpr size_t most_listed = 500;
+constexpr size_t most_manifest_bytes = max_message_bytes / 8; ///< they are in every order
 constexpr size_t kept_finished = 200;                     ///< runs whose news stay in memory
 
 /// One run as the desk knows it. The observer writes, the desk reads.
@@ -142,6 +143,8 @@ struct desk_state {
       request.load.path = kept->string();
       request.new_id = new_run_id(request.load.path);
     }
+    std::vector<std::string> notes;
+    if (!again) prepare_for_cluster(request.load, notes);
     const auto id = again ? request.id : request.new_id;
     request.coder.transcript = request.coder.kind == "llm" ? (options.transcripts / (id + ".jsonl")).string() : std::string();
     auto run = std::make_shared<desk_run>();
@@ -160,6 +163,8 @@ struct desk_state {
     place->prefix = prefix;
     place->task = order.task;
     place->path = request.load.path;
+    place->needs.backend = request.load.backend;
+    for (const auto& text : notes) run->note(text);
     place->say = [run](const std::string& text) { run->note(text); };
     auto& system = self->system();
     auto& mine = at_work[id];
@@ -181,6 +186,19 @@ struct desk_state {
                 over(id, *run, why.code == ec::interrupted ? "interrupted" : "failed", failure::of(why));
               });
     return id;
+  }
+
+  /// What a user's request cannot say about a cluster's machines. Every device that fits may be leased; the profilers that are registered
+  /// are the head's, as its compendium is, and travel with each order.
+  void prepare_for_cluster(load_request& load, std::vector<std::string>& notes) const {
+    if (load.device != 0) notes.push_back("--device " + std::to_string(load.device) + " is ignored: in a cluster the head leases whichever device is free");
+    load.device = 0;
+    load.manifests.clear();
+    if (!load.where().on_device()) return;
+    auto registered = registered_collectors(options.library, load.backend);
+    if (!registered) notes.push_back("the profilers that are registered here are not used: " + registered.error().message);
+    else if (json(*registered).dump().size() > most_manifest_bytes) notes.push_back("the profilers that are registered here are not used: their manifests are too long for a message");
+    else load.manifests = std::move(*registered);
   }
 
   void over(const std::string& id, desk_run& run, const std::string& state, failure why) {

@@ -239,7 +239,10 @@ bool dispatcher::busy(const node& n, const device_facts& d, const job_needs& nee
     return other.backend == "cpu" && lease != n.leases.end() && !lease->second.empty();
   });
   if (cpu_is_measured) return true; // nothing runs beside it
-  if (!needs.exclusive) return static_cast<int>(n.jobs.size()) >= n.facts.slots;
+  if (!needs.exclusive) { // those that hold a device take no slot
+    const auto holding = std::count_if(n.leases.begin(), n.leases.end(), [](const auto& lease) { return !lease.second.empty(); });
+    return static_cast<int>(n.jobs.size()) - static_cast<int>(holding) >= n.facts.slots;
+  }
   if (d.backend == "cpu") return !n.jobs.empty();
   const auto lease = n.leases.find(d.id);
   return lease != n.leases.end() && !lease->second.empty();
@@ -252,6 +255,19 @@ bool dispatcher::reserved(const std::string& name) const {
   return n != nodes_.end() && std::any_of(n->second.facts.devices.begin(), n->second.facts.devices.end(), [&](const auto& d) {
            return d.backend == "cpu" && waiting_at_home_.contains(place_name(name, d.id));
          });
+}
+
+/// A measurement that has waited there longer for the CPU than this job has waited for its device: between the two, who came first is first.
+bool dispatcher::yields(const std::string& name, const node& n, const device_facts& d, const waiting& w) const {
+  if (d.backend == "cpu") return false;
+  for (const auto& other : n.facts.devices) {
+    const auto at = other.backend == "cpu" ? waiting_at_home_.find(place_name(name, other.id)) : waiting_at_home_.end();
+    if (at == waiting_at_home_.end()) continue;
+    for (const auto& waits : at->second)
+      for (const auto& id : runs_.at(waits).jobs)
+        if (const auto& job = queue_.at(id); job.what.needs.exclusive && job.since < w.since) return true;
+  }
+  return false;
 }
 
 std::optional<assignment> dispatcher::place_on(const std::string& name, const node& n, const waiting& w) const {
@@ -268,7 +284,7 @@ std::optional<assignment> dispatcher::place(const waiting& w, run& r) {
     const auto name = r.home.substr(0, slash);
     if (const auto n = nodes_.find(name); n != nodes_.end())
       for (const auto& d : n->second.facts.devices)
-        if (d.id == r.home.substr(slash + 1) && could(n->second, d, needs) && !busy(n->second, d, needs) && (needs.exclusive || !reserved(name)))
+        if (d.id == r.home.substr(slash + 1) && could(n->second, d, needs) && !busy(n->second, d, needs) && (needs.exclusive ? !yields(name, n->second, d, w) : !reserved(name)))
           return assignment{w.what.id, name, d.id, 0};
     const bool able = [&] {
       const auto n = nodes_.find(name);

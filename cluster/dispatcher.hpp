@@ -28,14 +28,14 @@ PRAGMA_JSON(device_facts, id, backend, model, arch, memory_bytes, tools, details
 struct node_facts {
   std::string name;                   ///< unique in the cluster
   std::string version;                ///< of pragma
-  int slots = 1;                      ///< jobs at once that measure nothing
+  int slots = 1;                      ///< jobs at once that hold no device
   std::vector<device_facts> devices;
 };
 PRAGMA_JSON(node_facts, name, version, slots, devices)
 
 struct job_needs {
   std::string backend = "cpu";
-  bool exclusive = false;             ///< measures: holds the device's lease, and on a CPU the whole node
+  bool exclusive = false;             ///< holds the device's lease, and on a CPU the whole node: measurements, and on a GPU every check
   uint64_t memory_bytes = 0;
   std::string arch;                   ///< empty: any
   std::vector<std::string> tools;     ///< all of them
@@ -186,6 +186,7 @@ private:
   bool could(const node& n, const device_facts& d, const job_needs& needs) const;
   bool busy(const node& n, const device_facts& d, const job_needs& needs) const;
   bool reserved(const std::string& node) const;
+  bool yields(const std::string& name, const node& n, const device_facts& d, const waiting& w) const;
   std::optional<assignment> place(const waiting& w, run& r);
   std::optional<assignment> place_on(const std::string& name, const node& n, const waiting& w) const;
 

@@ -8,7 +8,7 @@
 namespace pragma {
 
 /// Members with another one refuse each other. Raise it with every change of a struct below or of those that they carry.
-inline constexpr const char* cluster_protocol = "pragma-cluster-1";
+inline constexpr const char* cluster_protocol = "pragma-cluster-2";
 inline constexpr size_t max_message_bytes = 1u << 20;
 
 /// The text of a task, for a machine that does not have the user's files.

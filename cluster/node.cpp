@@ -4,6 +4,7 @@
 #include "base/version.hpp"
 #include "cluster/network.hpp"
 #include "cluster/node_bench.hpp"
+#include "profilers/accelerators.hpp"
 #include "profilers/hardware.hpp"
 
 #include <deque>
@@ -185,7 +186,8 @@ private:
     caf::scoped_actor self{system};
     cancel_ = false;
     const auto load = std::make_shared<node_load>();
-    const auto agent = system.spawn(node_agent, hello_.facts.name, *cluster, bench_, load, hello_.facts.slots);
+    const auto agent = system.spawn(node_agent, hello_.facts.name, *cluster, bench_, load,
+                                    hello_.facts.slots + static_cast<int>(hello_.facts.devices.size())); // a measurement on a device takes no slot
     auto ended = speak(self, *cluster, agent, *load);
     // What is under way is worth nothing to anybody now: the head gives it to others.
     cancel_ = true;
@@ -298,7 +300,37 @@ node_facts probe_this_machine(const node_options& options, std::vector<std::stri
   }
   if (torch && compiler) facts.devices.push_back(std::move(cpu));
   else missing.push_back("cpu: needs a Python with Torch and gcc or clang");
+  for (const auto& b : backends())
+    if (b.on_device() && why_absent(b).empty()) offer(probe_accelerators(b), facts, missing);
   return facts;
+}
+
+void offer(const accelerator_status& found, node_facts& facts, std::vector<std::string>& missing) {
+  if (!found.problem.empty()) {
+    missing.push_back(found.backend + ": " + found.problem);
+    return;
+  }
+  if (found.triton.empty()) {
+    missing.push_back(found.backend + ": " + found.executable + " has no Triton, in which candidates for such devices are written");
+    return;
+  }
+  std::vector<std::string> tools;
+  for (const auto& tool : found.profilers) {
+    if (tool.found && tool.problem.empty()) tools.push_back(tool.name);
+    else missing.push_back(tool.name + ": " + tool.problem);
+  }
+  for (const auto& one : found.devices) {
+    device_facts device;
+    device.id = one.where.text();
+    device.backend = found.backend;
+    device.model = one.limits.cpu;
+    device.arch = one.limits.arch;
+    device.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, one.limits.memory_bytes));
+    device.tools = tools;
+    device.details = facts_of(one);
+    device.details.push_back("torch " + found.torch + ", triton " + found.triton);
+    facts.devices.push_back(std::move(device));
+  }
 }
 
 expected<void> serve_node(const node_options& options, const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say) {

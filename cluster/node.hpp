@@ -3,6 +3,7 @@
 
 #include "cluster/messages.hpp"
 #include "cluster/probe.hpp"
+#include "profilers/accelerators.hpp"
 
 #include <atomic>
 #include <functional>
@@ -18,8 +19,11 @@ struct node_options {
   int slots = 0;                          ///< jobs at once that measure nothing; 0: half of the CPUs, at least 1
 };
 
-/// What this machine has, probed; `missing` gets what does not work and why.
+/// What this machine has, probed; `missing` gets what does not work and why. A device's speeds are told where an earlier run measured them;
+/// else the first task that is loaded there measures them, some seconds.
 node_facts probe_this_machine(const node_options& options, std::vector<std::string>& missing);
+/// Each device of a backend as one that can be leased by itself; without Triton none.
+void offer(const accelerator_status& found, node_facts& facts, std::vector<std::string>& missing);
 
 /// Serves until `stop`: then takes no new work, finishes what it has, and leaves. Errors that no waiting mends (certificates, another
 /// version, no backend) end it; everything else is tried again with growing pauses. `say` gets a line whenever something changes.

@@ -2,6 +2,8 @@
 
 #include "base/text.hpp"
 
+#include <charconv>
+
 namespace pragma {
 
 namespace {
@@ -52,22 +54,36 @@ void node_bench::forget(const std::string& run) {
   }
 }
 
-expected<json> node_bench::perform(const work_order& order) {
+expected<load_request> on_leased(load_request request, const std::string& device) {
+  const auto colon = device.find(':');
+  if (device.substr(0, colon) != request.backend)
+    return fail(ec::invalid_argument, "the order is for backend " + printable(request.backend) + ", and its device is " + printable(device));
+  request.device = 0;
+  if (colon == std::string::npos) return request;
+  const char* const end = device.data() + device.size();
+  const auto read = std::from_chars(device.data() + colon + 1, end, request.device);
+  if (read.ec != std::errc() || read.ptr != end || request.device < 0) return fail(ec::invalid_argument, "no device is called " + printable(device));
+  return request;
+}
+
+expected<json> node_bench::do_order(const work_order& order, const std::string& device) {
   if (order.kind == "none") return json(true); // what it costs to ask (bench/cluster_overhead)
   const auto mine = bench_of(order.run);
   const auto load = [&]() -> expected<loaded_task> {
     auto file = keep_task_text(order.task, folder_);
     if (!file) return fail(file.error());
-    auto request = order.load;
-    request.path = file->string();
-    auto loaded = mine->work->load(request);
+    auto request = on_leased(order.load, device);
+    if (!request) return fail(request.error());
+    request->path = file->string();
+    auto loaded = mine->work->load(*request);
     mine->loaded = loaded.has_value();
+    mine->device = device;
     return loaded;
   };
   {
     const std::lock_guard lock(mine->loading);
     if (order.kind == "load") return as_json(load());
-    if (!mine->loaded)
+    if (!mine->loaded || mine->device != device) // it may have lived on another device of this node
       if (auto loaded = load(); !loaded) return fail(loaded.error());
   }
   if (order.kind == "verify") return as_json(mine->work->verify(order.candidate));
@@ -84,7 +100,7 @@ work_answer node_bench::perform(const work_order& order, const std::string& devi
   answer.device = device;
   expected<json> done;
   try {
-    done = perform(order);
+    done = do_order(order, device);
   } catch (const std::exception& e) { // of a library; an order must not take the node with it
     done = fail(ec::internal, std::string("unexpected: ") + e.what());
   }

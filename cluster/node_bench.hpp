@@ -11,6 +11,9 @@
 
 namespace pragma {
 
+/// The request for the device that the order was given: "cuda:1" makes it device 1. invalid_argument when that is of another backend.
+expected<load_request> on_leased(load_request request, const std::string& device);
+
 class node_bench {
 public:
   /// `folder`: where task files are kept. `cancel`: when true, what is under way ends soon, as interrupted.
@@ -27,10 +30,11 @@ private:
     std::shared_ptr<workbench> work;
     std::mutex loading;                   ///< two orders of one run load its task once
     bool loaded = false;
+    std::string device;                   ///< where it is loaded
     uint64_t used = 0;
   };
   std::shared_ptr<bench> bench_of(const std::string& run);
-  expected<json> perform(const work_order& order);
+  expected<json> do_order(const work_order& order, const std::string& device);
 
   std::string node_;
   std::filesystem::path folder_;

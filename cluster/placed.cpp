@@ -77,7 +77,9 @@ verifier_actor::behavior_type placed_verifier(verifier_actor::stateful_pointer<p
       [=](verify_atom, const candidate& c) {
         auto order = order_for(*place, "verify");
         order.candidate = c;
-        return hand_out<verdict>(self, cluster, place, std::move(order), false);
+        // On a device a candidate is checked on what others measure: it needs the lease, too. (Building one takes no device, and next to no time.)
+        const bool on_device = order.load.where().on_device();
+        return hand_out<verdict>(self, cluster, place, std::move(order), on_device);
       },
   };
 }

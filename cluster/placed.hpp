@@ -15,7 +15,7 @@ struct run_place {
   std::string prefix;                     ///< of job ids: unique to this start of the head
   task_text task;
   std::string path;                       ///< of the task as the user knows it
-  job_needs needs;                        ///< backend; the arch is added when the task was loaded somewhere
+  job_needs needs;                        ///< the backend of its candidates
   std::function<void(const std::string&)> say; ///< to the user: "measuring on node a, device cpu"
   std::mutex mutex;
   uint64_t jobs = 0;

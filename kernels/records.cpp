@@ -3,6 +3,7 @@
 
 #include "base/json_definitions.hpp"
 
+#include "kernels/backend.hpp"
 #include "kernels/tensor.hpp"
 #include "kernels/task.hpp"
 #include "kernels/candidate.hpp"

@@ -74,6 +74,10 @@ ec code_named(const std::string& text) {
   return ec::internal;
 }
 
+fs::path limits_file(const device_choice& device, const std::string& device_name, const std::string& torch) {
+  return cache_home() / ("device-" + short_hash(device.text() + '\0' + device_name + '\0' + torch) + ".json");
+}
+
 } // namespace
 
 const char* name(input_kind kind) { return kind_names[static_cast<int>(kind)]; }
@@ -520,14 +524,19 @@ expected<bool> reference::capture() {
   return reply->value("captured", false);
 }
 
+std::optional<machine_limits> known_limits(const device_choice& device, const std::string& device_name, const std::string& torch) {
+  const auto file = limits_file(device, device_name, torch);
+  if (auto text = read_file(file))
+    if (auto known = parse_json(*text, file.string()))
+      if (auto limits = from_json_value<machine_limits>(*known, file.string())) return *limits;
+  return std::nullopt;
+}
+
 expected<machine_limits> reference::limits(bool remeasure) {
   auto& p = *impl_;
-  const auto key = short_hash(p.options.device.text() + '\0' + p.device_name + '\0' + p.python.torch);
-  const auto file = cache_home() / ("device-" + key + ".json");
+  const auto file = limits_file(p.options.device, p.device_name, p.python.torch);
   if (!remeasure)
-    if (auto text = read_file(file))
-      if (auto known = parse_json(*text, file.string()))
-        if (auto limits = from_json_value<machine_limits>(*known, file.string())) return *limits;
+    if (auto known = known_limits(p.options.device, p.device_name, p.python.torch)) return *known;
   auto reply = p.exchange({{"do", "limits"}}, "measuring the limits of " + p.device_name, p.options.load_timeout_seconds);
   if (!reply) return fail(reply.error());
   auto limits = from_json_value<machine_limits>((*reply)["limits"], "limits");

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace pragma {
@@ -129,6 +130,9 @@ private:
   explicit reference(std::unique_ptr<impl> p);
   std::unique_ptr<impl> impl_;
 };
+
+/// What reference::limits() measured earlier on this machine, for a device by its name and the Torch that drives it; nothing: not yet.
+std::optional<machine_limits> known_limits(const device_choice& device, const std::string& device_name, const std::string& torch);
 
 /// Writes model_new.py: a drop-in `ModelNew` with the same constructor and forward as the task's Model, which compiles
 /// `kernel_source` (beside it, plain C ABI) with `compile_command` at import and calls it through ctypes.

@@ -4,6 +4,8 @@
 #include "base/text.hpp"
 #include "knowledge/answer.hpp"
 
+#include <algorithm>
+
 namespace pragma {
 
 namespace {
@@ -20,6 +22,20 @@ library_paths library_paths::usual() {
   p.glossary = share_dir() / "glossary.json";
   p.manifests = share_dir() / "profilers";
   return p;
+}
+
+expected<std::vector<json>> registered_collectors(const library_paths& paths, const std::string& backend) {
+  std::vector<json> found;
+  std::error_code ignored;
+  if (!std::filesystem::exists(paths.store / "CURRENT", ignored)) return found;
+  auto store = knowledge_store::open(paths.store, knowledge_store::mode::read_only);
+  if (!store) return fail(store.error());
+  auto own = store->manifests();
+  if (!own) return fail(own.error());
+  for (const auto& m : *own)
+    if (!m.collect.is_null() && std::find(m.backend.begin(), m.backend.end(), backend) != m.backend.end())
+      found.push_back({{"name", m.name}, {"backend", m.backend}, {"catalogue", m.catalogue}, {"collect", m.collect}});
+  return found;
 }
 
 struct library::impl {

@@ -16,6 +16,10 @@ struct library_paths {
   static library_paths usual();
 };
 
+/// Profilers that the user registered and that say how to collect on `backend`, as load_request::manifests takes them: without their
+/// documentation. Empty where nothing was registered.
+expected<std::vector<json>> registered_collectors(const library_paths& paths, const std::string& backend);
+
 /// A sentence of a model's answer, and the entries that it rests on.
 struct cited_sentence {
   std::string text;

@@ -52,3 +52,20 @@ TEST_CASE("a node in quarantine says why and how it gets out; one that is gone i
   CHECK(text.find("EXPIRES IN 3 DAYS") != std::string::npos);
   CHECK(text.find("node b  away") != std::string::npos);
 }
+
+TEST_CASE("accelerators stand beside the processor, each with its own lease and tools") {
+  cluster_status s;
+  s.up_seconds = 10;
+  auto m = member("a");
+  m.node.facts.devices.push_back({"cuda:0", "cuda", "NVIDIA H200", "sm_90", 150109880320, {"ncu"}, {"sm_90", "132 compute units"}});
+  m.node.facts.devices.push_back({"cuda:1", "cuda", "NVIDIA H200", "sm_90", 150109880320, {}, {}});
+  m.node.jobs = {"word/run1/7 verify"};
+  m.node.leases = {{"cpu", "", 0}, {"cuda:0", "word/run1/7 verify", 9}, {"cuda:1", "", 0}};
+  m.missing = {"rocprofv3: not installed"};
+  s.members = {m};
+  const auto text = shown(s);
+  CHECK(text.find("cuda:0   NVIDIA H200, 139.8 GiB  [compiling and checking run1, job 7, for 1.00 s]") != std::string::npos);
+  CHECK(text.find("sm_90; 132 compute units\n           tools: ncu") != std::string::npos);
+  CHECK(text.find("cuda:1   NVIDIA H200, 139.8 GiB  [free]\n           tools: none") != std::string::npos);
+  CHECK(text.find("without rocprofv3: not installed") != std::string::npos);
+}

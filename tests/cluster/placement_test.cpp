@@ -1,4 +1,5 @@
 // The head's cluster agent with scripted nodes on CAF's deterministic scheduler: no network, no threads, no clock.
+#include "cluster/placed.hpp"
 #include "cluster/placement.hpp"
 
 #include <caf/scheduler/test_coordinator.hpp>
@@ -11,6 +12,7 @@ namespace {
 /// What a node was told, and whether it answers.
 struct node_script {
   std::vector<work_order> got;
+  std::vector<std::string> devices;       ///< that the orders were for
   std::vector<std::string> forgotten;
   bool answers = true, fails = false;
 };
@@ -18,6 +20,7 @@ struct node_script {
 node_actor::behavior_type mock_node(node_actor::pointer self, node_script* s, std::string name, cluster_actor head) {
   return {[=](do_atom, const work_order& order, const std::string& device) {
             s->got.push_back(order);
+            s->devices.push_back(device);
             if (!s->answers) return;
             work_answer a;
             a.job = order.job;
@@ -181,4 +184,33 @@ TEST_CASE_METHOD(fixture, "a run that is over: its jobs end, its nodes are told"
   run();
   CHECK(scripts["a"].forgotten == std::vector<std::string>{"r"});
   CHECK(ask<cluster_status>(status_atom::value)->in_flight == 0);
+}
+
+TEST_CASE_METHOD(fixture, "a run on a device: every one of its jobs holds the device, its checks as well as its measurements") {
+  join("a"); // a processor only
+  auto facts = hello("g");
+  facts.facts.devices.push_back({"cuda:1", "cuda", "NVIDIA H200", "sm_90", 0, {}, {}});
+  nodes["g"] = system->spawn(mock_node, &scripts["g"], "g", head);
+  REQUIRE(ask<node_welcome>(join_atom::value, facts, nodes["g"])->refused.empty());
+  scripts["g"].answers = false;
+  auto place = std::make_shared<run_place>();
+  place->run = "r";
+  place->prefix = "word";
+  place->needs.backend = "cuda";
+  place->load.backend = "cuda";
+  const auto checks = spawn_placed_verifier(*system, head, place);
+  for (int i = 0; i < 2; ++i) caf::anon_send(checks, verify_atom::value, candidate{});
+  run();
+  REQUIRE(scripts["g"].got.size() == 1); // the second waits for the lease
+  CHECK(scripts["g"].devices == std::vector<std::string>{"cuda:1"});
+  CHECK(scripts["g"].got[0].load.backend == "cuda");
+  CHECK(scripts["a"].got.empty());
+  const auto status = ask<cluster_status>(status_atom::value);
+  bool leased = false;
+  for (const auto& m : status->members)
+    for (const auto& lease : m.node.leases) leased = leased || (lease.device == "cuda:1" && lease.job == scripts["g"].got[0].job);
+  CHECK(leased);
+  CHECK(status->queued == 1);
+  caf::anon_send_exit(checks, caf::exit_reason::user_shutdown);
+  run();
 }

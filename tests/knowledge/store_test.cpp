@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 #include "knowledge/consolidate.hpp"
 #include "knowledge/knowledge_store.hpp"
+#include "knowledge/library.hpp"
 #include "knowledge/record_store.hpp"
 
 #include <catch2/catch.hpp>
@@ -300,4 +301,30 @@ TEST_CASE("consolidation: a name without any meaning is no entry; percent and % 
   CHECK(entries[0].name == "ipc");
   CHECK(entries[0].conflicts.empty());
   CHECK(entries[0].meaning == "Instructions per cycle.");
+}
+
+TEST_CASE("registered profilers that collect on a backend are handed to its runs, without their documentation", "[knowledge]") {
+  folder f;
+  library_paths paths;
+  paths.store = f.store();
+  CHECK(registered_collectors(paths, "cuda")->empty()); // nothing was ever registered
+  {
+    auto store = f.open();
+    profiler_manifest m;
+    m.name = "mine";
+    m.backend = {"cuda", "rocm"};
+    m.docs.local = {"/usr/share/doc/mine"};
+    m.collect = {{"programs", {"mine"}}};
+    REQUIRE(store.put_manifest(m));
+    m.name = "documented-only";
+    m.collect = nullptr;
+    REQUIRE(store.put_manifest(m));
+  }
+  const auto found = registered_collectors(paths, "cuda");
+  REQUIRE(found);
+  REQUIRE(found->size() == 1);
+  CHECK((*found)[0]["name"] == "mine");
+  CHECK((*found)[0]["collect"]["programs"][0] == "mine");
+  CHECK_FALSE((*found)[0].contains("docs"));
+  CHECK(registered_collectors(paths, "ascend")->empty());
 }
