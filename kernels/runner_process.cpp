@@ -308,7 +308,6 @@ expected<void> prepare_python(const build_output& built, const runner_memory& me
   for (const auto& path : chosen->readable) sandbox.readable.emplace_back(path);
   if (!options.wrapper.empty()) sandbox.readable.emplace_back("/opt");
   sandbox.writable = matching_files(chosen->device_files);
-  spec.whole_session = !options.wrapper.empty();
   if (!options.scratch.empty()) {
     sandbox.scratch = options.scratch;
     sandbox.writable.push_back(built.scratch); // what was compiled need not be compiled again

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -117,10 +118,20 @@ expected<filter_program> tool_filter(sandbox_policy policy) {
               "name_to_handle_at", "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot",
               "swapon", "swapoff", "acct", "quotactl", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
               "sethostname", "setdomainname", "iopl", "ioperm", "syslog", "vhangup", "fanotify_init", "lookup_dcookie",
-              "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mknod", "mknodat", "setpriority", "ioprio_set"});
+              "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "setpriority", "ioprio_set",
+              "setsid", "setpgid"}); // the process group is what we kill
+  // ncu talks to its target through named pipes; device nodes are nobody's to make.
+  if (device_profiler) {
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"mknod"}, {SCMP_A1(SCMP_CMP_MASKED_EQ, S_IFMT, S_IFCHR)});
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"mknod"}, {SCMP_A1(SCMP_CMP_MASKED_EQ, S_IFMT, S_IFBLK)});
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"mknodat"}, {SCMP_A2(SCMP_CMP_MASKED_EQ, S_IFMT, S_IFCHR)});
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"mknodat"}, {SCMP_A2(SCMP_CMP_MASKED_EQ, S_IFMT, S_IFBLK)});
+  } else {
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"mknod", "mknodat"});
+  }
   // NVIDIA's driver binds a socket of this machine and listens on it; nothing connects. A device's profiler talks to its target.
   if (device_profiler && landlock::abi() >= landlock_network_abi) {
-    // ncu makes a stream socket of the Internet's family before it starts its target. Landlock lets none of them bind or connect.
+    // A profiler may make stream sockets of the Internet's families and netlink ones; Landlock lets none of them bind or connect.
     filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_GT, AF_NETLINK)});
     for (const auto family : {AF_INET, AF_INET6})
       for (const auto type : {SOCK_DGRAM, SOCK_RAW})
@@ -129,9 +140,6 @@ expected<filter_program> tool_filter(sandbox_policy policy) {
   } else if (device) filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
   else filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair", "bind", "listen"});
   if (!device_profiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"connect", "accept", "accept4", "shmget", "shmat", "shmctl", "semget", "semctl", "semop"});
-  // The process group is what we kill. ncu gives its target one of its own, so there it is the session (process_spec::whole_session).
-  filter.add(SCMP_ACT_ERRNO(EPERM), {"setsid"});
-  if (!device_profiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"setpgid"});
   filter.add(SCMP_ACT_ERRNO(ENOSYS), {"clone3"});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"clone"}, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER)});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"prlimit64"}, {SCMP_A0(SCMP_CMP_NE, 0)});

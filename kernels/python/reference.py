@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import contextlib
 import copy
 import gc
+import importlib
 import json
 import mmap
 import re
@@ -457,6 +458,9 @@ def main():
         os.write(REPLIES, json.dumps({"ok": False, "code": "not_found", "message": message,
                                       "hint": "set PRAGMA_PYTHON to a Python whose Torch has this device"}).encode() + b"\n")
         return
+    if not DEVICE.native:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("triton")  # so that its modules are compiled, too, for the candidates' processes
     torch.set_num_threads(THREADS)
     torch.set_num_interop_threads(1)
     with torch.no_grad():
