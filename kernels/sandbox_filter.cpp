@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <memory>
+#include <netinet/in.h>
 #include <mutex>
 #include <sched.h>
 #include <seccomp.h>
@@ -131,12 +132,15 @@ expected<filter_program> tool_filter(sandbox_policy policy) {
   }
   // NVIDIA's driver binds a socket of this machine and listens on it; nothing connects. A device's profiler talks to its target.
   if (device_profiler && landlock::abi() >= landlock_network_abi) {
-    // A profiler may make stream sockets of the Internet's families and netlink ones; Landlock lets none of them bind or connect.
+    // A profiler may make TCP sockets, which Landlock keeps from binding and connecting, and netlink ones. Landlock knows no other
+    // protocol of the Internet (UDP, MPTCP, SCTP).
     filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_GT, AF_NETLINK)});
-    for (const auto family : {AF_INET, AF_INET6})
-      for (const auto type : {SOCK_DGRAM, SOCK_RAW})
+    for (const auto family : {AF_INET, AF_INET6}) {
+      filter.add(SCMP_ACT_ERRNO(EPERM), {"socket"}, {SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)), SCMP_A2(SCMP_CMP_GT, IPPROTO_TCP)});
+      for (const auto type : {SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_DCCP})
         filter.add(SCMP_ACT_ERRNO(EPERM), {"socket"},
                    {SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)), SCMP_A1(SCMP_CMP_MASKED_EQ, socket_type_mask, static_cast<scmp_datum_t>(type))});
+    }
   } else if (device) filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
   else filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair", "bind", "listen"});
   if (!device_profiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"connect", "accept", "accept4", "shmget", "shmat", "shmctl", "semget", "semctl", "semop"});

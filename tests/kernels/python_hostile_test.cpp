@@ -93,6 +93,8 @@ def shell(command):
 def try_all():
     attempt("TCP", lambda: socket.create_connection(("127.0.0.1", @PORT@), 2))
     attempt("IPv6 socket", lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
+    attempt("UDP socket", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    attempt("MPTCP socket", lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262))
     attempt("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
     attempt("packet socket", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
     attempt("local service", lambda: local(socket.SOCK_STREAM, HOUSE + "/stream"))
@@ -166,6 +168,27 @@ TEST_CASE("A module has no permission that it does not need", "[python]") {
                                  before));
   INFO(v.reason << "\n" << v.log);
   CHECK(v.passed());
+  CHECK_FALSE(std::filesystem::exists(house.folder.path() / "from-a-shell"));
+}
+
+TEST_CASE("Under a device's profiler a module reaches little more", "[python]") {
+  open_house house;
+  auto& b = python_bench::get();
+  const auto before = with(with(attempts, "@HOUSE@", house.folder.path().string()), "@PORT@", std::to_string(house.port));
+  // What the profiler itself needs; signals are Landlock's business, from Linux 6.12.
+  const auto output = made(module_of("try_all()\n        more = set(allowed) - {'netlink', 'local service', 'local datagram', 'datagram pair', 'write /dev/shm', "
+                                     "'signal to parent', 'signal to all', 'tgkill'}\n        if more: raise RuntimeError('could: ' + ', '.join(more))\n"
+                                     "        return self.right(x, scale)",
+                                     before));
+  REQUIRE(runner_process::start(output, b.loaded.ref, {})); // profilers come after the verification
+  auto scratch = temp_dir::create("pragma-test-", 0711);
+  REQUIRE(scratch);
+  runner_options options;
+  options.wrapper = {"/usr/bin/env"}; // the simplest program that runs another
+  options.scratch = scratch->path();
+  auto started = runner_process::start(output, b.loaded.ref, options);
+  if (!started) FAIL(render(started.error()));
+  CHECK(started->finish(30).empty());
   CHECK_FALSE(std::filesystem::exists(house.folder.path() / "from-a-shell"));
 }
 
