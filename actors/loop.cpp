@@ -61,7 +61,7 @@ void loop::loaded(const loaded_task& task) {
 std::string loop::wanted_schedules() const {
   const auto& coder = header_.request.coder;
   if (coder.kind != "builtin" || coder.cold || !history_.empty() || !coder.known_schedule.empty()) return {};
-  return schedule_family(header_.environment.task, header_.request.load.threads);
+  return schedule_family(header_.environment.task, header_.request.load.threads, header_.request.load.backend);
 }
 
 void loop::recalled(const won_schedules& known) {
@@ -76,7 +76,7 @@ std::pair<std::string, won_schedule> loop::lesson() const {
   const auto& gain = header_.final.time.speedup;
   if (!winner || !header_.confirmed || winner->schedule.empty() || gain.low <= 1) return {};
   const auto& task = header_.environment.task;
-  return {schedule_family(task, header_.request.load.threads), {task.name, header_.id, winner->schedule, sizes_of(task), gain.value}};
+  return {schedule_family(task, header_.request.load.threads, header_.request.load.backend), {task.name, header_.id, winner->schedule, sizes_of(task), gain.value}};
 }
 
 coder_setup loop::coder_request() const {
@@ -100,7 +100,7 @@ code_request loop::request_after(size_t finished) const {
   for (size_t i = 0; i < finished; ++i)
     if (history_[i].new_best) best = &history_[i];
   const iteration_record* last = finished > 0 ? &history_[finished - 1] : nullptr;
-  request.brief = make_brief(static_cast<int>(finished) + 1, last, best);
+  request.brief = make_brief(static_cast<int>(finished) + 1, last, best, header_.request.load.backend);
   if (last) {
     request.has_last = true;
     request.last_candidate = last->candidate;
@@ -179,7 +179,7 @@ measure_request loop::measure_request_now() const {
   request.profile_seconds = header_.request.profile_seconds;
   request.extra_metrics = header_.request.extra_metrics;
   for (auto r = history_.rbegin(); r != history_.rend() && request.asked_metrics.empty(); ++r)
-    if (r->passed()) request.asked_metrics = metrics_to_ask(r->findings);
+    if (r->passed()) request.asked_metrics = metrics_to_ask(r->findings, header_.request.load.backend);
   if (const auto* champion = best()) {
     request.has_best = true;
     request.best = candidate_of(*champion);
@@ -221,12 +221,13 @@ const iteration_record& loop::conclude(std::string now) {
     input.written_bytes = 0;
     for (const auto& output : header_.environment.task.outputs) input.written_bytes += static_cast<double>(output.bytes());
     input.threads = header_.request.load.threads;
+    input.tf32 = header_.request.load.allow_tf32;
     current_.findings = diagnose(input);
   }
   for (const auto& f : current_.findings)
     if (!f.remedies.empty() && current_.actions.size() < 3) current_.actions.push_back(f.remedies.front());
   if (!current_.passed())
-    for (const auto& hint : repairs_for(current_.stage, current_.reason, current_.log)) current_.actions.push_back(hint.remedy);
+    for (const auto& hint : repairs_for(current_.stage, current_.reason, current_.log, current_.code.language)) current_.actions.push_back(hint.remedy);
   current_.reasoning = explain(current_, champion, j);
   current_.wall_seconds = std::chrono::duration<double>(clock::now() - attempt_started_).count();
   current_.finished = std::move(now);

@@ -1,6 +1,9 @@
 #include "actors/workbench.hpp"
 
+#include "base/text.hpp"
 #include "diagnosis/rules.hpp"
+#include "kernels/device_timing.hpp"
+#include "kernels/kernel_names.hpp"
 #include "kernels/seeds.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/hardware.hpp"
@@ -19,34 +22,42 @@ double since(clock::time_point start) { return std::chrono::duration<double>(clo
 
 constexpr size_t kept_builds = 6;      ///< the best, the current and a few before
 constexpr double search_timing_share = 0.5; ///< of max_timing_seconds: while searching; who is close is compared side by side
+/// Of a profiler's time over ours: it flushes the caches before each kernel, and lets no two overlap.
+constexpr double profiler_factor = 3, profiler_slack = 10e-6;
 constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
 
-/// One measurement at a time on each device, and none beside one of the processor, whatever number of runs share this process
-/// (`bench --jobs`, a node with several devices).
+/// One measurement of the processor at a time, and none beside one on a device, whatever number of runs share this process
+/// (`bench --jobs`, a node with several devices). Devices have leases of their own (kernels/device_lease.hpp).
 class machine_lease {
 public:
   explicit machine_lease(const device_choice& where) {
     static std::shared_mutex machine;
-    static std::mutex lock;
-    static std::map<std::string, std::mutex> devices;
-    if (!where.on_device()) {
-      alone_ = std::unique_lock(machine);
-      return;
-    }
-    std::mutex* mine = nullptr;
-    {
-      const std::lock_guard guard(lock);
-      mine = &devices[where.text()];
-    }
-    device_ = std::unique_lock(*mine);
-    beside_ = std::shared_lock(machine);
+    if (where.on_device()) beside_ = std::shared_lock(machine);
+    else alone_ = std::unique_lock(machine);
   }
 
 private:
   std::unique_lock<std::shared_mutex> alone_;
-  std::unique_lock<std::mutex> device_;
   std::shared_lock<std::shared_mutex> beside_;
 };
+
+/// What the profiler saw from outside counts for more than what the candidate's process said of its time and of Torch's operators.
+void check_against_profiler(const candidate& c, bool allow_torch, measurement& result) {
+  const auto refuse = [&](std::string reason) {
+    result.verdict.stage = verdict_stage::audit;
+    result.verdict.reason = std::move(reason);
+  };
+  const auto& p = result.profile;
+  if (p.kernels.empty()) return;
+  if (p.device_seconds > profiler_factor * p.time.candidate_seconds + profiler_slack)
+    return refuse("the profiler saw its kernels run for " + format_seconds(p.device_seconds) + " a call, its process said " +
+                  format_seconds(p.time.candidate_seconds) + ": this measurement is not believed");
+  if (allow_torch) return;
+  if (const auto foreign = foreign_kernels(c.source, p.kernels); !foreign.empty())
+    return refuse("it ran " + join(foreign, ", ") + ", which " + (foreign.size() == 1 ? "is no function" : "are no functions") +
+                  " of the module: a library did that work (--allow-torch accepts it)");
+  result.verdict.checked.push_back("the profiler saw kernels of the module only");
+}
 
 bool is_environment_problem(const error& e) {
   return e.code != ec::build_failed && e.code != ec::invalid_argument && e.code != ec::candidate_failed && e.code != ec::timeout &&
@@ -161,6 +172,7 @@ expected<verdict> workbench::verify(const candidate& c) {
     return refused;
   }
   const double build_seconds = since(start);
+  warm(**binary);
   auto result = pragma::verify(loaded_.task, audit_, *reference_, **binary, search_checks_);
   if (!result) {
     reference_.reset(); // the reference or the machine failed: the next request starts it afresh
@@ -169,6 +181,18 @@ expected<verdict> workbench::verify(const candidate& c) {
   result->build_seconds = build_seconds;
   result->verify_seconds = since(start) - build_seconds;
   return result;
+}
+
+void workbench::warm(const build_output& built) {
+  // A failure is not lost: whoever needs the process starts it again and has the verdict.
+  if (built.language == "triton") (void)keep_running(built, *reference_, request_.threads);
+}
+
+void workbench::release_processes(const std::string& best) {
+  for (size_t i = 1; i < builds_.size(); ++i) { // not of the latest
+    auto it = std::next(builds_.begin(), static_cast<std::ptrdiff_t>(i));
+    if (it->first != best && it->second->kept) it->second->kept->runner.reset();
+  }
 }
 
 expected<measurement> workbench::measure(const measure_request& request) {
@@ -181,6 +205,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   measurement result;
   auto search_timing = timing_for(search_checks_);
   search_timing.max_seconds *= search_timing_share;
+  warm(**binary);
   auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, request.verdict, search_timing);
   if (!timed) return fail(timed.error());
   result.verdict = std::move(timed->result);
@@ -193,7 +218,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   if (result.verdict.passed() && loaded_.limits.peak_gflops > 0 && timed->time.candidate_seconds > 0 && t.bytes > 0) {
     double written = 0;
     for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-    const auto point = place_on_roofline(timed->time.candidate_seconds, t.flops, t.bytes, loaded_.limits, written);
+    const auto point = place_on_roofline(timed->time.candidate_seconds, t.flops, t.bytes, loaded_.limits, written, request_.allow_tf32);
     if (point.share > timing_slack) {
       result.verdict.stage = verdict_stage::audit;
       result.verdict.reason = "it takes less time than the machine's measured " + point.limit + " allows: this measurement is not believed";
@@ -203,6 +228,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   if (result.verdict.passed() && request.has_best && timed->time.speedup.high >= 0.9 * request.best_speedup.low) {
     auto champion = built(request.best);
     if (!champion) return fail(champion.error());
+    warm(**champion);
     auto ratio = compare_candidates(*reference_, **binary, **champion, timing_for(search_checks_));
     if (!ratio) return fail(ratio.error());
     result.against_best = std::move(*ratio);
@@ -214,6 +240,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
     result.against_best.speedup = {s.value / request.best_speedup.value, s.low / request.best_speedup.high, s.high / request.best_speedup.low};
   }
   result.time_seconds = since(start);
+  release_processes(request.has_best ? request.best.id() : std::string());
   if (result.verdict.passed() && request.profile) {
     const auto profile_start = clock::now();
     collect_options options;
@@ -228,6 +255,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
     if (!profiled) return fail(profiled.error());
     result.profile = std::move(*profiled);
     result.profile_seconds = since(profile_start);
+    if (request.candidate.language == "triton") check_against_profiler(request.candidate, request_.allow_torch, result);
   }
   return result;
 }
@@ -240,6 +268,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   auto binary = built(c);
   if (!binary) return fail(binary.error());
   // Unseen sets of the task's own inputs, for this verdict and for the timing: the other kinds were judged in the search.
+  warm(**binary);
   reference_->forget_sets();
   auto checks = search_checks_;
   checks.seed = seed_source().next() | 1;

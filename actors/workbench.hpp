@@ -28,6 +28,10 @@ private:
   device_choice where();
   expected<void> ensure_loaded();
   expected<std::shared_ptr<build_output>> built(const candidate& c);
+  /// The process of a candidate on a device is started before the device is taken.
+  void warm(const build_output& built);
+  /// Of all builds but the latest and this one: a device's memory is not for those that lost.
+  void release_processes(const std::string& best);
   timing_options timing_for(const verify_options& checks) const;
 
   const std::atomic<bool>* cancel_;

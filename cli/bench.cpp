@@ -65,7 +65,8 @@ expected<std::vector<fs::path>> find_tasks(const bench_settings& s) {
 /// What may differ between two suites of results that must not be mixed.
 json options_key(const bench_settings& s) {
   return {{"coder", s.run.coder}, {"model", s.run.model}, {"attempts", s.run.attempts}, {"threads", s.run.threads}, {"profile", !s.run.no_profile},
-          {"algebra", !s.run.no_algebra}, {"cold", s.run.cold}, {"search_seed", s.run.no_profile ? s.run.search_seed : 0}};
+          {"algebra", !s.run.no_algebra}, {"cold", s.run.cold}, {"search_seed", s.run.no_profile ? s.run.search_seed : 0}, {"backend", s.run.device.backend}, {"baseline", s.run.device.baseline},
+          {"allow_tf32", s.run.device.allow_tf32}};
 }
 
 task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
@@ -92,6 +93,7 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
     t.baseline_seconds = h.final.time.baseline_seconds;
     t.candidate_seconds = h.final.time.candidate_seconds;
     t.contended = h.final.time.contended;
+    t.dispatch_bound = h.final.time.mostly_dispatch();
     for (const auto& r : run->iterations)
       if (r.number == h.best_attempt) t.roofline_share = r.code.measured.value("roofline_share").value_or(0);
   } else {
@@ -223,6 +225,7 @@ private:
     described = std::move(*found);
     builtin_options options;
     options.algebra = !s_.run.no_algebra;
+    if (const auto chosen = find_backend(s_.run.device.backend)) options.language = chosen->language;
     auto coder = builtin_coder::create(described, options);
     if (!coder) return coder.error();
     return std::nullopt;
@@ -290,7 +293,7 @@ int bench(const bench_settings& s) {
   out.line("\n" + table_text(suite_table(outcomes)));
   out.line("n counts every task of the suite that was tried; means are over the successes; fast_p is the share of all n that is right and faster than p x Torch.");
   for (const auto& t : outcomes)
-    if (t.status == "ok" && t.baseline_seconds < defaults::dispatch_bound_seconds)
+    if (t.status == "ok" && t.dispatch_bound)
       out.line("  not in the means: " + t.name + ": Torch needs " + format_seconds(t.baseline_seconds) + ", mostly dispatch from Python, which a call from C does not pay");
   for (const auto& t : outcomes)
     if (t.status != "ok") out.line("  " + t.status + ": " + t.name + ": " + t.reason);

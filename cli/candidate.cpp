@@ -76,7 +76,7 @@ struct candidate_settings {
   }
 };
 
-void show_verdict(terminal& out, const verdict& v) {
+void show_verdict(terminal& out, const verdict& v, const std::string& language) {
   if (v.passed()) {
     out.line(out.green("passed") + ": worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + ")");
     out.line("  checked: " + join(v.checked, ", "));
@@ -90,7 +90,7 @@ void show_verdict(terminal& out, const verdict& v) {
              std::to_string(m.wrong_elements) + " of " + std::to_string(m.total_elements) + " wrong)");
   }
   if (!v.log.empty()) out.line(printable(v.log));
-  for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
+  for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log, language)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
 }
 
 int run(const candidate_settings& s, bool profile_too) {
@@ -130,7 +130,7 @@ int run(const candidate_settings& s, bool profile_too) {
   json document = {{"task", loaded->task.name}, {"device", loaded->limits.cpu}, {"baseline", loaded->baseline}, {"candidate", c.id()}, {"verdict", *checked}};
   if (!checked->passed() || !profile_too) {
     out.result(document);
-    show_verdict(out, *checked);
+    show_verdict(out, *checked, c.language);
     return checked->passed() ? 0 : exit_code(checked->stage == verdict_stage::build ? ec::build_failed : ec::candidate_failed);
   }
   out.status("timing and profiling ...");
@@ -158,13 +158,14 @@ int run(const candidate_settings& s, bool profile_too) {
   input.written_bytes = 0;
   for (const auto& output : loaded->task.outputs) input.written_bytes += static_cast<double>(output.bytes());
   input.threads = s.threads;
+  input.tf32 = load.allow_tf32;
   const auto findings = measured->verdict.passed() ? diagnose(input) : std::vector<finding>{};
   document["verdict"] = measured->verdict;
   document["profile"] = p;
   document["findings"] = findings;
   if (measured->compared) document["against"] = {{"candidate", other.id()}, {"timing", measured->against_best}};
   out.result(document);
-  show_verdict(out, measured->verdict);
+  show_verdict(out, measured->verdict, c.language);
   if (!measured->verdict.passed()) return exit_code(ec::candidate_failed);
   out.line(speedup_text(p.time.speedup) + " against " + p.time.baseline + ": " + format_seconds(p.time.baseline_seconds) + " -> " +
            format_seconds(p.time.candidate_seconds) + (p.time.contended ? out.red("  under contention") : ""));

@@ -78,11 +78,11 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
     const auto headline = (faster ? format_number(t.speedup.value, 2) + "x faster than Torch" : speedup_text(t.speedup) + " of Torch's speed: not faster");
     out.line(out.bold(faster ? out.green(headline) : headline) + (faster ? " (95% interval " + format_number(t.speedup.low, 2) + "-" + format_number(t.speedup.high, 2) + ")" : "") +
              ", attempt " + std::to_string(h.best_attempt) + " of " + std::to_string(result.iterations.size()));
-    out.line("  " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " per call, " + t.baseline + ", " + t.cache +
-             " caches, " + std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " paired samples used" +
+    out.line("  " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " per call, " + t.baseline + ", " + t.cache + (t.cache == "warm" ? " caches, " : ", ") + std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " paired samples used" +
              (t.contended ? out.red(", UNDER CONTENTION") : ""));
-    if (t.baseline_seconds < defaults::dispatch_bound_seconds)
-      out.line(out.red("  careful: ") + "a call of Torch this short is mostly dispatch from Python, which a call from C does not pay; through model_new.py a call costs about 12 us more");
+    if (t.mostly_dispatch())
+      out.line(out.red("  careful: ") + "a call of Torch this short is mostly dispatch from Python" + (h.request.load.where().on_device() ? std::string(", and so may the candidate's be") :
+               std::string(", which a call from C does not pay; through model_new.py a call costs about 12 us more")));
     for (const auto& r : result.iterations)
       if (r.number == h.best_attempt) {
         if (const auto* share = r.code.measured.find("roofline_share")) out.line("  " + format_number(share->value, 0) + " " + share->unit + " of the measured roofline");

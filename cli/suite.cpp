@@ -18,7 +18,7 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
     if (t.status != "ok" || t.speedup.value <= 0) continue;
     ++f.success;
     // The ratio says what the kernel gains, not what Python costs: a mean must not be made by the latter.
-    if (t.baseline_seconds < defaults::dispatch_bound_seconds) ++f.dispatch_bound;
+    if (t.dispatch_bound) ++f.dispatch_bound;
     else {
       sum += t.speedup.value;
       logs += std::log(t.speedup.value);

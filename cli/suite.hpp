@@ -11,12 +11,13 @@ struct task_outcome {
   interval speedup;                                     ///< confirmed, against Torch; only with "ok"
   double baseline_seconds = 0, candidate_seconds = 0;
   bool contended = false;
+  bool dispatch_bound = false;                          ///< timing::mostly_dispatch()
   int attempts = 0;
   double roofline_share = 0;                            ///< percent; 0 = not known
   double wall_seconds = 0;
   std::string run;                                      ///< run id
 };
-PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speedup, baseline_seconds, candidate_seconds, contended, attempts,
+PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speedup, baseline_seconds, candidate_seconds, contended, dispatch_bound, attempts,
             roofline_share, wall_seconds, run)
 
 struct suite_figures {

@@ -2,6 +2,7 @@
 // profilers/ fills, diagnosis/ reasons over and reports show.
 #pragma once
 
+#include "base/defaults.hpp"
 #include "base/json.hpp"
 
 #include <optional>
@@ -41,9 +42,11 @@ struct timing {
   int threads = 1;
   int blocks_accepted = 0, blocks_tried = 0;
   int64_t calls = 0;                 ///< of the candidate, all accepted samples
-  std::string cache = "warm";
+  std::string cache = "warm";        ///< and how: "flushed; the device's events"
   bool contended = false;            ///< taken although other work was running; the interval may lie
   std::string note;
+  /// Torch's call is so short that it is mostly dispatch from Python, and that is in the time.
+  bool mostly_dispatch() const { return baseline_seconds < defaults::dispatch_bound_seconds && cache.starts_with("warm"); }
 };
 PRAGMA_JSON(timing, candidate_seconds, baseline_seconds, speedup, baseline, threads, blocks_accepted, blocks_tried, calls,
             cache, contended, note)
@@ -73,6 +76,8 @@ struct profile {
   std::vector<metric> metrics;
   std::vector<remark> remarks;
   std::vector<tool_note> notes;      ///< evidence beside ours
+  std::vector<std::string> kernels;  ///< names of those that a call launched on the device, each once; empty: no tool looked at calls alone
+  double device_seconds = 0;         ///< of the kernels of one call, as that tool measured them outside of the candidate's process; 0: unknown
   std::vector<std::string> missing;  ///< "perf: no PMU on this machine", one line per source that could not be had
   double seconds = 0;                ///< what profiling cost
 
@@ -86,7 +91,7 @@ struct profile {
     return std::nullopt;
   }
 };
-PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, missing, seconds)
+PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, kernels, device_seconds, missing, seconds)
 
 /// What a machine or a device can do at most, as measured: for a CPU by `pragma hardware` with one thread count, for a device
 /// (backend other than "cpu") by a calibration on it. There the vectors have two levels: [0] L2, [1] the device's memory.

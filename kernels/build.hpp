@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace pragma {
 
@@ -19,6 +20,7 @@ class runner_process;
 /// build lives. A winner is confirmed with a build of its own, and so in a fresh process.
 struct kept_runner {
   std::shared_ptr<runner_process> runner;
+  std::optional<error> failure;           ///< why the candidate's process could not be started; once is enough
 };
 
 struct build_options {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
@@ -88,6 +89,28 @@ double cpu_seconds(pid_t pid) {
   timespec time{};
   if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return -1;
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double session_cpu_seconds(pid_t leader) {
+  constexpr int session_column = 3, waited_user_column = 13; // after "pid (comm) ": state ppid pgrp session ... utime stime cutime cstime: proc(5)
+  DIR* processes = leader > 0 ? opendir("/proc") : nullptr;
+  if (!processes) return -1;
+  double seconds = 0;
+  bool found = false;
+  while (const dirent* entry = readdir(processes)) {
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    const auto text = read_small(dirfd(processes), (std::string(entry->d_name) + "/stat").c_str());
+    const auto name_end = text.rfind(") ");
+    if (name_end == std::string::npos) continue;
+    const auto line = std::string_view(text).substr(name_end + 2);
+    if (word_as_number(line, session_column) != static_cast<double>(leader)) continue;
+    const double own = cpu_seconds(static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10)));
+    if (own < 0) continue;
+    found = true;
+    seconds += own + (word_as_number(line, waited_user_column) + word_as_number(line, waited_user_column + 1)) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
+  closedir(processes);
+  return found ? seconds : -1;
 }
 
 double steal_seconds_in(std::string_view proc_stat, const std::vector<int>& cpus) {

@@ -12,6 +12,9 @@ namespace pragma {
 double run_delay_seconds(pid_t pid);
 /// CPU time of a whole process so far, threads that ended included; negative when it cannot be read.
 double cpu_seconds(pid_t pid);
+/// CPU time so far of all processes in the session of this one, which is the session's first: itself, and whatever it forked. Children
+/// that ended count where their parents have waited for them (in ticks of 10 ms); negative when it cannot be read.
+double session_cpu_seconds(pid_t leader);
 /// Seconds that the hypervisor took from these CPUs so far (all CPUs when empty). In ticks of 10 ms.
 double steal_seconds(const std::vector<int>& cpus);
 /// steal_seconds() on the text of /proc/stat.

@@ -2,12 +2,14 @@
 
 #include "base/text.hpp"
 #include "kernels/contention.hpp"
+#include "kernels/device_lease.hpp"
 #include "kernels/seeds.hpp"
 #include "kernels/slot_checker.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 namespace pragma {
 
@@ -23,6 +25,8 @@ constexpr int64_t most_outer_calls = 4000;
 constexpr double outer_factor = 1.5;         ///< our clock over the events': kernels that run back to back also wait for each other's ends
 constexpr double graph_slack = 10e-6;        ///< a replay on our clock, beside the kernels
 constexpr double launch_slack = 200e-6;      ///< launches from Python on our clock, of a call that is no short one
+constexpr double most_protocol = 300e-6;     ///< of an empty command: more is not subtracted, since a candidate could answer those slowly
+constexpr double late_factor = 2, late_slack = 10e-3; ///< of fetching results after calls back to back, over fetching them again
 constexpr int fresh_rounds = 3;
 constexpr int64_t warm_calls = 30;           ///< before a single timed call, so that the device's clocks are up
 constexpr double fresh_factor = 1.5, fresh_slack = 20e-6;
@@ -45,8 +49,12 @@ expected<std::shared_ptr<runner_process>> running(const build_output& built, con
   }
   runner_options run;
   run.threads = options.threads;
+  if (built.kept && built.kept->failure) return fail(*built.kept->failure);
   auto started = runner_process::start(built, ref, run);
-  if (!started) return fail(started.error());
+  if (!started) {
+    if (built.kept && is_candidates_fault(started.error())) built.kept->failure = started.error();
+    return fail(started.error());
+  }
   auto runner = std::make_shared<runner_process>(std::move(*started));
   if (built.kept) built.kept->runner = runner;
   return runner;
@@ -105,10 +113,16 @@ struct device_side {
   expected<double> outer(int64_t calls, bool graph) const {
     auto start = steady::now();
     if (auto empty = runner->run(0, slots, 0, graph, timeout); !empty) return fail(empty.error());
-    const double protocol = since(start);
+    const double protocol = std::min(since(start), most_protocol);
     start = steady::now();
     if (auto ran = runner->run(0, slots, calls, graph, limit(calls)); !ran) return fail(ran.error());
     return std::max(since(start) - protocol, 1e-9);
+  }
+  /// Seconds of fetching the results of all slots.
+  expected<double> downloading() const {
+    const auto start = steady::now();
+    if (auto got = runner->download(0, slots, limit(most_outer_calls)); !got) return fail(got.error());
+    return since(start);
   }
   expected<double> seconds(int64_t calls, way how) const { return how == way::our_clock ? outer(calls, false) : events(calls, how == way::graphs); }
 };
@@ -133,8 +147,8 @@ template <class Left, class Right> expected<way> choose_way(double left, double 
 /// The candidate's audits while it is timed. Each gives a reason when it cheated.
 class device_audit {
 public:
-  device_audit(const device_side& side, reference& ref, slot_checker& checker, uint64_t seed)
-      : side_(side), ref_(ref), checker_(checker), seed_(seed) {}
+  device_audit(const device_side& side, const device_choice& device, reference& ref, slot_checker& checker, uint64_t seed)
+      : side_(side), device_(device), ref_(ref), checker_(checker), seed_(seed) {}
 
   std::vector<mismatch> mismatches;
   using answer = expected<std::string>; ///< empty: honest
@@ -154,16 +168,25 @@ public:
     return sentence(mismatches.front()) + " (" + when + ")";
   }
 
-  /// Our clock sees no more than the events say.
+  /// Our clock sees no more than the events say, and calls are over when the process says so.
   answer clock_agrees(double call_seconds, way how) {
-    if (how == way::our_clock) return std::string();
     const auto calls = std::clamp<int64_t>(static_cast<int64_t>(outer_batch_seconds / std::max(call_seconds, 1e-7)), 3, most_outer_calls);
-    double least = 1e300;
+    double least = 1e300, late = 1e300, usual = 1e300;
+    const auto lease = lease_device(device_);
     for (int round = 0; round < 2; ++round) {
       auto seconds = side_.outer(calls, how == way::graphs);
       if (!seconds) return fail(seconds.error());
       least = std::min(least, *seconds / static_cast<double>(calls));
+      for (double* one : {&late, &usual}) {
+        auto fetched = side_.downloading();
+        if (!fetched) return fail(fetched.error());
+        *one = std::min(*one, *fetched);
+      }
     }
+    if (late > late_factor * usual + late_slack)
+      return "fetching its results takes " + format_seconds(late) + " after " + std::to_string(calls) + " calls and " + format_seconds(usual) +
+             " when they are fetched again: it says that calls are over before they are";
+    if (how == way::our_clock) return std::string();
     const double allowed = outer_factor * call_seconds + (how == way::graphs ? graph_slack : launch_slack);
     if (least <= allowed) return results_are_right("after calls back to back");
     return "its calls take " + format_seconds(least) + " back to back by our clock, and " + format_seconds(call_seconds) +
@@ -179,6 +202,7 @@ public:
     for (int round = 0; round < fresh_rounds; ++round) {
       if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 1000 + round), input_kind::own); !made) return fail(made.error());
       checker_.refresh(0, "unseen inputs " + std::to_string(round + 1));
+      const auto lease = lease_device(device_);
       if (auto sent = runner.upload(0, 1, side_.timeout); !sent) return fail(sent.error());
       if (auto warm = runner.time(1 % side_.slots, 1, warm_calls, graph, side_.limit(warm_calls)); !warm) return fail(warm.error());
       for (double* least : {&fresh, &seen}) {
@@ -192,14 +216,36 @@ public:
     return "a call takes " + format_seconds(fresh) + " on inputs that it never saw and " + format_seconds(seen) + " on the same ones again: it keeps answers";
   }
 
+  /// What it leaves to Torch is what it left to it while it was verified.
+  answer leaves_no_more_to_torch(const std::vector<std::string>& before) {
+    const auto name_of = [](const std::string& counted) { return counted.substr(0, counted.rfind(':')); };
+    std::set<std::string> known;
+    for (const auto& one : before) known.insert(name_of(one));
+    if (auto called = side_.runner->call(0, side_.slots, side_.slots, side_.limit(side_.slots)); !called) return fail(called.error());
+    std::vector<std::string> more;
+    for (const auto& one : side_.runner->torch_operators())
+      if (!known.count(name_of(one))) more.push_back(one);
+    if (more.empty()) return std::string();
+    return "after it was timed it left " + join(more, ", ") + " to Torch, and not while it was verified";
+  }
+
 private:
   const device_side& side_;
+  const device_choice& device_;
   reference& ref_;
   slot_checker& checker_;
   uint64_t seed_;
 };
 
 } // namespace
+
+expected<void> keep_running(const build_output& built, const reference& ref, int threads) {
+  timing_options options;
+  options.threads = threads;
+  if (!built.kept) return {};
+  if (auto runner = running(built, ref, options); !runner) return fail(runner.error());
+  return {};
+}
 
 expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& options) {
@@ -230,9 +276,10 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
     if (auto made = ref.make_inputs(slot, seed_of_set(seed, static_cast<int>(input_kind::own), slot + 1), input_kind::own); !made) return fail(made.error());
     checker.refresh(slot, "unseen seed " + std::to_string(slot + 1));
   }
-  device_audit audits(side, ref, checker, seed);
+  device_audit audits(side, built.device, ref, checker, seed);
   if (auto sent = (*runner)->upload(0, side.slots, *timeout); !sent) return blame(sent.error(), "");
 
+  auto lease = lease_device(built.device);
   // A first look: right on what it never saw, and how long a call takes on either side.
   const auto start = steady::now();
   auto mine = side.events(std::max<int64_t>(probe_calls, side.slots), false);
@@ -251,17 +298,18 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
 
   auto failure = std::make_shared<error>();
   device_clock clock;
-  double used = 0, baseline_wall = 0; // CPU time of the candidate while the reference is timed
+  double used = 0, baseline_wall = 0; // CPU time of the candidate and its children while the reference is timed
   auto time = compare_times(clock.side("candidate", [&](int64_t n) { return side.seconds(n, *how); }, failure),
                             clock.side(ref.baseline_name(),
                                        [&](int64_t n) {
-                                         const double before = cpu_seconds((*runner)->pid());
+                                         const double before = session_cpu_seconds((*runner)->pid());
                                          const auto begin = steady::now();
                                          auto seconds = reference_seconds(ref, n, *how);
-                                         const double after = cpu_seconds((*runner)->pid());
+                                         const double wall_seconds = since(begin);
+                                         const double after = session_cpu_seconds((*runner)->pid());
                                          if (before >= 0 && after >= 0) {
-                                           used += after - before;
-                                           baseline_wall += since(begin);
+                                           used += std::max(0.0, after - before); // less: a child is gone that nobody waited for
+                                           baseline_wall += wall_seconds;
                                          }
                                          return seconds;
                                        }),
@@ -279,10 +327,12 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
                                             " in which the reference was being timed: it slows the reference down");
 
   const double call_seconds = time->candidate_seconds;
-  for (const auto step : {0, 1, 2}) {
+  if (lease.owns_lock()) lease.unlock(); // what follows asks for it as it needs it
+  for (const auto step : {0, 1, 2, 3}) {
     auto found = step == 0   ? audits.results_are_right("after timing")
                  : step == 1 ? audits.clock_agrees(call_seconds, *how)
-                             : audits.unseen_is_as_fast(call_seconds, *how);
+                 : step == 2 ? audits.unseen_is_as_fast(call_seconds, *how)
+                             : audits.leaves_no_more_to_torch(earlier.torch_operators);
     if (!found) return blame(found.error(), " (after timing)");
     if (!found->empty()) return refuse(verdict_stage::audit, *found, audits.mismatches);
   }
@@ -296,12 +346,17 @@ expected<timing> compare_on_device(reference& ref, const build_output& challenge
   auto timeout = command_timeout(ref);
   if (!timeout) return fail(timeout.error());
   std::vector<device_side> sides;
-  double call_seconds[2] = {0, 0}, share = 1;
+  std::vector<std::shared_ptr<runner_process>> runners;
   for (const auto* built : {&challenger, &champion}) {
     auto runner = running(*built, ref, options);
     if (!runner) return fail(runner.error());
-    sides.push_back({*runner, ref.slots(), *timeout});
-    if (auto sent = (*runner)->upload(0, ref.slots(), *timeout); !sent) return fail(sent.error());
+    runners.push_back(*runner);
+  }
+  const auto lease = lease_device(challenger.device);
+  double call_seconds[2] = {0, 0}, share = 1;
+  for (const auto& runner : runners) {
+    sides.push_back({runner, ref.slots(), *timeout});
+    if (auto sent = runner->upload(0, ref.slots(), *timeout); !sent) return fail(sent.error());
     const auto start = steady::now();
     auto seconds = sides.back().events(probe_calls, false);
     if (!seconds) return fail(seconds.error());

@@ -7,6 +7,9 @@
 
 namespace pragma {
 
+/// Starts the process that a build keeps, unless it has one: verification and timing then need not wait for it.
+expected<void> keep_running(const build_output& built, const reference& ref, int threads);
+
 /// As time_candidate().
 expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& options);

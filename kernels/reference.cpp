@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "base/utc.hpp"
 #include "kernels/allocator.hpp"
+#include "kernels/device_lease.hpp"
 #include "kernels/memory_file.hpp"
 #include "kernels/python_search.hpp"
 
@@ -198,6 +199,10 @@ struct reference::impl {
 
   expected<json> exchange(const json& command, const std::string& doing, double timeout_seconds) {
     if (auto ok = ready(); !ok) return fail(ok.error());
+    static constexpr const char* on_device[] = {"trial", "check", "compute", "time", "capture", "limits"};
+    const auto what = command.value("do", "");
+    const bool computes = std::find(std::begin(on_device), std::end(on_device), what) != std::end(on_device);
+    const auto lease = lease_device(computes ? options.device : device_choice());
     const std::string line = command.dump() + "\n";
     if (auto sent = child->write_all(line.data(), line.size()); !sent) return died(doing);
     auto reply = wait(doing, timeout_seconds);
@@ -463,7 +468,11 @@ expected<void> reference::make_inputs(int slot, uint64_t seed, input_kind kind, 
     return fail(ec::internal, "make_inputs: slot " + std::to_string(slot) + " of " + std::to_string(p.loaded ? p.n_slots : 0));
   if (keep && p.recall(slot, seed, kind)) return {};
   const auto start = clock::now();
-  auto reply = p.exchange({{"do", "inputs"}, {"slot", slot}, {"seed", seed >> 1}, {"kind", pragma::name(kind)}},
+  if (auto filled = p.exchange({{"do", "fill"}, {"slot", slot}, {"seed", seed >> 1}, {"kind", pragma::name(kind)}},
+                               std::string("making inputs of kind '") + pragma::name(kind) + "'", p.options.call_timeout_seconds);
+      !filled)
+    return fail(filled.error());
+  auto reply = p.exchange({{"do", "compute"}, {"slot", slot}},
                           std::string("computing the expected output for inputs of kind '") + pragma::name(kind) + "'",
                           p.options.call_timeout_seconds + oracle_factor * p.call_seconds);
   if (!reply) return fail(reply.error());
@@ -545,6 +554,7 @@ expected<void> reference::run(int64_t calls) {
   auto& p = *impl_;
   if (!p.loaded) return fail(ec::internal, "reference::run before load");
   if (auto ok = p.ready(); !ok) return ok;
+  const auto lease = lease_device(p.options.device);
   char line[32];
   const int size = std::snprintf(line, sizeof line, "r%lld\n", static_cast<long long>(calls));
   const auto doing = [&] { return std::to_string(calls) + " reference calls"; };

@@ -5,6 +5,7 @@
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "kernels/allocator.hpp"
+#include "kernels/device_lease.hpp"
 #include "kernels/python_search.hpp"
 #include "kernels/runner/protocol.h"
 #include "kernels/sandbox_filter.hpp"
@@ -30,7 +31,8 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 constexpr double start_timeout_seconds = 10;       ///< constructors and the mapping of the tensors
-constexpr double python_start_seconds = 150;       ///< importing Torch, compiling every kernel (and every configuration of an autotuner), one call
+constexpr double python_start_seconds = 150;       ///< importing Torch, waking the device, laying the tensors there; nothing of the candidate's
+constexpr double first_call_seconds = 60;          ///< its module, compiling every kernel (and every configuration of an autotuner), one call
 constexpr double stop_timeout_seconds = 2;         ///< for all threads to stop after SIGSTOP
 constexpr double death_grace_seconds = 0.2;        ///< between the end of its pipe and its exit status
 constexpr size_t max_captured = 64 << 10;          ///< bytes kept of the candidate's stdout and stderr
@@ -120,6 +122,7 @@ margins margins_of(const tensor_layout& layout, int slot, size_t tensor) {
 struct runner_process::impl {
   std::optional<child_process> child;
   unique_fd commands, replies, capture, outputs_file;
+  device_choice device;
   tensor_layout params, inputs, outputs;
   std::byte* memory = nullptr;
   std::string captured;
@@ -322,6 +325,7 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   p->params = memory.params;
   p->inputs = memory.inputs;
   p->outputs = memory.outputs;
+  p->device = built.device;
   const uint64_t output_bytes = memory.outputs.total_bytes();
   const auto system_error = [](const std::string& what) { return fail(ec::io_error, "cannot " + what + " for the candidate: " + std::strerror(errno)); };
 
@@ -396,7 +400,18 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   p->child = std::move(*child);
 
   for (auto* fd : {&command_end, &reply_end, &capture_end}) fd->reset();
-  auto ready = p->read_reply(python && options.start_seconds > 0 ? options.start_seconds : python ? python_start_seconds : start_timeout_seconds, python ? "while its module was loaded and called for the first time" : "before its first call");
+  const auto or_default = [](double chosen, double standard) { return chosen > 0 ? chosen : standard; };
+  if (python) {
+    auto started = p->read_reply(or_default(options.start_seconds, python_start_seconds), "while Torch was starting");
+    if (!started && options.wrapper.empty())
+      return fail(ec::tool_failed, "the process for candidates did not start: " + started.error().message, "pragma doctor says what this device lacks");
+    if (!started) return fail(started.error());
+    if (started->nonce != PRAGMA_STARTED) return fail(ec::internal, "the process for candidates speaks another protocol");
+  }
+  auto ready = python ? p->read_reply(or_default(options.first_call_seconds, first_call_seconds), "while its module was loaded and called for the first time")
+                      : p->read_reply(start_timeout_seconds, "before its first call");
+  if (!ready && ready.error().code == ec::timeout && python)
+    return fail(ec::timeout, ready.error().message, "a kernel that never ends, or an autotuner with more configurations than can be tried in that time");
   if (!ready) return fail(ready.error());
   if (ready->nonce != PRAGMA_READY)
     return fail(ec::candidate_failed, "the candidate wrote to the control channel before its first call");
@@ -407,6 +422,7 @@ expected<double> runner_process::command(uint32_t operation, int first_slot, int
   auto& p = *impl_;
   if (!p.ended.empty()) return fail(ec::candidate_failed, "the candidate " + p.ended + " in an earlier call");
   if (p.unexpected_reply()) return fail(ec::candidate_failed, "the candidate wrote to the control channel by itself");
+  const auto lease = lease_device(p.device);
   pragma_command command{0, first_slot, slot_count, calls, operation, flags};
   if (::getrandom(&command.nonce, sizeof command.nonce, 0) != static_cast<ssize_t>(sizeof command.nonce))
     return fail(ec::io_error, "cannot get random numbers");

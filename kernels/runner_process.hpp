@@ -13,7 +13,8 @@ struct runner_options {
   uint64_t scratch_memory_bytes = 4ull << 30; ///< address space beyond the shared tensors
   uint64_t cpu_seconds = 600;
   std::vector<std::string> wrapper;           ///< profilers: program and arguments before the executable (valgrind ...)
-  double start_seconds = 0;                   ///< limit until a Python candidate is ready; 0: the default
+  double start_seconds = 0;                   ///< limit until a Python candidate's process has started Torch; 0: the default
+  double first_call_seconds = 0;              ///< limit from there until it is ready: its module, and a first call; 0: the default
   std::filesystem::path scratch;              ///< with a wrapper: the folder that it may write
 };
 
@@ -28,7 +29,8 @@ struct runner_memory {
 class runner_process {
 public:
   /// Starts the candidate with the reference's inputs and parameters read-only and its own outputs memory.
-  /// candidate_failed when it dies before it says "ready" (a constructor crashed, a forbidden system call).
+  /// candidate_failed when it dies before it says "ready" (a constructor crashed, a forbidden system call); tool_failed when Torch or the
+  /// device fails in a process in which nothing of the candidate has run yet.
   static expected<runner_process> start(const build_output& built, const reference& ref, const runner_options& options);
   static expected<runner_process> start(const build_output& built, const runner_memory& memory, const runner_options& options);
   runner_process(runner_process&&) noexcept;

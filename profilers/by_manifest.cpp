@@ -159,6 +159,7 @@ private:
       const auto& launches = launches_[&output];
       seen = std::max(seen, launches.size());
       add_times(launches);
+      add_kernels(launches);
       for (auto& metric : metrics_per_call(launches, m_, request_.calls + (pass_.whole_run ? request_.warmup_calls : 0), tool_)) {
         const auto same = [&](const auto& known) { return known.name == metric.name; };
         if (std::none_of(out_.metrics.begin(), out_.metrics.end(), same)) out_.metrics.push_back(std::move(metric));
@@ -182,6 +183,18 @@ private:
     if (!times_.empty()) return;
     for (const auto& launch : launches)
       if (const auto at = launch.values.find(m_.time); at != launch.values.end()) times_[launch.kernel] += at->second.value;
+  }
+
+  /// Whose work a call was, and how long it kept the device; of the first pass that knows. A tool that cannot be told when to look sees the
+  /// runner's own kernels, too.
+  void add_kernels(const std::vector<measured_launch>& launches) {
+    if (pass_.whole_run || !out_.kernels.empty() || !request_.kernel_regex.empty()) return;
+    double nanoseconds = 0;
+    for (const auto& launch : launches) {
+      if (!launch.kernel.empty() && std::find(out_.kernels.begin(), out_.kernels.end(), launch.kernel) == out_.kernels.end()) out_.kernels.push_back(launch.kernel);
+      if (const auto at = launch.values.find(m_.time); at != launch.values.end() && at->second.unit == "ns") nanoseconds += at->second.value;
+    }
+    out_.device_seconds = nanoseconds * 1e-9 / static_cast<double>(std::max<int64_t>(1, request_.calls));
   }
 
   /// The most promising first: the tool's estimate of a kernel's gain, times the kernel's part of the time.

@@ -110,7 +110,7 @@ bool cancelled(const collect_options& options) { return options.cancel && option
 
 } // namespace
 
-void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out) {
+void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, bool tf32) {
   const double seconds = time.candidate_seconds;
   if (!(seconds > 0)) {
     out.missing.push_back("timer: no measured time");
@@ -131,7 +131,7 @@ void timer_metrics(const task& t, const timing& time, const machine_limits* limi
   }
   double written = 0;
   for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written);
+  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written, tf32);
   if (point.share > 0) add("roofline_share", 100 * point.share, "%", "limit: " + point.limit);
 }
 

@@ -1,6 +1,7 @@
 #include "profilers/by_manifest.hpp"
 
 #include "base/text.hpp"
+#include "kernels/device_lease.hpp"
 #include "kernels/runner_process.hpp"
 #include "profilers/running.hpp"
 
@@ -40,12 +41,13 @@ target_run run_under(const build_output& built, const reference& ref, int64_t ca
   runner_options run;
   run.wrapper = wrapper;
   run.scratch = scratch;
-  run.start_seconds = timeout_seconds;
+  run.start_seconds = run.first_call_seconds = timeout_seconds;
   auto runner = runner_process::start(built, ref, run);
   if (!runner) {
     result.out = runner.error().hint;
     return conclude(runner.error().message);
   }
+  const auto lease = lease_device(built.device);
   auto called = runner->profile(0, 1, calls, std::max(1.0, watch.left()));
   const auto ended = called ? runner->finish(exit_seconds) : std::string();
   result.out = runner->output();
@@ -76,7 +78,7 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   if (auto known = check_metric_names(built.device, options.extra_metrics, options.manifests); !known) return fail(known.error());
   const stopwatch watch(std::max(options.max_seconds, least_seconds));
   source_result found;
-  timer_metrics(t, time, limits, found);
+  timer_metrics(t, time, limits, found, built.allow_tf32);
   if (auto filled = filled_slots(ref); !filled) return fail(filled.error());
   std::vector<std::string> absent;
   bool collected = false;
@@ -111,6 +113,8 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   for (auto& m : found.metrics)
     if (std::isfinite(m.value)) p.metrics.push_back(std::move(m));
   p.notes = std::move(found.notes);
+  p.kernels = std::move(found.kernels);
+  p.device_seconds = found.device_seconds;
   for (auto& line : found.missing)
     if (std::find(p.missing.begin(), p.missing.end(), line) == p.missing.end()) p.missing.push_back(std::move(line));
   p.seconds = watch.elapsed();

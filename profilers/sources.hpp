@@ -19,6 +19,8 @@ struct source_result {
   std::vector<metric> metrics;
   std::vector<remark> remarks;
   std::vector<tool_note> notes;       ///< of tools that only a manifest describes (by_manifest.hpp)
+  std::vector<std::string> kernels;   ///< that a call launched, by such a tool; see profile::kernels
+  double device_seconds = 0;          ///< of one call, by the same tool
   std::vector<std::string> missing;
 };
 
@@ -48,7 +50,7 @@ struct collect_context {
 };
 
 /// collect.cpp: what the times and the task's bytes and FLOPs give.
-void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out);
+void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, bool tf32 = false);
 
 /// device_collect.cpp: a candidate on a device, with the tools of its backend.
 expected<profile> collect_on_device(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,

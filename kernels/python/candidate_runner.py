@@ -2,16 +2,20 @@
 
 Speaks kernels/runner/protocol.h on descriptors 3 and 4 and maps the tensors' memory files 5, 6 and 7. Nothing that it says is
 believed: the Verifier compares the outputs, and its own clock stands beside the device's. `candidate_runner.py LAYOUT SETTINGS`;
-started by kernels/runner_process.cpp inside the sandbox.
+started by kernels/runner_process.cpp inside the sandbox. The candidate shares the process: what is done here against it (withdraw())
+keeps accidents and simple tricks away, no more; docs/devices.md says what is found out from outside.
 """
+import gc
 import json
 import mmap
 import os
 import struct
 import sys
 import traceback
+import types
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
 
 import torch
 
@@ -21,7 +25,7 @@ from taskfile import TASK_SEED, TaskFile, seed_everything, state_tensors
 COMMANDS, REPLIES, PARAMS, INPUTS, OUTPUTS = 3, 4, 5, 6, 7
 COMMAND = struct.Struct("=QiiqII")
 REPLY = struct.Struct("=QQd")
-READY = 0x7072616764793031
+READY, STARTED = 0x7072616764793031, 0x7072616773743031   # replies that nobody asked for
 CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE = range(7)   # enum pragma_operation
 GRAPH = 1                                                         # enum pragma_command_flag
 CHANGED_INPUTS, CALLS_TORCH, NO_GRAPH = 8, 16, 32                 # enum pragma_reply_flag
@@ -32,10 +36,14 @@ TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int6
 GARBAGE = 0xA5
 
 # Operators that make or describe memory and compute nothing. Everything else of aten is Torch's work, and counted.
-BOOKKEEPING = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "view", "view_as", "reshape", "_reshape_alias",
-               "_unsafe_view", "as_strided", "t", "transpose", "permute", "expand", "expand_as", "squeeze", "unsqueeze", "slice", "select",
-               "narrow", "flatten", "unflatten", "detach", "alias", "resize_", "set_", "contiguous", "to", "size", "stride", "is_contiguous",
-               "unbind", "split", "chunk", "movedim", "lift_fresh", "result_type", "requires_grad_", "_to_copy_none"}
+BOOKKEEPING = frozenset((
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "view", "view_as", "reshape", "_reshape_alias",
+    "_unsafe_view", "as_strided", "t", "transpose", "permute", "expand", "expand_as", "squeeze", "unsqueeze", "slice", "select",
+    "narrow", "flatten", "unflatten", "detach", "alias", "resize_", "set_", "contiguous", "to", "size", "stride", "is_contiguous",
+    "unbind", "split", "chunk", "movedim", "lift_fresh", "result_type", "requires_grad_", "_to_copy_none"))
+
+# Looked up before the candidate is loaded: whoever replaces them in their modules later changes nothing here.
+os_read, os_write, equal = os.read, os.write, torch.equal
 
 
 class Layout:
@@ -73,10 +81,42 @@ class Wrong(Exception):
     """The candidate's result is not what the task asks for."""
 
 
+class OperatorRecord:
+    """Counts the operators of aten that calls leave to Torch, by Torch's own profiler: its functions, not its Python classes, which
+    anybody could replace. (A dispatch mode would see the same; importing one costs 5 s.)"""
+
+    def __init__(self):
+        self._config = torch.autograd.profiler.profile().config()
+        self._activities = {torch.autograd.ProfilerActivity.CPU}
+        self._prepare, self._enable = torch.autograd._prepare_profiler, torch.autograd._enable_profiler
+        self._disable, self._enabled = torch.autograd._disable_profiler, torch._C._autograd._profiler_enabled
+
+    def __enter__(self):
+        self._prepare(self._config, self._activities)
+        self._enable(self._config, self._activities)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if not self._enabled():
+            if kind is None:
+                raise Wrong("forward() switched Torch's record of operators off")
+            return
+        self._events = self._disable().events()
+
+    def counts(self):
+        """Operator -> how often, of those that compute."""
+        found = {}
+        for event in self._events:
+            name = event.name()
+            if name.startswith("aten::") and name[6:] not in BOOKKEEPING:
+                found[name[6:]] = found.get(name[6:], 0) + 1
+        return found
+
+
 def read_exactly(size):
     data = b""
     while len(data) < size:
-        piece = os.read(COMMANDS, size - len(data))
+        piece = os_read(COMMANDS, size - len(data))
         if not piece:
             sys.exit(0)  # in order: a profiler writes its results now
         data += piece
@@ -93,6 +133,17 @@ def load_module(path):
     if not isinstance(getattr(module, "ModelNew", None), type):
         raise Wrong("the module defines no class ModelNew")
     return module
+
+
+def withdraw():
+    """Takes us out of the places where a module would find us by name: gc.get_objects(), sys.modules, the path of imports. Frames and
+    object.__subclasses__() still lead here."""
+    sys.path[:] = [folder for folder in sys.path if folder != HERE]
+    for name in ("device", "taskfile"):
+        sys.modules.pop(name, None)
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    gc.collect()
+    gc.freeze()
 
 
 class Runner:
@@ -118,9 +169,12 @@ class Runner:
         self.arguments = [self._arguments(row) for row in self.inputs]
         self.results = [None] * self.slots
         self.graphs = {}
-        arguments = task.call("get_init_inputs()", module.get_init_inputs)
-        candidate = load_module(settings["module"])
-        self.model = self._make_model(candidate, arguments, params[0] if params else [], settings["params"])
+        self.record = OperatorRecord()
+        self._own = task.call("get_init_inputs()", module.get_init_inputs), params[0] if params else [], settings["params"]
+
+    def load(self, path):
+        """The candidate's module, its model and a first call."""
+        self.model = self._make_model(load_module(path), *self._own)
         self._poison()
         self.results[0] = self._tensors(self.model(*self.arguments[0]))
         self.device.wait()
@@ -206,7 +260,7 @@ class Runner:
         for slot in range(first, first + count):
             for host, resident in zip(self.hosts[slot] if self.hosts else [], self.inputs[slot]):
                 now = resident.cpu()
-                if not torch.equal(now.view(torch.uint8) if now.numel() and now.dim() else now,
+                if not equal(now.view(torch.uint8) if now.numel() and now.dim() else now,
                                    host.view(torch.uint8) if host.numel() and host.dim() else host):
                     return True
         return False
@@ -217,33 +271,23 @@ class Runner:
         for slot in range(first, first + count):
             self.results[slot] = None
         self._poison()
-        with_torch = False
-        slot = 0
-        for i in range(calls):
-            if i == 0:
-                with_torch = self._counted(first)
-            else:
-                self._forward(first + slot)
-            slot = (slot + 1) % count
-        flags = CALLS_TORCH if with_torch else 0
         if calls == 0:
-            return flags
+            return 0
+        with self.record:
+            for i in range(calls):
+                self._forward(first + i % count)
+            self.device.wait()
+        flags = self._report(self.record.counts(), calls)
         self.download(first, min(count, calls))
         return flags | (CHANGED_INPUTS if self._changed(first, min(count, calls)) else 0)
 
-    def _counted(self, slot):
-        """One call with Torch's own record of the operators that ran. True when it left work to Torch."""
-        with torch.autograd.profiler.profile() as record:
-            self._forward(slot)
-            self.device.wait()
-        counts = {}
-        for event in record.key_averages():
-            name = event.key[6:] if event.key.startswith("aten::") else ""
-            if name and name not in BOOKKEEPING:
-                counts[name] = counts.get(name, 0) + event.count
-        if counts:
-            print("%s %s" % (TORCH_OPS, ",".join("%s:%d" % item for item in sorted(counts.items()))), file=sys.stderr, flush=True)
-        return bool(counts)
+    def _report(self, counts, calls):
+        """Names the operators that were left to Torch, each with its number in one call."""
+        if not counts:
+            return 0
+        named = ",".join("%s:%d" % (name, -(-count // calls)) for name, count in sorted(counts.items()))
+        print("%s %s" % (TORCH_OPS, named), file=sys.stderr, flush=True)
+        return CALLS_TORCH
 
     def capture(self, first, count):
         for slot in range(first, first + count):
@@ -340,6 +384,7 @@ def explain(error, module):
 
 def main():
     settings = json.loads(sys.argv[2])
+    write, unpack, size, ready, started = os_write, COMMAND.unpack, COMMAND.size, REPLY.pack(READY, 0, 0.0), REPLY.pack(STARTED, 0, 0.0)
     # Nothing may wait on our descriptors in a child (Triton starts a C compiler).
     for fd in (COMMANDS, REPLIES, PARAMS, INPUTS, OUTPUTS):
         try:
@@ -349,9 +394,12 @@ def main():
     try:
         with torch.no_grad():
             runner = Runner(sys.argv[1], settings)
-            os.write(REPLIES, REPLY.pack(READY, 0, 0.0))
+            write(REPLIES, started)
+            withdraw()
+            runner.load(settings["module"])
+            write(REPLIES, ready)
             while True:
-                os.write(REPLIES, runner.handle(*COMMAND.unpack(read_exactly(COMMAND.size))))
+                write(REPLIES, runner.handle(*unpack(read_exactly(size))))
     except SystemExit:
         raise
     except BaseException as e:

@@ -381,10 +381,13 @@ class Server:
         gc.freeze()
         return result
 
-    def inputs(self, command):
-        reference = self.reference
+    def fill(self, command):
         with all_cpus():
-            reference.fill(command["slot"], command["seed"], command["kind"])
+            self.reference.fill(command["slot"], command["seed"], command["kind"])
+        return {}
+
+    def compute(self, command):
+        reference = self.reference
         outputs = reference.compute(command["slot"])
         with all_cpus():
             reference.oracle(command["slot"], outputs)

@@ -52,8 +52,9 @@ enum pragma_reply_flag {
   PRAGMA_NO_GRAPH = 32          /* the call could not be captured */
 };
 
-/* The reply to starting up. */
+/* The replies to starting up. One in Python says first that Torch, the device and the tensors are there, and nothing of the candidate yet. */
 #define PRAGMA_READY 0x7072616764793031ull
+#define PRAGMA_STARTED 0x7072616773743031ull
 
 /* Set in the environment when the candidate runs inside a profiler: the filter of its own would hit the profiler. */
 #define PRAGMA_WRAPPED "PRAGMA_WRAPPED"

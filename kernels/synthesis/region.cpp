@@ -2,6 +2,7 @@
 
 #include "kernels/synthesis/anchors.hpp"
 #include "kernels/synthesis/batches.hpp"
+#include "kernels/synthesis/copies.hpp"
 #include "kernels/synthesis/pull.hpp"
 
 #include <map>
@@ -150,6 +151,7 @@ expected<loop_program> build_program(const tensor_program& program, bool batches
     return fail(ec::unsupported, "the built-in coder cannot arrange loops for: " + e.what, "use --coder llm or --coder command");
   }
   if (batches) join_batches(builder.out);
+  else drop_copies(builder.out);
   for (int n : program.outputs) builder.out.output_shapes.push_back(program.nodes[static_cast<size_t>(n)].shape);
   builder.out.ops = program.ops;
   builder.out.redundant = program.redundant;

@@ -28,7 +28,11 @@ template <class Schedule> std::optional<Schedule> schedule_search<Schedule>::kno
   const auto parsed = parse_json(options_.known_schedule, "a known schedule");
   if (!parsed) return std::nullopt;
   auto known = from_json_value<Schedule>(*parsed, "a known schedule");
-  if (!known || !space_.fits(*known)) return std::nullopt;
+  if (!known) return std::nullopt;
+  const json own = *known;
+  for (const auto& [key, value] : parsed->items())
+    if (!own.contains(key)) return std::nullopt; // of another kind: C++ for Triton, or the other way round
+  if (!space_.fits(*known)) return std::nullopt;
   return *known;
 }
 

@@ -147,18 +147,23 @@ void anchor_emitter::lay_out(triton_kernel& k, const std::string& kernel, int bu
                                  ",)](" + from.name + ", " + to + end + ")\n";
   extra_.push_back({"packed_ptr", to});
 }
+void anchor_emitter::begin_sum() {
+  v_.line(columns_are_m_ ? "acc = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)" : "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)");
+}
+
 void anchor_emitter::finish() {
+  if (columns_are_m_) v_.line("acc = tl.trans(acc)"); // what follows has n last: neighbouring threads store neighbours
   if (chunks_ > 1) {
     v_.line("# the sum of this part of k; " + name_ + "_sum adds the parts up, always in one order");
-    const std::string row = batches_ > 1 ? "((chunk * " + number(batches_) + " + batch) * " + number(m_) + " + " + m_at() + ")"
-                                         : "(chunk * " + number(m_) + " + " + m_at() + ")";
+    const std::string row = batches_ > 1 ? "((chunk * " + number(batches_) + " + batch) * " + number(m_) + " + m[:, None])"
+                                         : "(chunk * " + number(m_) + " + m[:, None])";
     std::string mask = m_mask();
     if (const auto n = n_mask(); !n.empty()) mask = mask.empty() ? n : "(" + mask + ") & (" + n + ")";
-    v_.line("tl.store(partial_ptr + " + row + " * " + number(n_) + " + " + n_at() + ", acc" + (mask.empty() ? "" : ", mask=" + mask) + ")");
+    v_.line("tl.store(partial_ptr + " + row + " * " + number(n_) + " + n[None, :], acc" + (mask.empty() ? "" : ", mask=" + mask) + ")");
     return;
   }
-  v_.bind_axis(c_.m[0], m_at(), m_mask());
-  if (dims_.empty() || !c_.strided_store()) v_.bind_axis(c_.n[0], n_at(), n_mask());
+  v_.bind_axis(c_.m[0], "m[:, None]", m_mask());
+  if (dims_.empty() || !c_.strided_store()) v_.bind_axis(c_.n[0], "n[None, :]", n_mask());
   else bind_strided_pixels();
   v_.bind(anchor_expression(), "acc");
   for (const auto& s : r_.stores) store_tile(s);
@@ -171,8 +176,8 @@ void anchor_emitter::store_tile(const store& s) {
   for (int a : c_.n) columns |= 1u << a;
   for (const auto& t : s.at.terms) used |= 1u << t.first;
   auto index = v_.index(s.at);
-  if (!(used & rows)) index += " + " + m_at();
-  if (!(used & columns)) index += " + " + n_at();
+  if (!(used & rows)) index += " + m[:, None]";
+  if (!(used & columns)) index += " + n[None, :]";
   const auto value = v_.value(s.value);
   v_.line(v_.store_text(v_.pointer(s.buffer), index, value, v_.mask(used | rows | columns)));
 }

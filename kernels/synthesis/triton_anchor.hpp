@@ -49,17 +49,16 @@ private:
   std::string base(int buffer, index_form f);    ///< pointer to this batch element
   /// name = tl.load(..), zero where a mask is false; `transposed`: the tile lies the other way round in memory.
   void load_tile(const std::string& name, const std::string& at, const std::vector<std::string>& masks, bool transposed);
+  void begin_sum();
   /// `columns`: the tile [k, columns]; split factors lie in two halves of memory.
   void load_columns(const std::string& at, const std::vector<std::string>& masks, bool transposed);
   void dot();                                    ///< acc += rows * columns
   bool divides(int64_t extent, int64_t triton_block::*size) const; ///< whole tiles with every choice of blocks
   int64_t largest_steps() const;
   int64_t extent(int axis) const { return r_.axes[static_cast<size_t>(axis)].extent; }
-  std::string m_at() const { return columns_are_m_ ? "m[None, :]" : "m[:, None]"; }
-  std::string n_at() const { return columns_are_m_ ? "n[:, None]" : "n[None, :]"; }
   std::string mask(const std::string& index, int64_t extent, int64_t triton_block::*size) const; ///< empty where tiles are whole
-  std::string m_mask() const { return mask(m_at(), m_, &triton_block::lanes); }
-  std::string n_mask() const { return mask(n_at(), n_, &triton_block::columns); }
+  std::string m_mask() const { return mask("m[:, None]", m_, &triton_block::lanes); }
+  std::string n_mask() const { return mask("n[None, :]", n_, &triton_block::columns); }
   /// Adds the call of a kernel that lays out a factor anew, of parameters when they are loaded.
   void lay_out(triton_kernel& k, const std::string& kernel, int buffer, int64_t elements, int64_t programs, const std::string& end);
 
@@ -97,6 +96,7 @@ private:
   bool packs() const;                            ///< weights are laid out anew: [group, tap, m, channel], or [group, m, k] for mixed taps
   void pack_weights(triton_kernel& k);
   std::string weights_base();
+  void load_weights(const std::string& at, const std::vector<std::string>& masks, bool along_m);
   int64_t taps_of_kernel() const;
   /// A number, or the name of the scalar where it differs between residues.
   std::string of_residue(size_t dim, const std::string& what, const std::vector<int64_t>& values) const;
@@ -114,7 +114,7 @@ private:
   std::vector<triton_dim> dims_;
   int64_t channels_ = 1;
   bool within_taps_ = false;
-  bool columns_are_m_ = false;                   ///< the tile is [n, m]; tensor cores read the second factor from shared memory
+  bool columns_are_m_ = false;                   ///< the loop's tile is [n, m]: tensor cores read the second factor along k, float32 units along its columns
   bool split_ = false;                           ///< factors are sums of two TF32 numbers, the second factor's are found beforehand
   int64_t packed_half_ = 0, packed_k_ = 0;       ///< elements of each of the two, and of a row of it
   factor rows_, columns_;

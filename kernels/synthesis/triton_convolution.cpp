@@ -84,7 +84,7 @@ void anchor_emitter::plan_convolution() {
   dims_ = triton_dims(c_, s_.by_residue);
   channels_ = extent(c_.k);
   within_taps_ = steps_within_taps(channels_);
-  columns_are_m_ = true;
+  columns_are_m_ = s_.precision != "ieee";
   k_ = channels_;
   for (const auto& d : dims_) {
     n_ *= d.pixels;
@@ -156,7 +156,7 @@ void anchor_emitter::bind_strided_pixels() {
     const std::string id = number(static_cast<int64_t>(i));
     const auto first = of_residue(i, "first", d.first);
     v_.line("out" + id + " = " + times("pixel" + id, d.out_step) + (first == "0" ? "" : " + " + first));
-    const std::string at = "out" + id + "[:, None]";
+    const std::string at = "out" + id + "[None, :]";
     if (i + 1 < dims_.size()) {
       v_.bind_axis(d.of.out_axis, at, d.ragged ? at + " < " + number(d.of.out) : "");
       continue;
@@ -257,7 +257,7 @@ void anchor_emitter::convolution() {
   if (!taps.empty()) v_.line("taps = " + taps + (product == 1 ? "" : " * " + number(product)));
   taps = taps.empty() ? number(product) : "taps";
   v_.line("image_at = " + base(c_.b, c_.b_at));
-  v_.line("acc = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)");
+  begin_sum();
   v_.line("k = tl.arange(0, BLOCK_K)");
   if (within_taps_) loop_within_taps(taps);
   else loop_over_mixed_taps(taps);
@@ -271,7 +271,13 @@ std::string anchor_emitter::weights_base() {
   return at;
 }
 
-/// Each step takes BLOCK_K channels of one tap. The image is loaded as memory holds it, pixels side by side, then turned.
+/// `along_m`: the tile at that place is [k, m], else [m, k].
+void anchor_emitter::load_weights(const std::string& at, const std::vector<std::string>& masks, bool along_m) {
+  if (columns_are_m_) load_columns(at, masks, !along_m);
+  else load_tile("rows", at, masks, along_m);
+}
+
+/// Each step takes BLOCK_K channels of one tap. The image is loaded as memory holds it, pixels side by side.
 void anchor_emitter::loop_within_taps(const std::string& taps) {
   const int64_t w_m = packs() ? channels_ : c_.a_at.coefficient(c_.m[0]), w_k = packs() ? 1 : c_.a_at.coefficient(c_.k);
   const bool along_m = w_m == 1 && w_k != 1; // memory runs along the output channels
@@ -293,10 +299,10 @@ void anchor_emitter::loop_within_taps(const std::string& taps) {
   std::string at = "image_at + " + times("channel[:, None]", c_.b_at.coefficient(c_.k)) + " + place[None, :]";
   if (const auto s = shift(); !s.empty()) at += " + (" + s + ")";
   add(at, quotients(false));
-  load_tile("rows", at, {channels_left("channel[:, None]"), mask("n[None, :]", n_, &triton_block::columns), inside}, true);
+  load_tile(columns_are_m_ ? "rows" : "columns", at, {channels_left("channel[:, None]"), n_mask(), inside}, columns_are_m_);
   at = "weights_at + " + times(m, w_m) + " + " + times(channel, w_k);
   add(at, weight_of_tap(strides));
-  load_columns(at, {mask(m, m_, &triton_block::lanes), channels_left(channel)}, !along_m);
+  load_weights(at, {mask(m, m_, &triton_block::lanes), channels_left(channel)}, along_m);
   dot();
   v_.close();
 }
@@ -327,10 +333,9 @@ void anchor_emitter::loop_over_mixed_taps(const std::string& taps) {
   add(at, shift());
   at = "image_at + (" + at + ")[:, None] + place[None, :]";
   add(at, quotients(true));
-  load_tile("rows", at, {k_left("of_k[:, None]"), mask("n[None, :]", n_, &triton_block::columns), inside}, true);
-  const auto m_left = mask("m[:, None]", m_, &triton_block::lanes);
+  load_tile(columns_are_m_ ? "rows" : "columns", at, {k_left("of_k[:, None]"), n_mask(), inside}, columns_are_m_);
   if (packs()) {
-    load_columns("weights_at + m[:, None] * " + number(packed_k_) + " + of_k[None, :]", {m_left}, true);
+    load_weights("weights_at + m[:, None] * " + number(packed_k_) + " + of_k[None, :]", {m_mask()}, false);
   } else {
     at = "of_k[None, :]";
     if (!dense) {
@@ -338,7 +343,7 @@ void anchor_emitter::loop_over_mixed_taps(const std::string& taps) {
       add(at, weight_of_tap(strides));
       at = "(" + at + ")[None, :]";
     }
-    load_columns("weights_at + " + times("m[:, None]", w_m) + " + " + at, {m_left, k_left("of_k[None, :]")}, true);
+    load_weights("weights_at + " + times("m[:, None]", w_m) + " + " + at, {m_mask(), k_left("of_k[None, :]")}, false);
   }
   dot();
   v_.close();

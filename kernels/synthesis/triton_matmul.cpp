@@ -71,7 +71,7 @@ void anchor_emitter::matmul() {
     v_.line(std::string(rows ? "rows" : "columns") + "_at = " + from + " + " +
             (turned ? times(f.index + "[:, None]", outer) + " + " + times("k[None, :]", step) : times("k[:, None]", step) + " + " + times(f.index + "[None, :]", outer)));
   }
-  v_.line(columns_are_m_ ? "acc = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)" : "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)");
+  begin_sum();
 
   std::string first = "0", end = number(k_);
   if (chunks_ > 1) {

@@ -19,10 +19,10 @@ std::string form_of(const synthesis::tensor_type& type) {
 
 } // namespace
 
-std::string schedule_family(const task& t, int threads) {
+std::string schedule_family(const task& t, int threads, const std::string& backend) {
   const auto g = synthesis::parse_graph(t.graph);
   if (!g) return {};
-  std::string text = "threads " + std::to_string(threads) + "\n";
+  std::string text = backend == "cpu" ? "threads " + std::to_string(threads) + "\n" : "backend " + backend + "\n";
   for (const auto* leaves : {&g->inputs, &g->params})
     for (const auto& leaf : *leaves) text += form_of(leaf.type);
   for (const auto& node : g->nodes) {

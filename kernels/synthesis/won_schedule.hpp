@@ -23,9 +23,9 @@ struct won_schedules {
 };
 PRAGMA_JSON(won_schedules, all)
 
-/// Tasks with one key have the same operators on tensors of the same types and ranks, with the same number of threads: a
+/// Tasks with one key have the same operators on tensors of the same types and ranks, on the same backend with the same number of threads: a
 /// schedule of one has a meaning for the other. Empty for a task without a graph.
-std::string schedule_family(const task& t, int threads);
+std::string schedule_family(const task& t, int threads, const std::string& backend = "cpu");
 /// Extents of all inputs and parameters, one after the other.
 std::vector<int64_t> sizes_of(const task& t);
 /// The one whose sizes are nearest (sum of |log| of the ratios); null when there is none of as many sizes.

@@ -12,6 +12,7 @@ task_outcome outcome(const std::string& category, const std::string& status, dou
   t.status = status;
   t.speedup = {speedup, speedup, speedup};
   t.baseline_seconds = baseline;
+  t.dispatch_bound = baseline < defaults::dispatch_bound_seconds;
   return t;
 }
 } // namespace

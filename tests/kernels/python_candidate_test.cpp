@@ -1,104 +1,10 @@
-// Candidates in Python, with the CPU standing in for a device: the runner's protocol, the verdicts, the timing and its audits. The
-// modules here call Torch, which a stand-in must; on a device Triton does the work (bench/gpu).
-#include "kernel_sources.hpp"
-#include "kernels/timing.hpp"
-#include "kernels/verify.hpp"
-
-#include <catch2/catch.hpp>
+// Candidates in Python, with the CPU standing in for a device: the runner's protocol, the verdicts, the timing and its audits. What
+// hostile modules try is in python_hostile_test.cpp.
+#include "python_fixture.hpp"
 
 using namespace pragma;
 using namespace pragma::test;
 using Catch::Contains;
-
-namespace {
-
-/// Long enough that a call takes longer than a launch, short enough for a test.
-const char* task_text = R"(import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.linear = nn.Linear(features, features)
-    def forward(self, x, scale):
-        return torch.tanh(self.linear(x)) * scale
-
-def get_inputs():
-    return [torch.randn(64, 256), 2.0]
-
-def get_init_inputs():
-    return [256]
-)";
-
-const std::string head = R"(import os, sys, time
-import torch
-import torch.nn as nn
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.linear = nn.Linear(features, features)
-        self.calls = 0
-        self.kept = {}
-    def right(self, x, scale):
-        return torch.tanh(self.linear(x)) * scale
-    def forward(self, x, scale):
-)";
-
-struct bench {
-  loaded_task loaded = loaded_task::load(task_text);
-  task_audit audit;
-  bench() {
-    auto made = audit_task(loaded.task, loaded.ref, {});
-    if (!made) FAIL(render(made.error()));
-    audit = *made;
-  }
-  static bench& get() {
-    static bench one;
-    return one;
-  }
-};
-
-candidate module_of(const std::string& forward) {
-  candidate c;
-  c.language = "triton";
-  c.source = head + "        " + forward + "\n";
-  return c;
-}
-
-build_output made(const candidate& c) {
-  auto output = build_candidate(c, {});
-  if (!output) FAIL(render(output.error()));
-  return std::move(*output);
-}
-
-verdict judge(const candidate& c, bool allow_torch = true) {
-  auto& b = bench::get();
-  const auto output = made(c);
-  verify_options options;
-  options.seeds = 2;
-  options.allow_torch = allow_torch;
-  auto result = verify(b.loaded.task, b.audit, b.loaded.ref, output, options);
-  if (!result) FAIL(render(result.error()));
-  return *result;
-}
-
-/// Timed at once: what it does in a verification is another test.
-verdict timed(const std::string& forward) {
-  auto& b = bench::get();
-  const auto output = made(module_of(forward));
-  verdict earlier;
-  earlier.stage = verdict_stage::passed;
-  timing_options options;
-  options.max_seconds = 0.5;
-  options.blocks = 5;
-  auto result = time_candidate(b.loaded.task, b.audit, b.loaded.ref, output, earlier, options);
-  if (!result) FAIL(render(result.error()));
-  if (result->result.passed()) CHECK(result->time.speedup.value > 0);
-  return result->result;
-}
-
-} // namespace
 
 TEST_CASE("A right module passes, with the reference's parameters and the task's constants", "[python]") {
   const auto v = judge(module_of("return self.right(x, scale)"));
@@ -170,37 +76,9 @@ TEST_CASE("Wrong modules are found out", "[python]") {
   CHECK(!judge(module_of("import socket; socket.create_connection(('127.0.0.1', 80)); return self.right(x, scale)")).passed());
 }
 
-TEST_CASE("The sandbox of a device lets a module write to its own folder only", "[python]") {
-  auto v = judge(module_of("open('/tmp/pragma-was-here', 'w'); return self.right(x, scale)"));
-  CHECK_THAT(v.reason, Contains("PermissionError"));
-  v = judge(module_of("open(__file__, 'a'); return self.right(x, scale)"));
-  CHECK_THAT(v.reason, Contains("PermissionError"));
-  v = judge(module_of("open('here', 'w'); return self.right(x, scale)"));
-  CHECK(v.passed());
-  v = judge(module_of("import ctypes; ctypes.CDLL(None, use_errno=True).ptrace(16, os.getppid(), 0, 0) and sys.exit('denied'); return self.right(x, scale)"));
-  CHECK(!v.passed());
-}
-
 TEST_CASE("Timing against the reference finds honest modules honest", "[python]") {
-  const auto v = timed("return self.right(x, scale)");
+  const auto v = timed(module_of("return self.right(x, scale)"));
   INFO(v.reason);
   CHECK(v.passed());
   CHECK(v.checked.size() >= 3);
-}
-
-TEST_CASE("Timing finds tricks out", "[python]") {
-  // Every second call gives what the one before gave.
-  auto v = timed("self.calls += 1\n        if self.calls % 2 == 0: return self.last\n        self.last = self.right(x, scale); return self.last");
-  CHECK(!v.passed());
-  // Answers are kept by the contents of the inputs.
-  v = timed("k = float(x.sum())\n        if k not in self.kept: time.sleep(0.005); self.kept[k] = self.right(x, scale)\n        return self.kept[k].clone()");
-  INFO(v.reason);
-  CHECK(v.stage == verdict_stage::audit);
-  CHECK_THAT(v.reason, Contains("keeps answers"));
-  // The clock of its process stands still while it works.
-  v = timed("t = time.perf_counter; y = self.right(x, scale); s = t()\n        while t() - s < 0.003: pass\n"
-            "        import device; n = t(); device.time.perf_counter = lambda: 0.00001 * self.calls; self.calls += 1\n"
-            "        return y");
-  INFO(v.reason);
-  CHECK(!v.passed());
 }

@@ -91,6 +91,8 @@ TEST_CASE("seven launches of one call, as ncu printed them: an unknown metric is
   CHECK(time.unit == "ns");
   CHECK(time.tool == "ncu 2025.3.1.0");
   CHECK(metric_of(out, "launches_per_call")->value == 7);
+  CHECK(out.kernels == std::vector<std::string>{"copy_kernel", "strided_kernel", "softmax_kernel", "max_column_kernel", "matmul_kernel", "matmul_spill_kernel"});
+  CHECK(out.device_seconds == Approx(time.value * 1e-9));
   CHECK(metric_of(out, "launches_per_call")->note.find("matmul_spill_kernel 87%") != std::string::npos);
   // Time-weighted; max and min of the same counter, which ncu adds unasked, are not ours.
   CHECK(metric_of(out, "dram__throughput.avg.pct_of_peak_sustained_elapsed")->value == Approx(20.27).epsilon(0.01));

@@ -155,6 +155,14 @@ TEST_CASE_METHOD(stand_in, "large products start on tensor cores, and a paramete
   CHECK(c.source.find("_split[", forward) == std::string::npos);
 }
 
+TEST_CASE_METHOD(stand_in, "views around a product cost no copies") {
+  const small_task small{"a_views", "return torch.einsum('bijl,lk->bijk', x, y)", "[torch.randn(2, 3, 20, 18), torch.randn(18, 33)]", "", "x, y"};
+  const auto c = first_of(describe(small), in_triton());
+  CHECK(c.source.find("matmul_") != std::string::npos);
+  CHECK(c.source.find("elements_") == std::string::npos);
+  CHECK(c.source.find("scratch") == std::string::npos);
+}
+
 TEST_CASE_METHOD(stand_in, "a known schedule whose tiles a product cannot have is not used") {
   const small_task small{"a_tile", "return x @ y", "[torch.randn(70, 45), torch.randn(45, 83)]", "", "x, y"};
   const auto t = describe(small);

@@ -52,5 +52,6 @@ inline const small_task triton_tasks[] = {
     {"t_batch_norm_eval", "return self.n(x)", "[torch.randn(3, 4, 10, 7)]", "self.n = nn.BatchNorm2d(4).eval(); self.n.running_mean.normal_(); nn.init.normal_(self.n.weight)"},
     {"t_zero_rows", "return torch.relu(x) + torch.sum(x, dim=0)", "[torch.randn(5, 1)]"},
     {"t_functions", "return torch.erf(x) + torch.log1p(x.abs()) + torch.expm1(x) + torch.sin(x) * torch.cos(x) + torch.atan2(x, x * x + 1) + torch.sign(x) * torch.floor(x) + torch.pow(x.abs() + 0.1, 1.7)", "[torch.randn(400)]"},
+    {"t_rare_functions", "return torch.asinh(x) + torch.acosh(x.abs() + 1) + torch.atanh(x * 0.1) + torch.sinh(x) * torch.cosh(x) + torch.tan(x * 0.3) + torch.asin(x * 0.1) - torch.acos(x * 0.1) + torch.atan(x) + torch.erfc(x) + torch.lgamma(x.abs() + 1) + torch.log2(x.abs() + 1) + torch.log10(x.abs() + 1) + torch.exp2(x) + torch.hypot(x, x + 1) + torch.rsqrt(x.abs() + 1) + torch.ceil(x)", "[torch.randn(300)]"},
     {"t_more_functions", "return F.mish(x) + F.gelu(x) + F.softplus(x) + F.hardswish(x) + F.softshrink(x) + torch.maximum(x, -x) + torch.fmod(x, 0.7) + torch.remainder(x, 0.7) + torch.round(x) + torch.trunc(x) + torch.frac(x)", "[torch.randn(400) * 2]"},
 };

@@ -78,6 +78,34 @@ TEST_CASE_METHOD(stand_in, "a schedule that won elsewhere is tried first where i
   (*broken)["regions"][0]["block"]["lanes"] = 3; // no power of two
   options.known_schedule = broken->dump();
   CHECK(first_of(t, options).source == first_of(t, in_triton()).source);
+  options.known_schedule = first_of(t, {}).schedule; // of C++
+  CHECK(first_of(t, options).source == first_of(t, in_triton()).source);
+  auto in_cpp = builtin_options{};
+  in_cpp.known_schedule = won.schedule;
+  CHECK(first_of(t, in_cpp).source == first_of(t, {}).source);
+}
+
+TEST_CASE_METHOD(stand_in, "TF32 is offered only where the options allow it") {
+  const small_task product{"product", "return torch.matmul(x, y)", "[torch.randn(64, 96), torch.randn(96, 80)]", "", "x, y"};
+  const auto t = describe(product);
+  for (const bool allowed : {false, true}) {
+    auto options = in_triton(search_mode::unguided);
+    options.allow_tf32 = allowed;
+    auto coder = builtin_coder::create(t, options);
+    REQUIRE(coder);
+    bool rounded = false;
+    attempt_feedback feedback;
+    for (int i = 0; i < 60; ++i) {
+      const auto made = coder->next(i == 0 ? std::nullopt : std::optional(feedback));
+      if (!made) break;
+      rounded = rounded || made->schedule.find("\"precision\":\"tf32\"") != std::string::npos;
+      feedback = {};
+      feedback.candidate = made->id();
+      feedback.passed = true;
+      feedback.new_best = i == 0;
+    }
+    CHECK(rounded == allowed);
+  }
 }
 
 TEST_CASE_METHOD(stand_in, "an unknown language is refused by name") {
