@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -241,6 +243,26 @@ expected<process_result> run_process(const process_spec& spec) {
   return result;
 }
 
+namespace {
+
+/// SIGKILL to every process of a session but its leader, until none is left (one may fork while we look).
+void kill_session(pid_t leader) {
+  for (int round = 0; round < 5; ++round) {
+    bool found = false;
+    DIR* processes = ::opendir("/proc");
+    if (!processes) return;
+    while (const dirent* entry = ::readdir(processes)) {
+      const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+      if (pid <= 0 || pid == leader || ::getsid(pid) != leader) continue;
+      found = ::kill(pid, SIGKILL) == 0 || found;
+    }
+    ::closedir(processes);
+    if (!found) return;
+  }
+}
+
+} // namespace
+
 expected<child_process> child_process::start(const process_spec& spec) {
   auto started = launch(spec);
   if (!started) return fail(started.error());
@@ -250,6 +272,7 @@ expected<child_process> child_process::start(const process_spec& spec) {
   child.out_ = started->out;
   child.err_ = started->err;
   child.max_output_ = spec.max_output;
+  child.whole_session_ = spec.whole_session;
   for (int fd : {child.out_, child.err_}) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   return child;
 }
@@ -262,6 +285,7 @@ child_process& child_process::operator=(child_process&& other) noexcept {
   std::swap(out_, other.out_);
   std::swap(err_, other.err_);
   std::swap(reaped_, other.reaped_);
+  std::swap(whole_session_, other.whole_session_);
   std::swap(status_, other.status_);
   std::swap(max_output_, other.max_output_);
   std::swap(err_text_, other.err_text_);
@@ -381,6 +405,7 @@ bool child_process::alive() {
 }
 
 process_result child_process::kill() {
+  if (pid_ > 0 && whole_session_) kill_session(pid_);
   if (pid_ > 0 && !reaped_) {
     reap(false);
     if (!reaped_) {

@@ -39,6 +39,7 @@ struct process_spec {
   std::function<bool()> before_exec;                      ///< runs in the child just before exec; async-signal-safe only; false aborts
   int exec_fd = -1;                                       ///< if >= 0: execveat(exec_fd, "", AT_EMPTY_PATH) with argv, instead of a path
   std::function<void(std::string_view)> on_stdout;        ///< called with each chunk as it arrives (streaming); may be empty
+  bool whole_session = false;                             ///< child_process: its programs may make process groups of their own; kill() ends them all the same
   const std::atomic<bool>* cancel = nullptr;              ///< when it turns true the process group is killed
 };
 
@@ -96,7 +97,7 @@ private:
   void reap(bool block);
   pid_t pid_ = -1;
   int in_ = -1, out_ = -1, err_ = -1;
-  bool reaped_ = false;
+  bool reaped_ = false, whole_session_ = false;
   int status_ = 0;
   size_t max_output_ = 1 << 20;
   std::string err_text_, line_buffer_;

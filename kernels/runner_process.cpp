@@ -32,7 +32,7 @@ using steady = std::chrono::steady_clock;
 
 constexpr double start_timeout_seconds = 10;       ///< constructors and the mapping of the tensors
 constexpr double python_start_seconds = 150;       ///< importing Torch, waking the device, laying the tensors there; nothing of the candidate's
-constexpr double first_call_seconds = 60;          ///< its module, compiling every kernel (and every configuration of an autotuner), one call
+constexpr double first_call_seconds = 90;          ///< its module, compiling every kernel (and every configuration of an autotuner), one call
 constexpr double stop_timeout_seconds = 2;         ///< for all threads to stop after SIGSTOP
 constexpr double death_grace_seconds = 0.2;        ///< between the end of its pipe and its exit status
 constexpr size_t max_captured = 64 << 10;          ///< bytes kept of the candidate's stdout and stderr
@@ -282,7 +282,7 @@ expected<void> prepare_python(const build_output& built, const runner_memory& me
   std::vector<std::string> names;
   for (const auto& spec_of : memory.params.specs) names.push_back(spec_of.name);
   const json settings = {{"device", chosen->on_device() ? chosen->torch_device + ":" + std::to_string(built.device.index) : "cpu"},
-                         {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"allow_tf32", built.allow_tf32}};
+                         {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"allow_tf32", built.allow_tf32}, {"tuned", !options.wrapper.empty()}};
   const auto scripts = share_dir() / "python";
   spec.argv = options.wrapper;
   for (const auto& word : {built.executable.string(), std::string("-B"), (scripts / "candidate_runner.py").string(), layout, settings.dump()})
@@ -304,9 +304,11 @@ expected<void> prepare_python(const build_output& built, const runner_memory& me
   sandbox.scratch = built.scratch;
   sandbox.readable = python_folders(built.executable.string());
   for (const auto& path : {folder, scripts}) sandbox.readable.push_back(path);
+  for (const auto& path : matching_files({"/etc/python3*"})) sandbox.readable.push_back(path); // Debian's and Ubuntu's sitecustomize.py
   for (const auto& path : chosen->readable) sandbox.readable.emplace_back(path);
   if (!options.wrapper.empty()) sandbox.readable.emplace_back("/opt");
   sandbox.writable = matching_files(chosen->device_files);
+  spec.whole_session = !options.wrapper.empty();
   if (!options.scratch.empty()) {
     sandbox.scratch = options.scratch;
     sandbox.writable.push_back(built.scratch); // what was compiled need not be compiled again
@@ -415,7 +417,11 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   if (!ready) return fail(ready.error());
   if (ready->nonce != PRAGMA_READY)
     return fail(ec::candidate_failed, "the candidate wrote to the control channel before its first call");
-  return runner_process(std::move(p));
+  runner_process result(std::move(p));
+  // What an autotuner chose while others used the device is no choice.
+  if (python && options.wrapper.empty())
+    if (auto tuned = result.command(PRAGMA_TUNE, 0, 1, 0, 0, or_default(options.first_call_seconds, first_call_seconds)); !tuned) return fail(tuned.error());
+  return result;
 }
 
 expected<double> runner_process::command(uint32_t operation, int first_slot, int slot_count, int64_t calls, uint32_t flags, double timeout_seconds, uint64_t* answer) {

@@ -1,5 +1,7 @@
 #include "kernels/sandbox_filter.hpp"
 
+#include "kernels/landlock.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -25,6 +27,8 @@ constexpr uint32_t pid_sentinel = 0x7a3c51e9;
 /// base/subprocess.cpp keeps the descriptor of the executable at or above this number; the candidate's own limit is far below.
 constexpr int first_lifted_fd = 900;
 constexpr int socket_type_mask = 0xf;      ///< the rest of socket()'s type are flags: socket(2)
+
+constexpr int landlock_network_abi = 4; ///< from here on it forbids TCP
 
 using context = std::unique_ptr<void, decltype(&seccomp_release)>;
 
@@ -115,11 +119,19 @@ expected<filter_program> tool_filter(sandbox_policy policy) {
               "sethostname", "setdomainname", "iopl", "ioperm", "syslog", "vhangup", "fanotify_init", "lookup_dcookie",
               "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mknod", "mknodat", "setpriority", "ioprio_set"});
   // NVIDIA's driver binds a socket of this machine and listens on it; nothing connects. A device's profiler talks to its target.
-  if (device) filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
+  if (device_profiler && landlock::abi() >= landlock_network_abi) {
+    // ncu makes a stream socket of the Internet's family before it starts its target. Landlock lets none of them bind or connect.
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_GT, AF_NETLINK)});
+    for (const auto family : {AF_INET, AF_INET6})
+      for (const auto type : {SOCK_DGRAM, SOCK_RAW})
+        filter.add(SCMP_ACT_ERRNO(EPERM), {"socket"},
+                   {SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)), SCMP_A1(SCMP_CMP_MASKED_EQ, socket_type_mask, static_cast<scmp_datum_t>(type))});
+  } else if (device) filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
   else filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair", "bind", "listen"});
   if (!device_profiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"connect", "accept", "accept4", "shmget", "shmat", "shmctl", "semget", "semctl", "semop"});
-  // The process group is what we kill. ncu insists on one of its own: it is told that it has it.
-  filter.add(SCMP_ACT_ERRNO(device_profiler ? 0 : EPERM), {"setsid", "setpgid"});
+  // The process group is what we kill. ncu gives its target one of its own, so there it is the session (process_spec::whole_session).
+  filter.add(SCMP_ACT_ERRNO(EPERM), {"setsid"});
+  if (!device_profiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"setpgid"});
   filter.add(SCMP_ACT_ERRNO(ENOSYS), {"clone3"});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"clone"}, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER)});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"prlimit64"}, {SCMP_A0(SCMP_CMP_NE, 0)});

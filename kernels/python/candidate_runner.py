@@ -26,7 +26,7 @@ COMMANDS, REPLIES, PARAMS, INPUTS, OUTPUTS = 3, 4, 5, 6, 7
 COMMAND = struct.Struct("=QiiqII")
 REPLY = struct.Struct("=QQd")
 READY, STARTED = 0x7072616764793031, 0x7072616773743031   # replies that nobody asked for
-CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE = range(7)   # enum pragma_operation
+CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE, TUNE = range(8) # enum pragma_operation
 GRAPH = 1                                                         # enum pragma_command_flag
 CHANGED_INPUTS, CALLS_TORCH, NO_GRAPH = 8, 16, 32                 # enum pragma_reply_flag
 RAISED, TORCH_OPS = "pragma-raised", "pragma-torch"
@@ -170,14 +170,28 @@ class Runner:
         self.results = [None] * self.slots
         self.graphs = {}
         self.record = OperatorRecord()
+        self.tuned = bool(settings.get("tuned"))
         self._own = task.call("get_init_inputs()", module.get_init_inputs), params[0] if params else [], settings["params"]
 
     def load(self, path):
         """The candidate's module, its model and a first call."""
-        self.model = self._make_model(load_module(path), *self._own)
+        module = load_module(path)
+        self.tuners = [v for v in vars(module).values() if hasattr(v, "cache_results") and isinstance(getattr(v, "cache", None), dict)]
+        for tuner in self.tuners:
+            tuner.cache_results = self.tuned  # under a profiler: what was chosen before, from the build's cache
+        self.model = self._make_model(module, *self._own)
         self._poison()
         self.results[0] = self._tensors(self.model(*self.arguments[0]))
         self.device.wait()
+
+    def tune(self):
+        """Triton's autotuners try their configurations again, now that the device is ours, and leave the choice in the cache."""
+        for tuner in self.tuners:
+            tuner.cache.clear()
+            tuner.cache_results = True
+        if self.tuners:
+            self._forward(0)
+            self.device.wait()
 
     def _arguments(self, tensors):
         rest = iter(tensors)
@@ -366,6 +380,8 @@ class Runner:
             answer = self.capture(first, count)
         elif operation == DOWNLOAD:
             self.download(first, count)
+        elif operation == TUNE:
+            self.tune()
         elif operation == PROFILE:
             self.profile(first, count, calls)
         return REPLY.pack(nonce, answer, seconds)

@@ -30,7 +30,8 @@ enum pragma_operation {
   PRAGMA_TIME = 3,      /* calls, each after a flush of the last-level cache and between two events of the device */
   PRAGMA_CAPTURE = 4,   /* a graph of one call for each slot */
   PRAGMA_DOWNLOAD = 5,  /* results of the slots to shared memory */
-  PRAGMA_PROFILE = 6    /* calls in a range that a profiler records */
+  PRAGMA_PROFILE = 6,   /* calls in a range that a profiler records */
+  PRAGMA_TUNE = 7       /* autotuners choose again, and remember it for later processes of this build */
 };
 
 enum pragma_command_flag {
