@@ -154,7 +154,7 @@ device_choice workbench::where() {
 }
 
 expected<verdict> workbench::verify(const candidate& c) {
-  // A check on a device runs on the very hardware that others measure. On the processor, timing notices what runs beside it.
+  // Launching kernels takes the processor: a check on a device waits for who measures that. One in C++ is noticed by its timing.
   std::optional<machine_lease> lease;
   if (const auto device = where(); device.on_device()) lease.emplace(device);
   const std::lock_guard lock(mutex_);

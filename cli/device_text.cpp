@@ -18,14 +18,17 @@ std::vector<doctor_row> doctor_rows(const accelerator_status& s) {
   std::vector<doctor_row> rows;
   const auto python = s.torch.empty() ? s.executable : s.executable + " " + s.python + ", torch " + s.torch;
   const bool found = !s.devices.empty();
-  rows.push_back({found, s.backend, s.title + ": driver loaded; " + (found ? python : printable(s.problem) + (s.torch.empty() || python.empty() ? "" : " (" + python + "; PRAGMA_PYTHON names another)"))});
+  const auto asked = s.torch.empty() ? std::string() : " (" + python + "; PRAGMA_PYTHON names another)";
+  rows.push_back({found, s.backend, s.title + ": driver loaded; " + (found ? python : printable(s.problem) + asked)});
   for (const auto& d : s.devices)
     rows.push_back({true, d.where.text(), printable(d.limits.cpu) + ", " + bytes_text(d.limits.memory_bytes) + "; " + printable(join(facts_of(d), "; "))});
   if (found)
-    rows.push_back({!s.triton.empty(), "triton", s.triton.empty() ? "not installed beside Torch in " + s.executable + ": candidates for this backend are written in it" : s.triton});
-  for (const auto& tool : s.profilers)
-    rows.push_back({tool.found && tool.problem.empty(), tool.name,
-                    printable(tool.version + (tool.problem.empty() ? "" : (tool.version.empty() ? "" : "; ") + tool.problem)) + (tool.enables.empty() ? "" : "  [" + tool.enables + "]")});
+    rows.push_back({!s.triton.empty(), "triton",
+                    s.triton.empty() ? "not installed beside Torch in " + s.executable + ": candidates for this backend are written in it" : s.triton});
+  for (const auto& tool : s.profilers) {
+    const auto between = tool.version.empty() || tool.problem.empty() ? "" : "; ";
+    rows.push_back({tool.found && tool.problem.empty(), tool.name, printable(tool.version + between + tool.problem) + (tool.enables.empty() ? "" : "  [" + tool.enables + "]")});
+  }
   return rows;
 }
 

@@ -116,7 +116,9 @@ int doctor(bool json_output) {
   const bool fine = !ready.empty();
   document["ready"] = fine;
   out.result(document);
-  out.line(fine ? "ready to optimise kernels on " + join(ready, ", ") + (ready.back() == "cpu" ? "" : " (pragma optimize TASK --backend " + ready.back() + ")") : out.red("not ready: ") + "see what is lacking above; scripts/setup installs it on Debian");
+  const auto how = fine && ready.back() != "cpu" ? " (pragma optimize TASK --backend " + ready.back() + ")" : std::string();
+  if (fine) out.line("ready to optimise kernels on " + join(ready, ", ") + how);
+  else out.line(out.red("not ready: ") + "see what is lacking above; scripts/setup installs it on Debian");
   return fine ? 0 : exit_code(ec::tool_failed);
 }
 

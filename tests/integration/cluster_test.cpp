@@ -156,8 +156,9 @@ struct cluster {
     std::ifstream(ready) >> port;
     REQUIRE(port > 0);
   }
-  void start_node(const std::string& name, const far_host* host = nullptr) {
+  void start_node(const std::string& name, const far_host* host = nullptr, const std::vector<std::pair<std::string, std::string>>& environment = {}) {
     auto spec = command(PRAGMA_NODE_EXE, with_tls({"--join", (host ? host->address : "127.0.0.1") + ":" + std::to_string(port), "--name", name}, name), name);
+    spec.env.insert(spec.env.end(), environment.begin(), environment.end());
     if (host) spec.argv = host->inside(spec.argv);
     auto child = child_process::start(spec);
     REQUIRE(child);
@@ -309,6 +310,51 @@ TEST_CASE("the head is killed in the middle of a run and started again: nodes re
   c.members.at("head").kill(); // reaps
   c.start_head();
   c.check(run);
+}
+
+TEST_CASE("a node offers its accelerators, and work for them goes there on the device that is leased") {
+  cluster c(false);
+  // A backend of which Torch calls the device cpu, with a driver that is always loaded, and a Python that tells of two such devices.
+  fs::copy(fs::path(PRAGMA_EXE).parent_path().parent_path() / "share/pragma", c.path("share"), fs::copy_options::recursive);
+  std::ofstream(c.path("share/backends/standin.json"))
+    << R"({"name": "standin", "title": "Stand-in", "language": "triton", "torch_device": "cpu", "present": ["/dev/null"], "device_files": ["/dev/null"], "profilers": []})";
+  std::ofstream(c.path("python")) << R"(#!/bin/sh
+case "$*" in *describe_devices*) cat <<'END'
+{"python": "3", "torch": "1", "built_for": "", "problem": "", "triton": "3"}
+{"index": 0, "cpu": "Stand-in device", "arch": "s1", "compute_units": 4, "memory_bytes": 1073741824, "cache_bytes": [1048576]}
+{"index": 1, "cpu": "Stand-in device", "arch": "s1", "compute_units": 4, "memory_bytes": 1073741824, "cache_bytes": [1048576]}
+END
+exit;; esac
+exec /usr/bin/python3 "$@"
+)";
+  fs::permissions(c.path("python"), fs::perms(0755));
+  const std::vector<std::pair<std::string, std::string>> standin{{"PRAGMA_SHARE", c.path("share")}, {"PRAGMA_PYTHON", c.path("python")}};
+  c.start_head();
+  c.start_node("a");
+  c.start_node("b", nullptr, standin);
+  REQUIRE(within(30, [&] { return c.has_joined("a") && c.has_joined("b"); }));
+  std::map<std::string, std::set<std::string>> devices;
+  const auto now = c.status();
+  for (const auto& m : now["members"])
+    for (const auto& d : m["node"]["facts"]["devices"]) devices[m["node"]["facts"]["name"]].insert(d["id"].get<std::string>());
+  CHECK(devices["a"] == std::set<std::string>{"cpu"});
+  CHECK(devices["b"] == std::set<std::string>{"cpu", "standin:0", "standin:1"});
+  // Two runs at once. Without Triton no candidate passes; where their tasks were loaded is what matters here.
+  std::vector<std::future<expected<process_result>>> runs;
+  for (const char* out : {"out1", "out2"}) {
+    auto spec = c.command(PRAGMA_EXE, {"optimize", c.path("task.py"), "--backend", "standin", "--device", "7", "--head", c.address(), "--attempts", "1", "--out", c.path(out)}, "user");
+    spec.env.insert(spec.env.end(), standin.begin(), standin.end());
+    runs.push_back(std::async(std::launch::async, [spec] { return run_process(spec); }));
+  }
+  for (auto& run : runs) {
+    const auto ended = run.get();
+    REQUIRE(ended);
+    INFO(ended->out << ended->err);
+    const auto said = ended->out + ended->err;
+    CHECK(said.find("--device 7 is ignored") != std::string::npos);
+    CHECK(said.find("torch 1.") != std::string::npos); // the reference was started
+    CHECK(said.find("measured on b/standin:") != std::string::npos);
+  }
 }
 
 TEST_CASE("the head that configs/cluster.json.example names is the one that commands use") {

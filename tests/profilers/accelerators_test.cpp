@@ -2,8 +2,7 @@
 // (the facts that Torch 2.11 told of it); the driver is a file. One case asks the real script.
 #include "profilers/accelerators.hpp"
 
-#include "base/files.hpp"
-#include "base/text.hpp"
+#include "manifest_fixture.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -86,15 +85,14 @@ TEST_CASE("each device is found with its facts and its state", "[accelerators]")
 TEST_CASE("a profiler that the user registered for the backend is asked, too", "[accelerators]") {
   machine m;
   m.python_that_tells({told, h200(0)});
-  const auto own = parse_json(R"({"name": "mine", "backend": ["cuda"], "collect": {"programs": ["no-such-profiler-of-ours"], "passes": [
-    {"name": "all", "argv": ["{program}", "{target}"], "outputs": [{"stream": "stdout", "columns": {"kernel": "k"}}]}]}})", "mine");
+  const auto own = parse_json(tally_text(), "tally");
   REQUIRE(own);
   const auto found = probe_accelerators(m.driver(), {*own});
   bool there = false;
   for (const auto& p : found.profilers) {
     INFO(p.name << ": " << p.problem);
     CHECK(p.name != "manifest"); // one that cannot be used
-    there = there || (p.name == "mine" && !p.found);
+    there = there || (p.name == "tally" && p.found);
   }
   CHECK(there);
 }
