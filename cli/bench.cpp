@@ -99,6 +99,8 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
   } else {
     t.status = "failed";
     t.reason = run->iterations.empty() ? h.stop_reason : run->iterations.back().stage + ": " + run->iterations.back().reason;
+    for (const auto& r : run->iterations) // a winner that lost its confirmation says more than an attempt that was never measured
+      if (r.stage == "confirm") t.reason = r.reason;
   }
   return t;
 }

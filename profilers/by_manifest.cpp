@@ -267,6 +267,10 @@ void collect_by_manifest(const collect_manifest& m, const manifest_request& requ
     }
     const bool only_on_request = pass.extra || !pass.metrics.empty();
     if (names.empty() && (only_on_request || !request.default_metrics)) continue;
+    if (pass.spare_time && !request.spare_passes) {
+      out.missing.push_back(m.name + ": its pass '" + pass.name + "' was left out: the budget is small (--profile-seconds)");
+      continue;
+    }
     if (watch.left() < least_seconds || (pass.spare_time && watch.left() < request.max_seconds / 2)) {
       out.missing.push_back(m.name + ": no time left for its pass '" + pass.name + "' (budget " + format_number(request.max_seconds, 0) + " s)");
       continue;

@@ -27,6 +27,7 @@ struct manifest_request {
   int64_t warmup_calls = 0;                  ///< calls before; tools that see the whole run count them too (collect_pass::whole_run)
   int max_launches = 64;                     ///< of kernels; more are not profiled, and that is said
   double max_seconds = 60;                   ///< for all passes together
+  bool spare_passes = true;                  ///< also those that a manifest marks with "spare_time", as long as half of that is left
   std::function<void(const std::string&)> progress;
 };
 

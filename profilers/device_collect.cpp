@@ -13,6 +13,7 @@ namespace pragma {
 namespace {
 
 constexpr double least_seconds = 60;   ///< a profiler of a device starts Torch under it and runs each kernel many times
+constexpr double spare_seconds = 8;    ///< a budget from here on also pays for a tool's own rules: one start of Torch more
 constexpr double exit_seconds = 30;    ///< for writing the results after the last call
 
 /// The tools of a backend that are shipped or registered, in the backend's order, then the registered ones that it does not name.
@@ -93,6 +94,7 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
     request.extra_metrics = options.extra_metrics;
     request.default_metrics = options.default_metrics;
     request.max_seconds = std::max(1.0, watch.left());
+    request.spare_passes = options.max_seconds >= spare_seconds;
     request.warmup_calls = 2; // one when its module was loaded, one before the range
     request.progress = options.progress;
     collect_by_manifest(m, request,

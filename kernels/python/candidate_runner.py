@@ -5,6 +5,8 @@ believed: the Verifier compares the outputs, and its own clock stands beside the
 started by kernels/runner_process.cpp inside the sandbox. The candidate shares the process: what is done here against it (withdraw())
 keeps accidents and simple tricks away, no more; docs/devices.md says what is found out from outside.
 """
+import contextlib
+import functools
 import gc
 import json
 import mmap
@@ -135,6 +137,13 @@ def load_module(path):
     return module
 
 
+def compile_all(tuner, *args, grid, warmup=False, **kwargs):
+    """Stands for an autotuner's run(): every configuration is compiled and none runs. Others may be using the device, and what cannot be
+    compiled is the tuner's to say when it chooses."""
+    with contextlib.suppress(Exception):
+        tuner.warmup(*args, grid=grid, **kwargs)
+
+
 def withdraw():
     """Takes us out of the places where a module would find us by name: gc.get_objects(), sys.modules, the path of imports. Frames and
     object.__subclasses__() still lead here."""
@@ -179,13 +188,17 @@ class Runner:
         self.tuners = [v for v in vars(module).values() if hasattr(v, "cache_results") and isinstance(getattr(v, "cache", None), dict)]
         for tuner in self.tuners:
             tuner.cache_results = self.tuned  # under a profiler: what was chosen before, from the build's cache
+            if not self.tuned and hasattr(tuner, "warmup"):
+                tuner.run = functools.partial(compile_all, tuner)
         self.model = self._make_model(module, *self._own)
         self._poison()
         self.results[0] = self._tensors(self.model(*self.arguments[0]))
         self.device.wait()
+        for tuner in self.tuners:
+            vars(tuner).pop("run", None)
 
     def tune(self):
-        """Triton's autotuners try their configurations again, now that the device is ours, and leave the choice in the cache."""
+        """Triton's autotuners try their configurations, now that the device is ours, and leave the choice in the cache."""
         for tuner in self.tuners:
             tuner.cache.clear()
             tuner.cache_results = True
