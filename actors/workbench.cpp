@@ -71,6 +71,7 @@ expected<loaded_task> workbench::load(const load_request& request) {
   const auto start = clock::now();
   reference_.reset();
   builds_.clear();
+  next_.reset();
   request_ = request;
   reference_options options;
   options.threads = request.threads;
@@ -109,6 +110,7 @@ expected<loaded_task> workbench::load(const load_request& request) {
   result.seconds = since(start);
   reference_ = std::move(ref);
   loaded_ = result;
+  prepare_next();
   return result;
 }
 
@@ -132,7 +134,10 @@ expected<std::shared_ptr<build_output>> workbench::built(const candidate& c) {
   options.device = request_.where();
   options.allow_tf32 = request_.allow_tf32;
   options.cancel = cancel_;
+  const auto shell = std::exchange(next_, std::nullopt);
+  if (shell && c.language == "triton") options.shell = &*shell;
   auto output = build_candidate(c, options);
+  prepare_next();
   if (!output) return fail(output.error());
   builds_.emplace_front(id, std::make_shared<build_output>(std::move(*output)));
   if (builds_.size() > kept_builds) builds_.pop_back();
@@ -181,6 +186,21 @@ expected<verdict> workbench::verify(const candidate& c) {
   result->build_seconds = build_seconds;
   result->verify_seconds = since(start) - build_seconds;
   return result;
+}
+
+void workbench::prepare_next() {
+  if (!request_.where().on_device() || !reference_) return;
+  build_options options;
+  options.device = request_.where();
+  options.allow_tf32 = request_.allow_tf32;
+  auto shell = python_shell(options);
+  if (!shell) return; // whoever builds the next one sees why
+  runner_options run;
+  run.threads = request_.threads;
+  if (auto launched = runner_process::prepare(*shell, *reference_, run)) {
+    shell->kept->prepared = std::make_shared<runner_process>(std::move(*launched));
+    next_ = std::move(*shell);
+  }
 }
 
 void workbench::warm(const build_output& built) {

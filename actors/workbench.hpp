@@ -28,6 +28,8 @@ private:
   device_choice where();
   expected<void> ensure_loaded();
   expected<std::shared_ptr<build_output>> built(const candidate& c);
+  /// A device's next candidate gets a process that is starting while this one is written, verified and timed.
+  void prepare_next();
   /// The process of a candidate on a device is started before the device is taken.
   void warm(const build_output& built);
   /// Of all builds but the latest and this one: a device's memory is not for those that lost.
@@ -41,6 +43,7 @@ private:
   loaded_task loaded_;
   task_audit audit_;
   verify_options search_checks_;                 ///< of all attempts: one set of seeds, drawn at load
+  std::optional<build_output> next_;             ///< prepare_next()'s
   std::list<std::pair<std::string, std::shared_ptr<build_output>>> builds_; ///< most recent first, a few
 };
 

@@ -20,6 +20,7 @@ class runner_process;
 /// build lives. A winner is confirmed with a build of its own, and so in a fresh process.
 struct kept_runner {
   std::shared_ptr<runner_process> runner;
+  std::shared_ptr<runner_process> prepared; ///< started before the candidate was there (runner_process::prepare())
   std::optional<error> failure;           ///< why the candidate's process could not be started; once is enough
 };
 
@@ -30,6 +31,7 @@ struct build_options {
   bool want_remarks = false;              ///< compiler vectorisation remarks into build_output::remarks_text
   device_choice device;                   ///< Triton: where it will run; a module on "cpu" runs on Torch's CPU (tests of the protocol)
   bool allow_tf32 = false;                ///< Triton: Torch's own products may round their operands to TF32
+  const struct build_output* shell = nullptr; ///< Triton: built here, in a folder of its own that nothing was built in before
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -53,6 +55,8 @@ struct build_output {
 /// invalid_argument: a flag that is not allowed (names it and why).
 expected<build_output> build_candidate(const candidate& c, const build_options& options = {});
 
+/// All of a build of a Python module but the module.
+expected<build_output> python_shell(const build_options& options);
 /// build_candidate() of a Python module: build_failed for what is no Python or defines no ModelNew; tool_failed without a Python.
 expected<build_output> build_python(const candidate& c, const build_options& options);
 

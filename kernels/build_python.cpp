@@ -12,22 +12,16 @@ namespace pragma {
 
 namespace fs = std::filesystem;
 
-expected<build_output> build_python(const candidate& c, const build_options& options) {
-  const auto start = std::chrono::steady_clock::now();
-  if (c.source.size() > defaults::max_candidate_source)
-    return fail(ec::build_failed, "the source has " + format_bytes(static_cast<double>(c.source.size())) + ", more than the limit of " +
-                                      format_bytes(static_cast<double>(defaults::max_candidate_source)));
+expected<build_output> python_shell(const build_options& options) {
   const auto python = likely_python();
   if (python.executable.empty())
     return fail(ec::tool_failed, "no Python with Torch: " + join(python.rejected, "; "), "set PRAGMA_PYTHON to a Python that imports torch and triton");
-  const auto checker = share_dir() / "python" / "check_module.py";
-
   // 0711: other users pass through to the module and the scratch folder, and see nothing else.
   auto made = temp_dir::create("pragma-build-", 0711);
   if (!made) return fail(made.error());
   build_output out;
   out.folder = std::make_shared<temp_dir>(std::move(*made));
-  out.language = c.language;
+  out.language = "triton";
   out.kept = std::make_shared<kept_runner>();
   out.device = options.device;
   out.allow_tf32 = options.allow_tf32;
@@ -35,19 +29,33 @@ expected<build_output> build_python(const candidate& c, const build_options& opt
   out.module = out.folder->path() / "candidate.py";
   out.scratch = out.folder->path() / "scratch";
   out.compiler_version = "python " + python.executable;
+  std::error_code failed;
+  fs::create_directory(out.scratch, failed);
+  if (failed) return fail(ec::io_error, "cannot prepare " + out.folder->path().string() + ": " + failed.message());
+  return out;
+}
+
+expected<build_output> build_python(const candidate& c, const build_options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  if (c.source.size() > defaults::max_candidate_source)
+    return fail(ec::build_failed, "the source has " + format_bytes(static_cast<double>(c.source.size())) + ", more than the limit of " +
+                                      format_bytes(static_cast<double>(defaults::max_candidate_source)));
+  auto shell = options.shell ? expected<build_output>(*options.shell) : python_shell(options);
+  if (!shell) return shell;
+  auto& out = *shell;
+  const auto checker = share_dir() / "python" / "check_module.py";
   if (auto written = write_file_atomic(out.module, c.source); !written) return fail(written.error());
   std::error_code failed;
   fs::permissions(out.module, fs::perms(0644), failed);
-  if (!failed) fs::create_directory(out.scratch, failed);
-  if (failed) return fail(ec::io_error, "cannot prepare " + out.folder->path().string() + ": " + failed.message());
+  if (failed) return fail(ec::io_error, "cannot prepare " + out.module.string() + ": " + failed.message());
 
   process_spec spec;
-  spec.argv = {python.executable, "-I", "-B", checker.string(), out.module.string()};
+  spec.argv = {out.executable.string(), "-I", "-B", checker.string(), out.module.string()};
   spec.limits.wall_seconds = options.wall_seconds;
   spec.cancel = options.cancel;
   sandbox_options sandbox;
   sandbox.policy = sandbox_policy::compiler;
-  sandbox.readable = python_folders(python.executable);
+  sandbox.readable = python_folders(out.executable.string());
   sandbox.readable.push_back(checker);
   sandbox.readable.push_back(out.module);
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
@@ -60,7 +68,7 @@ expected<build_output> build_python(const candidate& c, const build_options& opt
   }
   out.binary_hash = sha256_hex(c.source);
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return out;
+  return shell;
 }
 
 } // namespace pragma

@@ -23,6 +23,7 @@
 #include <sys/random.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <utility>
 
 namespace pragma {
 
@@ -322,6 +323,23 @@ expected<runner_process> runner_process::start(const build_output& built, const 
 }
 
 expected<runner_process> runner_process::start(const build_output& built, const runner_memory& memory, const runner_options& options) {
+  const bool python = built.language == "triton";
+  if (python && options.wrapper.empty() && built.kept && built.kept->prepared) {
+    auto prepared = std::move(*std::exchange(built.kept->prepared, nullptr));
+    auto begun = begin(std::move(prepared), built, options);
+    if (begun || begun.error().code != ec::tool_failed) return begun;
+    // It died while it waited, which is not this candidate's fault: another one.
+  }
+  auto launched = launch(built, memory, options);
+  if (!launched) return launched;
+  return begin(std::move(*launched), built, options);
+}
+
+expected<runner_process> runner_process::prepare(const build_output& shell, const reference& ref, const runner_options& options) {
+  return launch(shell, {ref.params_fd(), ref.inputs_fd(), ref.params_layout(), ref.inputs_layout(), ref.outputs_layout(), ref.task_file()}, options);
+}
+
+expected<runner_process> runner_process::launch(const build_output& built, const runner_memory& memory, const runner_options& options) {
   auto p = std::make_unique<impl>();
   p->params = memory.params;
   p->inputs = memory.inputs;
@@ -401,6 +419,12 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   p->child = std::move(*child);
 
   for (auto* fd : {&command_end, &reply_end, &capture_end}) fd->reset();
+  return runner_process(std::move(p));
+}
+
+expected<runner_process> runner_process::begin(runner_process launched, const build_output& built, const runner_options& options) {
+  const bool python = built.language == "triton";
+  auto* p = launched.impl_.get();
   const auto or_default = [](double chosen, double standard) { return chosen > 0 ? chosen : standard; };
   if (python) {
     auto started = p->read_reply(or_default(options.start_seconds, python_start_seconds), "while Torch was starting");
@@ -408,6 +432,9 @@ expected<runner_process> runner_process::start(const build_output& built, const 
       return fail(ec::tool_failed, "the process for candidates did not start: " + started.error().message, "pragma doctor says what this device lacks");
     if (!started) return fail(started.error());
     if (started->nonce != PRAGMA_STARTED) return fail(ec::internal, "the process for candidates speaks another protocol");
+    const pragma_command load{0, 0, 1, 0, PRAGMA_LOAD, 0};
+    if (::write(p->commands.fd, &load, sizeof load) != static_cast<ssize_t>(sizeof load))
+      return fail(ec::tool_failed, "the process for candidates does not read its commands");
   }
   auto ready = python ? p->read_reply(or_default(options.first_call_seconds, first_call_seconds), "while its module was loaded and called for the first time")
                       : p->read_reply(start_timeout_seconds, "before its first call");
@@ -416,11 +443,10 @@ expected<runner_process> runner_process::start(const build_output& built, const 
   if (!ready) return fail(ready.error());
   if (ready->nonce != PRAGMA_READY)
     return fail(ec::candidate_failed, "the candidate wrote to the control channel before its first call");
-  runner_process result(std::move(p));
   // What an autotuner chose while others used the device is no choice.
   if (python && options.wrapper.empty())
-    if (auto tuned = result.command(PRAGMA_TUNE, 0, 1, 0, 0, or_default(options.first_call_seconds, first_call_seconds)); !tuned) return fail(tuned.error());
-  return result;
+    if (auto tuned = launched.command(PRAGMA_TUNE, 0, 1, 0, 0, or_default(options.first_call_seconds, first_call_seconds)); !tuned) return fail(tuned.error());
+  return launched;
 }
 
 expected<double> runner_process::command(uint32_t operation, int first_slot, int slot_count, int64_t calls, uint32_t flags, double timeout_seconds, uint64_t* answer) {

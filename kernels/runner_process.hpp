@@ -33,6 +33,9 @@ public:
   /// device fails in a process in which nothing of the candidate has run yet.
   static expected<runner_process> start(const build_output& built, const reference& ref, const runner_options& options);
   static expected<runner_process> start(const build_output& built, const runner_memory& memory, const runner_options& options);
+  /// Python only: a process for a candidate that is not written yet. `shell` is a build without its module (python_shell()); start() with the
+  /// build that was made in it goes on from there, and need not wait for Torch. Returns at once.
+  static expected<runner_process> prepare(const build_output& shell, const reference& ref, const runner_options& options);
   runner_process(runner_process&&) noexcept;
   runner_process& operator=(runner_process&&) noexcept;
   ~runner_process();
@@ -78,6 +81,9 @@ public:
   std::string end();
 
 private:
+  /// The process, without waiting for it; then, until it has made its first call.
+  static expected<runner_process> launch(const build_output& built, const runner_memory& memory, const runner_options& options);
+  static expected<runner_process> begin(runner_process launched, const build_output& built, const runner_options& options);
   expected<double> command(uint32_t operation, int first_slot, int slot_count, int64_t calls, uint32_t flags, double timeout_seconds, uint64_t* answer = nullptr);
   struct impl;
   explicit runner_process(std::unique_ptr<impl> p);

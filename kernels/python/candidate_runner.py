@@ -28,7 +28,7 @@ COMMANDS, REPLIES, PARAMS, INPUTS, OUTPUTS = 3, 4, 5, 6, 7
 COMMAND = struct.Struct("=QiiqII")
 REPLY = struct.Struct("=QQd")
 READY, STARTED = 0x7072616764793031, 0x7072616773743031   # replies that nobody asked for
-CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE, TUNE = range(8) # enum pragma_operation
+CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE, TUNE, LOAD = range(9) # enum pragma_operation
 GRAPH = 1                                                         # enum pragma_command_flag
 CHANGED_INPUTS, CALLS_TORCH, NO_GRAPH = 8, 16, 32                 # enum pragma_reply_flag
 RAISED, TORCH_OPS = "pragma-raised", "pragma-torch"
@@ -424,6 +424,8 @@ def main():
         with torch.no_grad():
             runner = Runner(sys.argv[1], settings)
             write(REPLIES, started)
+            if unpack(read_exactly(size))[4] != LOAD:
+                raise Wrong("bad command")
             withdraw()
             runner.load(settings["module"])
             write(REPLIES, ready)

@@ -31,7 +31,8 @@ enum pragma_operation {
   PRAGMA_CAPTURE = 4,   /* a graph of one call for each slot */
   PRAGMA_DOWNLOAD = 5,  /* results of the slots to shared memory */
   PRAGMA_PROFILE = 6,   /* calls in a range that a profiler records */
-  PRAGMA_TUNE = 7       /* autotuners choose again, and remember it for later processes of this build */
+  PRAGMA_TUNE = 7,      /* autotuners choose, and remember it for later processes of this build */
+  PRAGMA_LOAD = 8       /* the candidate's module is there: the answer is PRAGMA_READY */
 };
 
 enum pragma_command_flag {

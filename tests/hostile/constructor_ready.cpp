@@ -17,11 +17,11 @@ static void right_answer(const pragma_args* a) {
 #include <cstdint>
 
 __attribute__((constructor)) static void first() {
-  const uint64_t ready[2] = {0x7072616764793031ull, 0};
-  uint64_t command[3];
+  const uint64_t ready[3] = {0x7072616764793031ull, 0, 0};
+  uint64_t command[4];
   if (write(4, ready, sizeof ready) < 0) return;
   while (read(3, command, sizeof command) == sizeof command) {
-    const uint64_t done[2] = {command[0], 0};
+    const uint64_t done[3] = {command[0], 0, 0};
     if (write(4, done, sizeof done) < 0) return;
   }
 }

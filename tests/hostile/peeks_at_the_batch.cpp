@@ -20,6 +20,7 @@ struct command {
   uint64_t nonce;
   int32_t first, count;
   int64_t calls;
+  uint32_t operation, flags;
 };
 
 /// The command that is being carried out lies on the stack of the runner's main(), above this frame.

@@ -2,6 +2,8 @@
 // hostile modules try is in python_hostile_test.cpp.
 #include "python_fixture.hpp"
 
+#include <csignal>
+
 using namespace pragma;
 using namespace pragma::test;
 using Catch::Contains;
@@ -74,6 +76,43 @@ TEST_CASE("Wrong modules are found out", "[python]") {
   // On a stand-in that is all CPU the outputs' descriptor is the only one that leads anywhere.
   CHECK(!judge(module_of("os.write(4, b'x' * 24); return self.right(x, scale)")).passed());
   CHECK(!judge(module_of("import socket; socket.create_connection(('127.0.0.1', 80)); return self.right(x, scale)")).passed());
+}
+
+TEST_CASE("A process that was started before its candidate was written serves it", "[python]") {
+  auto& b = python_bench::get();
+  build_options options;
+  auto shell = python_shell(options);
+  REQUIRE(shell);
+  auto waiting = runner_process::prepare(*shell, b.loaded.ref, {});
+  REQUIRE(waiting);
+  const int pid = waiting->pid();
+  shell->kept->prepared = std::make_shared<runner_process>(std::move(*waiting));
+  options.shell = &*shell;
+  const auto output = build_candidate(module_of("return self.right(x, scale)"), options);
+  REQUIRE(output);
+  auto runner = runner_process::start(*output, b.loaded.ref, {});
+  REQUIRE(runner);
+  CHECK(runner->pid() == pid);
+  CHECK(runner->call(0, 1, 1, 20));
+}
+
+TEST_CASE("A waiting process that died is replaced", "[python]") {
+  auto& b = python_bench::get();
+  build_options options;
+  auto shell = python_shell(options);
+  REQUIRE(shell);
+  auto waiting = runner_process::prepare(*shell, b.loaded.ref, {});
+  REQUIRE(waiting);
+  const int pid = waiting->pid();
+  ::kill(pid, SIGKILL);
+  shell->kept->prepared = std::make_shared<runner_process>(std::move(*waiting));
+  options.shell = &*shell;
+  const auto output = build_candidate(module_of("return self.right(x, scale)"), options);
+  REQUIRE(output);
+  auto runner = runner_process::start(*output, b.loaded.ref, {});
+  REQUIRE(runner);
+  CHECK(runner->pid() != pid);
+  CHECK(runner->call(0, 1, 1, 20));
 }
 
 TEST_CASE("Timing against the reference finds honest modules honest", "[python]") {

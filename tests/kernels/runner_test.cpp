@@ -115,9 +115,9 @@ TEST_CASE("Fast-math flags alone do not switch flush-to-zero on", "[runner]") {
 }
 
 TEST_CASE("Answers that nobody asked for fail the candidate", "[runner]") {
-  const auto forged = with_attack("#include <unistd.h>", "uint64_t r[2] = {1, 0}; if (write(4, r, sizeof r) < 0) return;");
+  const auto forged = with_attack("#include <unistd.h>", "uint64_t r[3] = {1, 0, 0}; if (write(4, r, sizeof r) < 0) return;");
   CHECK_THAT(outcome(forged), Catch::Contains("forged"));
-  const auto early = with_attack("#include <unistd.h>", "", "struct s { s() { uint64_t r[2] = {0x7072616764793031ull, 0}; if (write(4, r, 16) < 0) return; } } early;");
+  const auto early = with_attack("#include <unistd.h>", "", "struct s { s() { uint64_t r[3] = {0x7072616764793031ull, 0, 0}; if (write(4, r, sizeof r) < 0) return; } } early;");
   const auto output = built(from_source(early));
   tensors t(1000);
   auto runner = runner_process::start(output, t.memory, {});
