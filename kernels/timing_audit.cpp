@@ -228,7 +228,7 @@ timing_audit::result timing_audit::batch_follows_its_inputs(double call_seconds)
   const std::string when = "in the middle of a batch its inputs were exchanged";
   double per_call = std::max(call_seconds, 1e-9);
   double length = std::max(shortest_exchange, 4 * copy_seconds * slots + (whole_cycles + 2) * per_call * slots);
-  int hits = 0;
+  int hits = 0, misses = 0;
   for (int attempt = 0; attempt < exchange_attempts && hits < (slots > 1 ? 2 : 1); ++attempt) {
     put_inputs(old);
     fill_outputs(layout, runner_.outputs(), 0, slots);
@@ -259,6 +259,12 @@ timing_audit::result timing_audit::batch_follows_its_inputs(double call_seconds)
     }
     ++hits;
     auto wrong = compare_slots(0, slots, before, when);
+    // A stolen CPU counts as the process's own time, and then less came after the exchange than it seems: once is no proof.
+    if (wrong && *wrong && ++misses < 2) {
+      --hits;
+      length *= 2;
+      continue;
+    }
     if (wrong && *wrong) (*wrong)->reason += "; it does not compute on every call of a batch";
     if (!wrong || *wrong) return wrong;
   }
