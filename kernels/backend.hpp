@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pragma {
@@ -40,8 +41,9 @@ std::string device_state(const backend& b, int index);
 
 /// Where a candidate runs: "cpu", or a device of a backend with its number.
 struct device_choice {
-  std::string backend = "cpu";
-  int index = 0;
+  std::string backend;
+  int index;
+  device_choice(std::string name = "cpu", int number = 0) : backend(std::move(name)), index(number) {}
   bool on_device() const { return backend != "cpu"; }
   /// "cpu", "cuda:0".
   std::string text() const { return on_device() ? backend + ":" + std::to_string(index) : backend; }
