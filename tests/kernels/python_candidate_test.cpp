@@ -78,7 +78,10 @@ TEST_CASE("Wrong modules are found out", "[python]") {
   CHECK(!judge(module_of("import socket; socket.create_connection(('127.0.0.1', 80)); return self.right(x, scale)")).passed());
 }
 
-TEST_CASE("A process that was started before its candidate was written serves it", "[python]") {
+namespace {
+
+/// A process waits for its candidate, maybe in vain; then the candidate is built and started. Gives whether that process serves it.
+bool waiting_process_serves(bool killed) {
   auto& b = python_bench::get();
   build_options options;
   auto shell = python_shell(options);
@@ -86,34 +89,22 @@ TEST_CASE("A process that was started before its candidate was written serves it
   auto waiting = runner_process::prepare(*shell, b.loaded.ref, {});
   REQUIRE(waiting);
   const int pid = waiting->pid();
+  if (killed) ::kill(pid, SIGKILL);
   shell->kept->prepared = std::make_shared<runner_process>(std::move(*waiting));
   options.shell = &*shell;
   const auto output = build_candidate(module_of("return self.right(x, scale)"), options);
   REQUIRE(output);
   auto runner = runner_process::start(*output, b.loaded.ref, {});
   REQUIRE(runner);
-  CHECK(runner->pid() == pid);
   CHECK(runner->call(0, 1, 1, 20));
+  return runner->pid() == pid;
 }
 
-TEST_CASE("A waiting process that died is replaced", "[python]") {
-  auto& b = python_bench::get();
-  build_options options;
-  auto shell = python_shell(options);
-  REQUIRE(shell);
-  auto waiting = runner_process::prepare(*shell, b.loaded.ref, {});
-  REQUIRE(waiting);
-  const int pid = waiting->pid();
-  ::kill(pid, SIGKILL);
-  shell->kept->prepared = std::make_shared<runner_process>(std::move(*waiting));
-  options.shell = &*shell;
-  const auto output = build_candidate(module_of("return self.right(x, scale)"), options);
-  REQUIRE(output);
-  auto runner = runner_process::start(*output, b.loaded.ref, {});
-  REQUIRE(runner);
-  CHECK(runner->pid() != pid);
-  CHECK(runner->call(0, 1, 1, 20));
-}
+} // namespace
+
+TEST_CASE("A process that was started before its candidate was written serves it", "[python]") { CHECK(waiting_process_serves(false)); }
+
+TEST_CASE("A waiting process that died is replaced", "[python]") { CHECK_FALSE(waiting_process_serves(true)); }
 
 TEST_CASE("Timing against the reference finds honest modules honest", "[python]") {
   const auto v = timed(module_of("return self.right(x, scale)"));
