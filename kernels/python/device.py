@@ -11,6 +11,8 @@ import torch
 
 CHUNK = 64             # repetitions between two waits: the queue of a device is finite
 FLUSH_FACTOR = 2       # times the size of the last-level cache: written between repetitions
+HEAD_START = 1.5       # times what launching takes longer than the device is busy with flushes: before the first timed call
+MOST_HEAD_START = 300  # flushes: the queue of a device is finite
 DEFAULT_CACHE = 64 << 20
 CALIBRATION_SECONDS = 0.05
 
@@ -32,6 +34,7 @@ class Device:
             self.api.set_device(self.index)
         self.torch = torch.device(self.text)
         self._buffer = None
+        self._flush_seconds = self._launch_seconds = 0.0
         if self.api:
             self._wait = self._bound_wait()
             event = self.api.Event
@@ -70,7 +73,22 @@ class Device:
             return
         if self._buffer is None:
             self._buffer = torch.empty(FLUSH_FACTOR * self.cache_bytes(), dtype=torch.int8, device=self.torch)
+            self._buffer.zero_()
+            self._wait()
+            events = [self._new_event(enable_timing=True) for _ in range(2)]
+            for event in events:
+                for _ in range(10):
+                    self._buffer.zero_()
+                self._record(event, self._stream())
+            self._wait()
+            self._flush_seconds = max(self._elapsed(*events) / 1e4, 1e-6)
         self._buffer.zero_()
+
+    def _head_start(self, calls):
+        """Keeps the device busy while so many calls are launched: a gap in which it waits for Python is no time of a kernel."""
+        late = HEAD_START * calls * (self._launch_seconds - self._flush_seconds)
+        for _ in range(min(MOST_HEAD_START, int(late / self._flush_seconds + 1)) if late > 0 else 0):
+            self.flush()
 
     def seconds(self, call, calls, flush=True):
         """Total device time of call(0) .. call(calls - 1), each after a flush and between two events."""
@@ -82,9 +100,15 @@ class Device:
                 total += time.perf_counter() - start
             return total
         total = 0.0
+        if flush:
+            self.flush()
         for first in range(0, calls, CHUNK):
             events = []
-            for i in range(first, min(first + CHUNK, calls)):
+            count = min(CHUNK, calls - first)
+            if flush:
+                self._head_start(count)
+            begun = time.perf_counter()
+            for i in range(first, first + count):
                 pair = self._new_event(enable_timing=True), self._new_event(enable_timing=True)
                 if flush:
                     self.flush()
@@ -93,6 +117,7 @@ class Device:
                 call(i)
                 self._record(pair[1], stream)
                 events.append(pair)
+            self._launch_seconds = (time.perf_counter() - begun) / count
             self._wait()
             total += sum(self._elapsed(a, b) for a, b in events) / 1e3
         return total
