@@ -33,7 +33,7 @@ class Device:
                 raise RuntimeError("there is no %s: torch finds %d such device(s)" % (self.text, self.api.device_count()))
             self.api.set_device(self.index)
         self.torch = torch.device(self.text)
-        self._buffer = None
+        self._buffer = self._pool = None
         self._flush_seconds = self._launch_seconds = 0.0
         if self.api:
             self._wait = self._bound_wait()
@@ -135,13 +135,16 @@ class Device:
             self.api.current_stream().wait_stream(side)
             self._wait()
             graph = self.api.CUDAGraph()
-            with self.api.graph(graph):
+            if self._pool is None:
+                self._pool = self.api.graph_pool_handle()
+            with self.api.graph(graph, pool=self._pool):  # replays come one after the other: what they need for a time they share
                 result = call()
             self._wait()
             return graph, result, ""
         except RuntimeError as e:
             try:
                 self._wait()
+                self.api.empty_cache()
             except RuntimeError:
                 pass
             return None, None, " ".join(str(e).split())[:200]
