@@ -25,6 +25,14 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+/// Folders that a candidate has closed against their owner. Links are not followed.
+void open_folders(const fs::path& folder) {
+  ::fchmodat(AT_FDCWD, folder.c_str(), 0700, AT_SYMLINK_NOFOLLOW);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.symlink_status(ignored).type() == fs::file_type::directory) open_folders(entry.path());
+}
+
 } // namespace
 
 expected<std::string> read_file(const fs::path& path, uint64_t max_bytes) {
@@ -100,8 +108,12 @@ temp_dir& temp_dir::operator=(temp_dir&& other) noexcept {
 }
 
 temp_dir::~temp_dir() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (path_.empty()) return;
+  std::error_code problem;
+  fs::remove_all(path_, problem);
+  if (!problem) return;
+  open_folders(path_);
+  fs::remove_all(path_, problem);
 }
 
 fs::path data_home() {

@@ -62,13 +62,6 @@ expected<std::vector<fs::path>> find_tasks(const bench_settings& s) {
   return tasks;
 }
 
-/// What may differ between two suites of results that must not be mixed.
-json options_key(const bench_settings& s) {
-  return {{"coder", s.run.coder}, {"model", s.run.model}, {"attempts", s.run.attempts}, {"threads", s.run.threads}, {"profile", !s.run.no_profile},
-          {"algebra", !s.run.no_algebra}, {"cold", s.run.cold}, {"search_seed", s.run.no_profile ? s.run.search_seed : 0}, {"backend", s.run.device.backend}, {"baseline", s.run.device.baseline},
-          {"allow_tf32", s.run.device.allow_tf32}};
-}
-
 task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
   task_outcome t;
   t.name = path.stem().string();
@@ -132,7 +125,7 @@ public:
     if (!document) return fail(document.error());
     if (!document->is_object() || !document->contains("tasks") || !(*document)["tasks"].is_array() || !document->value("suite", json("")).is_string())
       return fail(ec::parse_error, file.string() + " is not a table of results", "use another --out folder, or --fresh to start anew");
-    if (document->value("options", json()) != options_key(s_))
+    if (document->value("options", json()) != s_.run.key())
       return fail(ec::invalid_argument, file.string() + " holds results of other options", "use another --out folder, or --fresh to start anew");
     if (document->value("suite", "") != fs::absolute(s_.suite).string())
       return fail(ec::invalid_argument, file.string() + " holds results of the suite " + document->value("suite", ""), "use another --out folder, or --fresh to start anew");
@@ -255,7 +248,7 @@ private:
     for (const auto& t : all)
       if (t.status != "ok") left_out.push_back({{"name", t.name}, {"status", t.status}, {"reason", t.reason}});
     const auto table = suite_table(all);
-    json document = {{"schema", 1}, {"suite", fs::absolute(s_.suite).string()}, {"options", options_key(s_)}, {"tasks", all},
+    json document = {{"schema", 1}, {"suite", fs::absolute(s_.suite).string()}, {"options", s_.run.key()}, {"tasks", all},
                      {"categories", std::vector<suite_figures>(table.begin(), table.end() - 1)}, {"overall", table.back()},
                      {"left_out", left_out}, {"total_tasks", tasks_.size() + others_.size()}};
     std::error_code ignored;

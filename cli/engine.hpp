@@ -31,7 +31,8 @@ expected<std::vector<run_header>> list_stored_runs();
 
 /// run.json: the document that the report is made from.
 json run_document(const run_result& result);
-/// Writes run.json, report.html, kernel.cpp and the drop-in model_new.py into `folder`; returns what check_drop_in said (or why not).
+/// Writes run.json, report.html, kernel.cpp and the drop-in model_new.py into `folder`; returns what check_drop_in said, or why
+/// it could not be asked here: on the machine of whoever asked a head there may be no such device.
 expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool check);
 
 } // namespace pragma::cli

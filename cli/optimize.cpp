@@ -91,7 +91,7 @@ void add_optimize(CLI::App& app, action& chosen) {
     command->add_option("task", s->tasks, "KernelBench-format files: Model, get_inputs, get_init_inputs; several at once share a cluster (--head)")->required();
     command->add_option("--out", s->out, "folder for kernel, drop-in, report (default: pragma-out/TASK; of several tasks: each below it)");
     command->add_flag("--json", s->json, "print the whole run as JSON (of several tasks: one document after the other)");
-    command->add_flag("--no-check", s->no_check, "do not try the drop-in in a fresh Torch process at the end");
+    command->add_flag("--no-check", s->no_check, "do not try the drop-in in a fresh Torch process (sandboxed) at the end");
     s->run.add_to(*command);
     s->head.add_to(*command);
     command->footer("Example:\n  pragma optimize examples/normalization_rms.py --attempts 10 --out /tmp/rms\n  pragma optimize task.py --model qwen2.5-coder --base-url http://127.0.0.1:11434/v1");

@@ -27,6 +27,21 @@ expected<void> backend_options::apply(load_request& load) const {
   return {};
 }
 
+backend_options backend_options::of(const load_request& load) {
+  return {load.backend, load.device, load.baseline, load.allow_tf32, load.allow_torch};
+}
+
+json backend_options::flags() const {
+  return {{"backend", backend}, {"device", index}, {"baseline", baseline}, {"allow_tf32", allow_tf32}, {"allow_torch", allow_torch}};
+}
+
+json run_options::key() const {
+  json all = {{"coder", coder}, {"model", model}, {"attempts", attempts}, {"threads", threads}, {"profile", !no_profile},
+              {"algebra", !no_algebra}, {"cold", cold}, {"search_seed", no_profile ? search_seed : 0}};
+  all.update(device.flags());
+  return all;
+}
+
 void run_options::add_to(CLI::App& app) {
   device.add_to(app);
   app.add_option("--coder", coder, "who writes the kernels: builtin (default without a model), llm, command")

@@ -17,6 +17,10 @@ struct backend_options {
   void add_to(CLI::App& command);
   /// invalid_argument for an unknown backend, or a baseline or flag that has no meaning on this one.
   expected<void> apply(load_request& load) const;
+  /// What a request says of them.
+  static backend_options of(const load_request& load);
+  /// All of them, for run.json and for bench.json.
+  json flags() const;
 };
 
 struct run_options {
@@ -44,6 +48,8 @@ struct run_options {
   void add_to(CLI::App& command);
   /// invalid_argument for contradictions, unreadable configuration, unknown metric names.
   expected<run_request> request(const std::string& task, const std::string& out_dir) const;
+  /// What results must agree in to stand in one table (`bench`).
+  json key() const;
 };
 
 } // namespace pragma::cli

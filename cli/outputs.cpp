@@ -1,5 +1,6 @@
 // run.json, the report and the drop-in kernel: what a run leaves in the folder that the user named.
 #include "cli/engine.hpp"
+#include "cli/options.hpp"
 
 #include "base/files.hpp"
 #include "cli/report.hpp"
@@ -7,10 +8,26 @@
 
 namespace pragma::cli {
 
+namespace {
+
+/// The end of a run whose result is for another machine: a laptop's that asked a head. Its drop-in is checked where it can run.
+std::string not_checked(const std::filesystem::path& folder, const load_request& load, const std::string& why) {
+  std::string command = "pragma verify " + (folder / "task_reference.py").string() + " " + (folder / "run.json").string();
+  if (load.where().on_device()) command += " --backend " + load.backend;
+  if (load.allow_tf32) command += " --allow-tf32";
+  if (load.allow_torch) command += " --allow-torch";
+  return "not checked on this machine: " + why + "; on one that has what it needs: " + command;
+}
+
+} // namespace
+
 json run_document(const run_result& result) {
   const auto& h = result.header;
   const auto& env = h.environment;
   const auto& t = env.task;
+  json options = {{"coder", h.request.coder.kind}, {"attempts", h.request.stop.attempts}, {"threads", h.request.load.threads},
+                  {"profile", h.request.profile}, {"seeds", h.request.load.seeds}, {"stop", h.request.stop}};
+  options.update(backend_options::of(h.request.load).flags());
   json run = {
       {"id", h.id},
       {"state", h.state},
@@ -21,9 +38,7 @@ json run_document(const run_result& result) {
        {{"name", t.name}, {"id", t.id}, {"path", t.path}, {"category", t.category}, {"source", t.source}, {"inputs", t.inputs},
         {"params", t.params}, {"outputs", t.outputs}, {"flops", t.flops}, {"bytes", t.bytes}, {"notes", t.notes},
         {"mutated", t.mutated}, {"deterministic", t.deterministic}}},
-      {"options",
-       {{"coder", h.request.coder.kind}, {"attempts", h.request.stop.attempts}, {"threads", h.request.load.threads},
-        {"profile", h.request.profile}, {"seeds", h.request.load.seeds}, {"stop", h.request.stop}}},
+      {"options", std::move(options)},
       {"environment",
        {{"cpu", env.cpu}, {"python", env.python}, {"torch", env.torch}, {"baseline", env.baseline}, {"compilers", env.compilers},
         {"limits", env.limits}, {"notes", env.notes}}},
@@ -50,10 +65,17 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
   if (auto done = write_file_atomic(folder / "report.html", render_html_report(document)); !done) return fail(done.error());
   for (const auto& r : result.iterations) {
     if (r.number != result.header.best_attempt) continue;
-    if (auto done = write_drop_in(folder, result.header.environment.task, r.code, result.header.request.load.threads);
-        !done)
-      return fail(done.error());
-    if (check) return check_drop_in(folder, result.header.environment.task, result.header.request.load.where());
+    const auto& load = result.header.request.load;
+    const auto& t = result.header.environment.task;
+    if (auto done = write_drop_in(folder, t, r.code, load.threads, load.allow_tf32); !done) return fail(done.error());
+    if (!check) return std::string();
+    drop_in_options options;
+    options.language = r.code.language;
+    options.device = load.where();
+    options.allow_tf32 = load.allow_tf32;
+    auto checked = check_drop_in(folder, t, options);
+    if (!checked && checked.error().code == ec::unsupported) return not_checked(folder, load, checked.error().message);
+    return checked;
   }
   return std::string();
 }

@@ -26,7 +26,7 @@ struct backend {
   bool on_device() const { return !torch_device.empty(); }
 };
 
-/// A file of configs/backends/. parse_error names the key that is missing, unknown (with the nearest known one) or wrong.
+/// A file of configs/backends/. parse_error names the key that is missing, unknown (with the known ones) or wrong.
 expected<backend> parse_backend(const std::string& text, const std::string& origin);
 /// All that are shipped, cpu first.
 const std::vector<backend>& backends();

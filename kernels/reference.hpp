@@ -136,9 +136,18 @@ std::optional<machine_limits> known_limits(const device_choice& device, const st
 
 /// Writes model_new.py: a drop-in `ModelNew` with the same constructor and forward as the task's Model, which compiles
 /// `kernel_source` (beside it, plain C ABI) with `compile_command` at import and calls it through ctypes.
-/// A Triton module is kernel.py, and model_new.py hands Model's parameters to it.
-expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const code_version& code, int threads);
-/// Runs model_new.py in a fresh Torch process on unseen seeds against the task file; the reason when it differs.
-expected<std::string> check_drop_in(const std::filesystem::path& folder, const task& t, const device_choice& device = {}, double timeout_seconds = 120);
+/// A Triton module is kernel.py, and model_new.py hands Model's parameters to it; `allow_tf32` is said there.
+expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const code_version& code, int threads, bool allow_tf32 = false);
+
+struct drop_in_options {
+  std::string language = "c++";       ///< of the kernel: "triton" for a module
+  device_choice device;
+  bool allow_tf32 = false;            ///< Torch's own products, too, are those of TF32
+  double timeout_seconds = 120;
+};
+/// Runs a copy of model_new.py in a fresh Torch process on unseen seeds against the task, and says what was found. In the sandbox: policy `device`
+/// for a module, `compiler` for C++ (docs/sandbox.md). candidate_failed and timeout: the drop-in's fault; unsupported: it cannot be tried on this
+/// machine (no such device, no Torch), and nothing of it has run.
+expected<std::string> check_drop_in(const std::filesystem::path& folder, const task& t, const drop_in_options& options = {});
 
 } // namespace pragma

@@ -152,13 +152,14 @@ struct runner_process::impl {
     }
   }
 
-  std::string late_hints, raised, torch; ///< torch: what the last PRAGMA_HINT_TORCH said
+  std::string late_hints, raised, late_torch; ///< late: of what no longer fits into `captured`
   bool calls_torch = false;
   void keep_hints(std::string_view chunk) {
     for (const char* mark : {PRAGMA_HINT_FORBIDDEN, PRAGMA_HINT_FAULT, PRAGMA_HINT_RAISED}) {
       const auto at = chunk.rfind(mark);
       if (at != std::string_view::npos) late_hints = std::string(chunk.substr(at, chunk.find('\n', at) - at));
     }
+    if (const auto at = chunk.rfind(PRAGMA_HINT_TORCH); at != std::string_view::npos) late_torch = std::string(chunk.substr(at, chunk.find('\n', at) - at));
   }
 
   /// Reads one reply. candidate_failed when the candidate is gone or answers nonsense, timeout.
@@ -474,7 +475,7 @@ std::vector<std::string> runner_process::torch_operators() {
   if (!p.calls_torch) return {};
   p.drain();
   std::vector<std::string> found;
-  for (const auto& line : split(p.captured, '\n'))
+  for (const auto& line : split(p.captured + "\n" + p.late_torch, '\n'))
     if (line.rfind(PRAGMA_HINT_TORCH, 0) == 0) found = split(printable(trim(line.substr(std::strlen(PRAGMA_HINT_TORCH)))), ',');
   if (found.empty()) found.push_back("operators that are not named"); // said on the channel, not on stderr
   return found;

@@ -57,7 +57,7 @@ public:
   expected<void> download(int first_slot, int slot_count, double timeout_seconds);
   /// `calls` inside the range that a profiler round the process records.
   expected<void> profile(int first_slot, int slot_count, int64_t calls, double timeout_seconds);
-  /// Operators of aten that a call left to Torch, as the runner saw them: "mm 1", "add 2". Known after the first call().
+  /// Operators of aten that a call left to Torch, as the runner saw them: "mm:1", "add:2". Known after the first call().
   std::vector<std::string> torch_operators();
 
   /// Fills the outputs of all slots with a poison pattern (signalling NaNs; 0xA5 for integers and for the bytes around).

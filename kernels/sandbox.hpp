@@ -1,6 +1,6 @@
-// What hostile code may do. Two policies: the compiler's and the candidate's. Both work the same as root and as an
-// ordinary user: a uid of its own when we are root, no-new-privileges, rlimits, Landlock where the kernel has it, and a
-// seccomp filter (for the candidate an allow-list without open, exec, fork, sockets, kill). docs/sandbox.md.
+// What hostile code may do, by policy. All work the same as root and as an ordinary user: a uid of its own when we are root,
+// no-new-privileges, rlimits, Landlock where the kernel has it, and a seccomp filter (for the candidate an allow-list without
+// open, exec, fork, sockets, kill). docs/sandbox.md.
 #pragma once
 
 #include "base/subprocess.hpp"
@@ -10,7 +10,7 @@
 namespace pragma {
 
 enum class sandbox_policy {
-  compiler,   ///< may run the tool chain's own programs, read system folders, write only to `scratch`
+  compiler,   ///< may run the tool chain's own programs, read system folders, write only to `scratch`; also the check of a drop-in in C++
   candidate,  ///< computes; threads allowed, nothing else
   profiler,   ///< a candidate under valgrind or perf: reads system folders, writes only to `scratch`, no network
   device,     ///< a candidate in Python on a device: as profiler, and the files of the device's driver
@@ -19,7 +19,7 @@ enum class sandbox_policy {
 
 struct sandbox_options {
   sandbox_policy policy = sandbox_policy::candidate;
-  std::filesystem::path scratch;   ///< the only folder that may be written (compiler, profiler); made accessible to the other uid
+  std::filesystem::path scratch;   ///< the only folder that may be written (all but candidate); made accessible to the other uid
   std::vector<std::filesystem::path> readable; ///< further files or folders that may be read
   std::vector<std::filesystem::path> writable; ///< further files or folders that may be written: those of a driver, a cache
 };

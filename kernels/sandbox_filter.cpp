@@ -147,14 +147,15 @@ expected<filter_program> tool_filter(sandbox_policy policy) {
   filter.add(SCMP_ACT_ERRNO(ENOSYS), {"clone3"});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"clone"}, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER)});
   filter.add(SCMP_ACT_ERRNO(EPERM), {"prlimit64"}, {SCMP_A0(SCMP_CMP_NE, 0)});
-  if (policy == sandbox_policy::compiler) filter.add(SCMP_ACT_ERRNO(EPERM), {"perf_event_open", "kill", "tkill"});
-  if (policy == sandbox_policy::device) {
+  if (policy == sandbox_policy::compiler || policy == sandbox_policy::device) {
     filter.add(SCMP_ACT_ERRNO(EPERM), {"perf_event_open"});
-    // A datagram needs no connect() to reach a service of this machine.
-    filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, socket_type_mask, SOCK_DGRAM)});
     // Signals go to nobody but itself (abort): an ordinary user's other processes have the same uid.
     filter.add(SCMP_ACT_ERRNO(EPERM), {"kill", "tkill"});
     filter.add(SCMP_ACT_ERRNO(EPERM), {"tgkill"}, {SCMP_A0(SCMP_CMP_NE, pid_sentinel)});
+  }
+  if (policy == sandbox_policy::device) {
+    // A datagram needs no connect() to reach a service of this machine.
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, socket_type_mask, SOCK_DGRAM)});
   }
   return filter.finish();
 }

@@ -1,5 +1,6 @@
 """Runs a written drop-in in a fresh process against the task's own Model, on seeds that nobody has seen, and prints one JSON
-line. `check_drop_in.py TASK.py FOLDER TOLERANCE SEED...`; started by kernels/drop_in.cpp."""
+line. `check_drop_in.py TASK.py FOLDER TOLERANCE SEED...`; started by kernels/drop_in.cpp, in a sandbox. A line before that says that the
+drop-in's turn has come, or why it cannot be tried here: what happens earlier is not its fault."""
 import os
 import sys
 
@@ -76,9 +77,9 @@ def oracle_of(model, inputs, reference):
     return [r.double() for r in reference]
 
 
-def check(task, folder, tolerance, seeds, device):
+def check(task, module, folder, tolerance, seeds, device):
     said = []
-    module = task.execute()
+    native = os.path.exists(os.path.join(folder, "kernel.cpp"))
     tiny = torch.tensor([1e-40])
     new = load_model_new(folder)
     seed_everything(TASK_SEED)
@@ -90,12 +91,11 @@ def check(task, folder, tolerance, seeds, device):
         model_new.load_state_dict(state)
         if state:
             said.append("the same state_dict (%d tensors)" % len(state))
-    elif device.native:
+    elif native:
         raise Differs("state_dict has other keys: %s" % list(model_new.state_dict()))
     else:
         said.append("parameters of its own, made under the task's seed")
     if not device.native:
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         model, model_new = model.to(device.torch), model_new.to(device.torch)
     worst = 0.0
     for seed in seeds:
@@ -108,7 +108,7 @@ def check(task, folder, tolerance, seeds, device):
         for i, values in enumerate(zip(got, reference, oracle)):
             worst = max(worst, compare(*values, tolerance, "out%d" % i))
     said.insert(0, "right on %d unseen seeds (worst error %.3g of what is allowed)" % (len(seeds), worst))
-    for i, value in enumerate(inputs if device.native else []):  # what else a module accepts is its author's affair
+    for i, value in enumerate(inputs if native else []):  # what else a module accepts is its author's affair
         if isinstance(value, torch.Tensor):
             longer = list(inputs)
             longer[i] = torch.cat([value.reshape(-1), value.reshape(-1)[:1]]) if value.numel() else torch.zeros(1)
@@ -124,18 +124,30 @@ def check(task, folder, tolerance, seeds, device):
     return "; ".join(said)
 
 
+def say(line):
+    os.write(REPLIES, json.dumps(line).encode() + b"\n")
+
+
 def main():
-    path, folder, tolerance = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    path, folder, tolerance, seeds = sys.argv[1], sys.argv[2], float(sys.argv[3]), [int(s) for s in sys.argv[4:]]
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = os.environ.get("PRAGMA_TF32") == "1"
+    try:
+        device = Device(os.environ.get("PRAGMA_DEVICE", "cpu"))
+        task = TaskFile(path)
+        module = task.execute()
+    except Exception as e:
+        say({"absent": str(e)[:2000] or type(e).__name__})
+        return
+    say({"begun": True})
     try:
         with torch.no_grad():
-            result = {"ok": True, "message": check(TaskFile(path), folder, tolerance, [int(s) for s in sys.argv[4:]],
-                                                   Device(os.environ.get("PRAGMA_DEVICE", "cpu")))}
+            result = {"ok": True, "message": check(task, module, folder, tolerance, seeds, device)}
     except (Differs, TaskError) as e:
         result = {"ok": False, "message": str(e)}
     except Exception as e:
         result = {"ok": False, "message": "%s: %s" % (type(e).__name__, str(e)[:4000])}
-    os.write(REPLIES, json.dumps(result).encode() + b"\n")
+    say(result)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Drop-in for @TASK@, made by PRAGMA: ModelNew is constructed and called like Model, and computes with the Triton kernels in
-kernel.py. Needs Torch and Triton on a GPU or NPU. Keep kernel.py and task_reference.py beside this file."""
+kernel.py. Needs Torch and Triton on a GPU or NPU. Keep kernel.py and task_reference.py beside this file. @TF32@"""
 import importlib.util
 import os
 

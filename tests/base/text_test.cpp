@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace pragma;
 
@@ -60,4 +62,28 @@ TEST_CASE("files are replaced whole and errors name the path") {
   CHECK(missing.error().code == ec::not_found);
   CHECK(!write_file_atomic(dir->path() / "no" / "x", "one"));
   CHECK(read_file(dir->path()).error().code == ec::invalid_argument);
+}
+
+TEST_CASE("a temporary folder goes even where a program has closed a folder in it to its owner") {
+  // As an ordinary user: root may remove anything.
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(0); // no such uid in this container
+    std::filesystem::path path;
+    {
+      const auto dir = temp_dir::create("pragma-test-");
+      if (!dir) ::_exit(3);
+      path = dir->path();
+      std::filesystem::create_directories(path / "a" / "b");
+      std::filesystem::create_symlink("/", path / "a" / "b" / "root");
+      if (!write_file_atomic(path / "a" / "b" / "file", "x")) ::_exit(4);
+      ::chmod((path / "a" / "b").c_str(), 0);
+      ::chmod((path / "a").c_str(), 0);
+    }
+    ::_exit(std::filesystem::exists(path) ? 1 : 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }

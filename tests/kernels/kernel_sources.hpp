@@ -59,10 +59,10 @@ struct loaded_task {
   reference ref;
   pragma::task task;
 
-  static loaded_task load(const std::string& source, int slots = 4) {
+  static loaded_task load(const std::string& source, int slots = 4, const char* name = "task.py") {
     auto folder = temp_dir::create("pragma-test");
     REQUIRE(folder);
-    const auto file = folder->path() / "task.py";
+    const auto file = folder->path() / name;
     REQUIRE(write_file_atomic(file, source));
     auto ref = reference::start({});
     if (!ref) FAIL(render(ref.error()));

@@ -1,5 +1,6 @@
 // Candidates in Python, with the CPU standing in for a device: the runner's protocol, the verdicts, the timing and its audits. What
 // hostile modules try is in python_hostile_test.cpp.
+#include "kernels/runner_process.hpp"
 #include "python_fixture.hpp"
 
 #include <csignal>
@@ -20,6 +21,19 @@ TEST_CASE("What is left to Torch is named, and refused unless it is allowed", "[
   const auto v = judge(module_of("return self.right(x, scale)"), false);
   CHECK(v.stage == verdict_stage::audit);
   CHECK_THAT(v.reason, Contains("tanh") && Contains("to Torch"));
+}
+
+TEST_CASE("Operators are named however much a module has printed", "[python]") {
+  const auto v = judge(module_of("if not self.calls: self.calls = 1; print(('x' * 99 + '\\n') * 2000, flush=True)\n        return self.right(x, scale)"), false);
+  CHECK(v.stage == verdict_stage::audit);
+  CHECK_THAT(v.reason, Contains("tanh"));
+}
+
+TEST_CASE("A task may have the module's file name", "[python]") {
+  auto other = loaded_task::load(python_task, 4, "candidate.py");
+  auto runner = runner_process::start(made(module_of("return self.right(x, scale)")), other.ref, {});
+  if (!runner) FAIL(render(runner.error()));
+  CHECK(runner->call(0, 1, 1, 20));
 }
 
 TEST_CASE("A module may take its parameters as a list", "[python]") {

@@ -5,6 +5,7 @@
 #include "python_fixture.hpp"
 
 #include <arpa/inet.h>
+#include <cstdlib>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -103,7 +104,7 @@ def try_all():
     attempt("io_uring", lambda: libc.syscall(425, 8, ctypes.create_string_buffer(240)) >= 0)
     for path in (HOUSE, "/tmp", "/var/tmp", "/dev/shm", HERE, os.path.dirname(RUNNER), os.path.expanduser("~root"), "/"):
         attempt("write " + path, lambda: opens(path + "/pragma-was-here", "w"))
-    for path in (__file__, HERE + "/task.py", RUNNER):
+    for path in (__file__, HERE + "/task/task.py", os.path.dirname(HERE) + "/task/task.py", RUNNER):
         attempt("append to " + path, lambda: opens(path, "a"))
         attempt("replace " + path, lambda: os.rename("own", path))
         attempt("remove " + path, lambda: os.unlink(path))
@@ -168,6 +169,31 @@ TEST_CASE("A module has no permission that it does not need", "[python]") {
                                  before));
   INFO(v.reason << "\n" << v.log);
   CHECK(v.passed());
+  CHECK_FALSE(std::filesystem::exists(house.folder.path() / "from-a-shell"));
+}
+
+TEST_CASE("A module that behaves in the runner has no more in the drop-in's check", "[python]") {
+  open_house house;
+  const auto before = with(with(attempts, "@HOUSE@", house.folder.path().string()), "@PORT@", std::to_string(house.port));
+  const auto c = module_of("if IN_CHECK and not self.calls: self.calls = 1; try_all(); attempt('environment', lambda: 'PRAGMA_TEST_SECRET' in os.environ)\n"
+                           "        if allowed: raise RuntimeError('could: ' + ', '.join(allowed))\n        return self.right(x, scale)",
+                           before + "IN_CHECK = RUNNER.endswith('check_drop_in.py')\n");
+  const auto v = judge(c);
+  INFO(v.reason);
+  REQUIRE(v.passed());
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  code_version code;
+  code.language = c.language;
+  code.source = c.source;
+  const auto& t = python_bench::get().loaded.task;
+  REQUIRE(write_drop_in(folder->path(), t, code, 1));
+  drop_in_options options;
+  options.language = c.language;
+  ::setenv("PRAGMA_TEST_SECRET", "sk-1234", 1);
+  const auto said = check_drop_in(folder->path(), t, options);
+  ::unsetenv("PRAGMA_TEST_SECRET");
+  if (!said) FAIL_CHECK(render(said.error()));
   CHECK_FALSE(std::filesystem::exists(house.folder.path() / "from-a-shell"));
 }
 

@@ -14,14 +14,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-code_version code_of(const std::string& source, std::vector<std::string> flags) {
-  code_version code;
-  code.source = source;
-  code.compiler = "gcc";
-  code.flags = std::move(flags);
-  return code;
-}
-
 fs::path bad_task(const std::string& name) { return fs::path(TESTS_DIR) / "tasks" / (name + ".py"); }
 fs::path example(const std::string& name) { return fs::path(TESTS_DIR).parent_path() / "examples" / (name + ".py"); }
 
@@ -382,92 +374,4 @@ TEST_CASE("a task that hangs or ends its process costs that process only") {
     REQUIRE_FALSE(ref);
     CHECK(ref.error().code == ec::interrupted);
   }
-}
-
-namespace {
-
-constexpr const char* rms_kernel = R"(#include "pragma_kernel.h"
-#include <cmath>
-extern "C" void pragma_kernel(const pragma_args* args) {
-  const float* x = static_cast<const float*>(args->inputs[0].data);
-  const float* gain = static_cast<const float*>(args->params[0].data);
-  float* y = static_cast<float*>(args->outputs[0].data);
-  const long rows = args->inputs[0].shape[0], n = args->inputs[0].shape[1];
-  for (long r = 0; r < rows; ++r) {
-    float sum = 0;
-    for (long i = 0; i < n; ++i) sum += x[r * n + i] * x[r * n + i];
-    const float scale = 1 / std::sqrt(sum / n + EPSILON);
-    for (long i = 0; i < n; ++i) y[r * n + i] = x[r * n + i] * scale * gain[i];
-  }
-}
-)";
-
-} // namespace
-
-TEST_CASE("a drop-in is right in a fresh Torch process, and a wrong one is caught") {
-  const auto t = loaded(example("normalization_rms"));
-  auto folder = temp_dir::create("drop-in-");
-  REQUIRE(folder);
-  const auto at = folder->path() / "result";
-  SECTION("right, with flags that would change the rounding of the whole process when linked") {
-    REQUIRE(write_drop_in(at, t, code_of(rms_kernel, {"-O3", "-march=native", "-ffast-math", "-DEPSILON=1e-6f"}), 1));
-    const auto said = check_drop_in(at, t);
-    if (!said) FAIL(render(said.error()));
-    CHECK(said->find("right on 3 unseen seeds") == 0);
-    CHECK(said->find("same state_dict") != std::string::npos);
-    CHECK(said->find("refuses another shape") != std::string::npos);
-  }
-  SECTION("wrong") {
-    REQUIRE(write_drop_in(at, t, code_of(rms_kernel, {"-DEPSILON=0.1f"}), 1));
-    const auto said = check_drop_in(at, t);
-    REQUIRE_FALSE(said);
-    CHECK(said.error().code == ec::candidate_failed);
-    CHECK(said.error().message.find("out0 is wrong") != std::string::npos);
-  }
-  SECTION("not compilable") {
-    REQUIRE(write_drop_in(at, t, code_of("int main( {", {}), 1));
-    const auto said = check_drop_in(at, t);
-    REQUIRE_FALSE(said);
-    CHECK(said.error().message.find("kernel.cpp was not compiled") != std::string::npos);
-  }
-  SECTION("crashes") {
-    REQUIRE(write_drop_in(at, t, code_of("extern \"C\" void pragma_kernel(const void*) { __builtin_trap(); }", {}), 1));
-    const auto said = check_drop_in(at, t);
-    REQUIRE_FALSE(said);
-    CHECK(said.error().message.find("SIGILL") != std::string::npos);
-  }
-}
-
-TEST_CASE("a drop-in of a task with buffers and constant arguments") {
-  const auto t = loaded(bad_task("batch_norm"));
-  auto folder = temp_dir::create("drop-in-");
-  REQUIRE(folder);
-  constexpr const char* kernel = R"(#include "pragma_kernel.h"
-#include <cmath>
-extern "C" void pragma_kernel(const pragma_args* args) {
-  const float* x = static_cast<const float*>(args->inputs[0].data);
-  float* y = static_cast<float*>(args->outputs[0].data);
-  const float* weight = static_cast<const float*>(args->params[0].data);
-  const float* bias = static_cast<const float*>(args->params[1].data);
-  const float* table = static_cast<const float*>(args->params[5].data);
-  for (int c = 0; c < 4; ++c) {
-    double sum = 0, squares = 0;
-    for (int b = 0; b < 2; ++b)
-      for (int i = 0; i < 64; ++i) sum += x[(b * 4 + c) * 64 + i], squares += (double)x[(b * 4 + c) * 64 + i] * x[(b * 4 + c) * 64 + i];
-    const double mean = sum / 128, variance = squares / 128 - mean * mean;
-    for (int b = 0; b < 2; ++b)
-      for (int i = 0; i < 64; ++i) {
-        const double v = (x[(b * 4 + c) * 64 + i] - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c];
-        y[(b * 4 + c) * 64 + i] = (float)(v * v + table[c]);
-      }
-  }
-}
-)";
-  REQUIRE(write_drop_in(folder->path(), t, code_of(kernel, {}), 1));
-  const auto module = read_file(folder->path() / "model_new.py");
-  REQUIRE(module);
-  CHECK(module->find("does not update norm.num_batches_tracked") != std::string::npos);
-  const auto said = check_drop_in(folder->path(), t);
-  if (!said) FAIL(render(said.error()));
-  CHECK(said->find("5 tensors") != std::string::npos);
 }

@@ -1,0 +1,80 @@
+// What a run leaves in its folder, and what results of a suite must agree in.
+#include "base/files.hpp"
+#include "cli/engine.hpp"
+#include "cli/options.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace pragma;
+using Catch::Contains;
+
+namespace {
+
+cli::backend_options every_flag() {
+  cli::backend_options all;
+  all.index = 3;
+  all.baseline = "compile";
+  all.allow_tf32 = all.allow_torch = true;
+  for (const auto& b : backends())
+    if (b.on_device() && !why_absent(b).empty()) all.backend = b.name;
+  REQUIRE(all.backend != "cpu"); // no machine has all of them
+  return all;
+}
+
+/// As a head gives it to a machine that has no such device.
+run_result won_elsewhere() {
+  run_result result;
+  auto& h = result.header;
+  h.id = "20261122-000000-abcdef";
+  h.state = "finished";
+  h.best_attempt = 1;
+  h.confirmed = true;
+  REQUIRE(every_flag().apply(h.request.load));
+  h.environment.task.name = "relu";
+  h.environment.task.source = "# the task\n";
+  iteration_record it;
+  it.number = 1;
+  it.stage = "passed";
+  it.new_best = true;
+  it.code.language = "triton";
+  it.code.source = "raise SystemExit\n";
+  result.iterations.push_back(it);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a winner that another machine's device found is not checked here, which is no failure") {
+  auto folder = temp_dir::create("outputs-");
+  REQUIRE(folder);
+  const auto said = cli::write_outputs(folder->path(), won_elsewhere(), true);
+  REQUIRE(said);
+  CHECK_THAT(*said, Contains("not checked on this machine: no /dev/") && Contains("pragma verify ") && Contains("task_reference.py ") && Contains("run.json") &&
+                      Contains("--backend " + every_flag().backend) && Contains("--allow-tf32") && Contains("--allow-torch"));
+  for (const char* file : {"model_new.py", "kernel.py", "task_reference.py", "run.json"}) CHECK(std::filesystem::exists(folder->path() / file));
+}
+
+TEST_CASE("run.json names all of a device's flags") {
+  const auto options = cli::run_document(won_elsewhere())["run"]["options"];
+  CHECK(options["backend"] == every_flag().backend);
+  CHECK(options["device"] == 3);
+  CHECK(options["baseline"] == "compile");
+  CHECK(options["allow_tf32"] == true);
+  CHECK(options["allow_torch"] == true);
+  CHECK(options["attempts"] == run_request().stop.attempts);
+}
+
+TEST_CASE("results under different flags of a device do not stand in one table") {
+  const cli::run_options plain;
+  const auto differs = [&](auto change) {
+    auto other = plain;
+    change(other.device);
+    return other.key() != plain.key();
+  };
+  CHECK(plain.key() == cli::run_options().key());
+  CHECK(differs([](auto& d) { d.backend = "cuda"; }));
+  CHECK(differs([](auto& d) { d.index = 1; }));
+  CHECK(differs([](auto& d) { d.baseline = "compile"; }));
+  CHECK(differs([](auto& d) { d.allow_tf32 = true; }));
+  CHECK(differs([](auto& d) { d.allow_torch = true; }));
+}
