@@ -108,6 +108,7 @@ private:
 
   void read_texts(const fs::path& scratch, const target_run& ended) {
     auto left = max_output_bytes;
+    bool full = false;
     for (const auto& output : pass_.outputs) {
       auto& texts = texts_.emplace_back(&output, std::vector<std::pair<std::string, std::string>>()).second;
       if (!output.stream.empty()) {
@@ -115,15 +116,15 @@ private:
         continue;
       }
       for (const auto& path : files_that_fit(scratch, output.file)) {
+        if (full) break;
         auto text = read_file(path, left);
-        if (!text && text.error().code == ec::limit_exceeded)
-          return complain("it left more than " + format_bytes(static_cast<double>(max_output_bytes)) + ": not all was read");
-        if (!text) {
-          complain(text.error().message);
-          continue;
+        if (text) {
+          left -= text->size();
+          texts.emplace_back(path.filename().string(), std::move(*text));
+        } else {
+          full = text.error().code == ec::limit_exceeded;
+          complain(full ? "it left more than " + format_bytes(static_cast<double>(max_output_bytes)) + ": not all was read" : text.error().message);
         }
-        left -= text->size();
-        texts.emplace_back(path.filename().string(), std::move(*text));
       }
     }
   }
