@@ -128,7 +128,7 @@ TEST_CASE("placeholders that nothing fills in are refused, too") {
   inside["collect"]["passes"][0]["argv"][1] = "{metrics*}";
   CHECK(parse_collect_manifest(inside, "t.json"));
   auto probe = small();
-  probe["collect"]["probe"] = json::parse(R"({"argv": ["{program}", "{scratch}"], "version": "([0-9]+)"})");
+  probe["collect"]["probe"] = json::parse(R"x({"argv": ["{program}", "{scratch}"], "version": "([0-9]+)"})x");
   CHECK(refused(probe).message.find("{scratch}") != std::string::npos);
   probe["collect"]["probe"]["argv"] = {"sh", "-c", "{program} --version"};
   CHECK(refused(probe).message.find("a word of its own") != std::string::npos);
