@@ -280,6 +280,7 @@ void collect_by_manifest(const collect_manifest& m, const manifest_request& requ
     out.missing.push_back(m.name + ": no metric has such a name: " + join(unusable, ", "));
   }
   for (const auto& pass : m.passes) {
+    if (request.stopped && request.stopped()) return;
     std::vector<std::string> names;
     if (request.default_metrics)
       for (const auto& [name, unit] : pass.metrics) names.push_back(name);

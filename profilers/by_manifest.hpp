@@ -29,6 +29,7 @@ struct manifest_request {
   double max_seconds = 60;                   ///< for all passes together
   bool spare_passes = true;                  ///< also those that a manifest marks with "spare_time", as long as half of that is left
   std::function<void(const std::string&)> progress;
+  std::function<bool()> stopped;             ///< true: no further pass
 };
 
 /// Appends metrics (the tool's own names, measured), the tool's notes, and one line to `missing` for what could not be had.

@@ -85,8 +85,9 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   if (auto filled = filled_slots(ref); !filled) return fail(filled.error());
   std::vector<std::string> absent;
   bool collected = false;
+  const auto cancelled = [&] { return options.cancel && options.cancel->load(); };
   for (const auto& m : tools_of(*b, options.manifests, &found.missing)) {
-    if (options.cancel && options.cancel->load()) return fail(ec::interrupted, "profiling was interrupted");
+    if (cancelled()) return fail(ec::interrupted, "profiling was interrupted");
     if (!probe_manifest(m).found) {
       absent.push_back(m.name + " is not installed");
       continue;
@@ -98,17 +99,17 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
     request.max_seconds = std::max(1.0, watch.left());
     request.spare_passes = options.max_seconds >= spare_seconds;
     request.warmup_calls = 2; // one when its module was loaded, one before the range
-    if (!options.allow_torch) request.own_kernels = jit_functions(c.source);
     request.progress = options.progress;
+    request.stopped = cancelled;
+    if (!options.allow_torch) request.own_kernels = jit_functions(c.source);
     collect_by_manifest(m, request,
                         [&](const std::vector<std::string>& wrapper, const std::filesystem::path& scratch, double seconds) {
-                          if (options.cancel && options.cancel->load()) return target_run{false, "", "", "interrupted", 0};
                           return run_under(built, ref, request.calls, wrapper, scratch, seconds);
                         },
                         found);
     collected = true;
   }
-  if (options.cancel && options.cancel->load()) return fail(ec::interrupted, "profiling was interrupted");
+  if (cancelled()) return fail(ec::interrupted, "profiling was interrupted");
   if (!collected && !absent.empty()) found.missing.push_back("no counters: " + join(absent, ", "));
 
   profile p;
