@@ -248,9 +248,9 @@ look_up loop::wanted_documentation() const {
   if (history_.empty()) return wanted;
   for (const auto& f : history_.back().findings)
     for (const auto& e : f.proof)
-      if (e.metric != "remark" && e.metric != "source" && !documentation_.contains(e.metric) &&
-          std::find(wanted.metrics.begin(), wanted.metrics.end(), e.metric) == wanted.metrics.end())
-        wanted.metrics.push_back(e.metric);
+      if (const auto name = explained_by(e); name != "remark" && name != "source" && !documentation_.contains(name) &&
+                                             std::find(wanted.metrics.begin(), wanted.metrics.end(), name) == wanted.metrics.end())
+        wanted.metrics.push_back(name);
   return wanted;
 }
 
@@ -261,7 +261,7 @@ const iteration_record& loop::documented(const look_up& asked, const looked_up& 
   for (auto& f : last.findings) {
     f.documentation.clear();
     for (const auto& e : f.proof) {
-      const auto known = documentation_.find(e.metric);
+      const auto known = documentation_.find(explained_by(e));
       if (known != documentation_.end() && known->second) f.documentation.push_back(*known->second);
     }
   }

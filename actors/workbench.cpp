@@ -269,6 +269,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
     for (const auto& name : request.asked_metrics)
       if (request_.where().on_device() ? check_metric_names(request_.where(), {name}, request_.manifests) : check_metric_names({name})) options.extra_metrics.push_back(name);
     options.max_seconds = request.profile_seconds;
+    options.allow_torch = request_.allow_torch;
     options.manifests = request_.manifests;
     options.cancel = cancel_;
     auto profiled = collect(t, request.candidate, **binary, *reference_, timed->time, &loaded_.limits, options);

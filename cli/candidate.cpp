@@ -199,7 +199,7 @@ void add_candidate(CLI::App& app, action& chosen) {
     auto* command = app.add_subcommand("profile", "verify, time against Torch, read the counters, diagnose");
     s->add_to(*command);
     command->add_option("--metrics", s->metrics, "further metrics by name, comma separated")->delimiter(',');
-    command->add_option("--profile-seconds", s->profile_seconds, "budget of all tools together")->capture_default_str();
+    command->add_option("--profile-seconds", s->profile_seconds, "budget of all tools together; on a device 60 at the least")->capture_default_str();
     command->add_option("--against", s->against, "another candidate (or run.json) to time side by side with");
     command->footer("Example:\n  pragma profile examples/normalization_rms.py kernel.cpp\n  pragma profile task.py new/run.json --against old/run.json");
     command->callback([s, &chosen] { chosen = [s] { return run(*s, true); }; });

@@ -41,19 +41,19 @@ const std::vector<follow_up>& follow_ups() {
   return table;
 }
 
-/// On an NVIDIA device: names that `ncu --query-metrics` has (checked on an H200), with their suffixes.
+/// On an NVIDIA device: names that `ncu --query-metrics` has (checked on an H200), with their suffixes, and that are no defaults of ncu.json.
 const std::vector<follow_up>& cuda_follow_ups() {
   static const std::vector<follow_up> table = {
       {bottleneck::memory_bandwidth_bound, {"lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum", "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"}},
       {bottleneck::too_many_passes, {"lts__t_sectors_op_read.sum", "lts__t_sectors_lookup_miss.sum", "lts__t_sectors_op_write.sum"}},
       {bottleneck::compute_bound, {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active"}},
-      {bottleneck::latency_bound, {"smsp__warps_eligible.avg.per_cycle_active", "smsp__average_warps_issue_stalled_not_selected_per_issue_active.ratio", "smsp__issue_inst0.avg.pct_of_peak_sustained_active"}},
-      {bottleneck::occupancy_limited, {"smsp__warps_eligible.avg.per_cycle_active", "sm__ctas_active.avg.per_cycle_active"}},
+      {bottleneck::latency_bound, {"smsp__issue_inst0.avg.pct_of_peak_sustained_active"}},
+      {bottleneck::occupancy_limited, {"sm__ctas_active.avg.per_cycle_active"}},
       {bottleneck::uncoalesced_access, {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "lts__t_sectors_op_read.sum"}},
-      {bottleneck::bank_conflicts, {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"}},
+      {bottleneck::bank_conflicts, {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"}},
       {bottleneck::tail_effect, {"sm__cycles_active.min", "sm__cycles_active.max", "sm__ctas_launched.sum"}},
       {bottleneck::tensor_cores_idle, {"sm__inst_executed_pipe_tensor.sum", "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"}},
-      {bottleneck::register_spills, {"smsp__sass_inst_executed_op_local_ld.sum", "smsp__sass_inst_executed_op_local_st.sum"}},
+      {bottleneck::register_spills, {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"}},
   };
   return table;
 }
@@ -304,7 +304,7 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
       if (b.meanings.size() < max_meanings && seen.insert(c.metric).second) b.meanings.push_back({c.metric, c.meaning, c.reading, c.url});
   for (const auto& f : b.findings)
     for (const auto& e : f.proof)
-      if (const auto* meaning = find_meaning(e.metric); meaning && b.meanings.size() < max_meanings && seen.insert(e.metric).second)
+      if (const auto* meaning = find_meaning(explained_by(e)); meaning && b.meanings.size() < max_meanings && seen.insert(meaning->name).second)
         b.meanings.push_back({meaning->name, meaning->meaning, meaning->reading, meaning->source});
   if (last) note_metrics(last->code.measured, seen, b.meanings);
   if (best) note_metrics(best->code.measured, seen, b.meanings);
@@ -313,7 +313,7 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
 
 std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings, const std::string& backend) {
   std::vector<std::string> names;
-  if (backend != "cpu" && backend != "cuda") return names; // the others' default sets hold all that the rules know
+  if (backend != "cpu" && backend != "cuda") return names; // of the others' tools no further names are known to us
   const auto& table = backend == "cuda" ? cuda_follow_ups() : follow_ups();
   for (const auto& f : findings)
     for (const auto& row : table)

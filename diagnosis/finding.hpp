@@ -66,7 +66,7 @@ NLOHMANN_JSON_SERIALIZE_ENUM(bottleneck, {{bottleneck::front_end_bound, "front_e
                                           {bottleneck::register_spills, "register_spills"}})
 
 struct evidence {
-  std::string metric;             ///< name in the profile, or "remark", "source"
+  std::string metric;             ///< name in the profile; "a + b" for a sum; or "remark", "source"
   double value = 0;
   std::string unit;
   double best_value = 0;          ///< the same metric of the best version so far
@@ -74,6 +74,8 @@ struct evidence {
   std::string text;               ///< "achieved 11.8 GB/s of 12.9 GB/s measured for memory"
 };
 PRAGMA_JSON(evidence, metric, value, unit, best_value, has_best, text)
+/// The metric whose documentation explains this evidence: of a sum, the first.
+inline std::string explained_by(const evidence& e) { return e.metric.substr(0, e.metric.find(" + ")); }
 
 /// What the compendium says of a metric that a finding rests on.
 struct citation {

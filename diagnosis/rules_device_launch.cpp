@@ -56,7 +56,9 @@ std::optional<finding> tail_effect(const facts& f) {
     const double each = *grid / *units, idle = 1 - each / std::ceil(each);
     unfilled = *grid < *units;
     e.derived("launch__grid_size", *grid, "count", provenance::measured, severity(limit::tail_share, idle * 100),
-              short_number(*grid) + " blocks on " + short_number(*units) + " multiprocessors leave " + format_number(idle * 100, 0) + "% of them idle");
+              short_number(*grid) + " blocks on " + short_number(*units) + " multiprocessors" +
+                  (unfilled ? " leave " + format_number(idle * 100, 0) + "% of them idle"
+                            : ": some have " + short_number(std::ceil(each)) + ", and all of them together idle " + format_number(idle * 100, 0) + "% of the time"));
   } else if (waves && *waves >= 1) {
     const double idle = 1 - *waves / std::ceil(*waves - 1e-6);
     e.derived("launch__waves_per_multiprocessor", *waves, "ratio", provenance::measured, severity(limit::tail_share, idle * 100),

@@ -13,7 +13,16 @@ constexpr double sector_bytes = 32;
 
 std::string percent(double share) { return format_number(share * 100, 0) + "%"; }
 
-double best_sum(const facts& f, std::initializer_list<std::string_view> names) {
+/// Metrics that stand for one thing together. A sum has a name of its own: that of a part is another number's.
+using parts = std::initializer_list<std::string_view>;
+
+std::string sum_of(parts names) {
+  std::string text;
+  for (const auto name : names) text += (text.empty() ? "" : " + ") + std::string(name);
+  return text;
+}
+
+double best_sum(const facts& f, parts names) {
   double total = 0;
   if (f.in.best)
     for (const auto name : names) total += f.in.best->value(name).value_or(0);
@@ -46,20 +55,19 @@ std::optional<finding> at_roofline(const facts& f) {
 
 std::optional<finding> register_spills(const facts& f) {
   evidence_for e(f, bottleneck::register_spills);
-  const auto local_names = {std::string_view("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"), std::string_view("l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum")};
-  const auto global_names = {std::string_view("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"), std::string_view("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum")};
-  const auto local = f.sum(local_names), global = f.sum(global_names);
+  const parts local_names = {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"};
+  const auto local = f.sum(local_names), global = f.sum({"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"});
   if (local && *local > 0 && global && *global > 0) {
     const double share = *local / *global * 100, before = best_sum(f, local_names);
-    e.derived("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", *local, "sectors", provenance::measured, severity(limit::local_share, share),
+    e.derived(sum_of(local_names), *local, "sectors", provenance::measured, severity(limit::local_share, share),
               short_number(*local) + " sectors of local memory, " + short_number(share) + "% of those of global memory", before, f.in.best && before > 0);
   }
   // Sectors are the better measure: the same instruction may touch one or thirty-two of them.
-  const auto instruction_names = {std::string_view("smsp__sass_inst_executed_op_local_ld.sum"), std::string_view("smsp__sass_inst_executed_op_local_st.sum")};
+  const parts instruction_names = {"smsp__sass_inst_executed_op_local_ld.sum", "smsp__sass_inst_executed_op_local_st.sum"};
   const auto instructions = f.sum(instruction_names), requests = f.sum({"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"});
   if (!local && instructions && *instructions > 0 && requests && *requests > 0) {
     const double share = *instructions / *requests * 100, before = best_sum(f, instruction_names);
-    e.derived("smsp__sass_inst_executed_op_local_ld.sum", *instructions, "instructions", provenance::measured, severity(limit::local_share, share),
+    e.derived(sum_of(instruction_names), *instructions, "instructions", provenance::measured, severity(limit::local_share, share),
               short_number(*instructions) + " loads and stores of local memory, " + short_number(share) + "% of the requests to global memory", before, f.in.best && before > 0);
   }
   e.metric("Scratch_Size", limit::scratch_bytes, "bytes of scratch memory of each work item");
@@ -98,7 +106,7 @@ std::optional<finding> uncoalesced_access(const facts& f) {
     if (f.value_or(d.bytes, 0) > 0) // 0: there are none
       e.metric(d.bytes, limit::bytes_per_sector, std::string("so much of each 32-byte sector that ") + d.word + " move is used");
     if (per_request)
-      e.derived(sectors ? d.sectors : d.ratio, *per_request, "sectors", provenance::measured, severity(limit::sectors_per_request, *per_request),
+      e.derived(d.ratio, *per_request, "sectors", provenance::measured, severity(limit::sectors_per_request, *per_request),
                 std::string("global ") + d.word + " touch " + short_number(*per_request) + " sectors a request (4 are ideal for 32-bit elements, 16 for vectors of four)");
   }
   if (!e.any()) return std::nullopt;
@@ -118,13 +126,18 @@ std::optional<finding> uncoalesced_access(const facts& f) {
 
 std::optional<finding> bank_conflicts(const facts& f) {
   evidence_for e(f, bottleneck::bank_conflicts);
-  auto conflicts = f.value("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum");
-  if (!conflicts) conflicts = f.sum({"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"});
+  const parts conflict_names = {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"};
+  std::string named = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
+  auto conflicts = f.value(named);
+  if (!conflicts) {
+    conflicts = f.sum(conflict_names);
+    named = sum_of(conflict_names);
+  }
   auto wavefronts = f.value("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum");
   if (!wavefronts) wavefronts = f.sum({"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"});
   if (conflicts && wavefronts && *wavefronts > 0) {
     const double share = std::min(100.0, *conflicts / *wavefronts * 100);
-    e.derived("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", *conflicts, "count", provenance::measured, severity(limit::bank_conflict_share, share),
+    e.derived(named, *conflicts, "count", provenance::measured, severity(limit::bank_conflict_share, share),
               short_number(share) + "% of the accesses to shared memory are repeats for conflicting banks");
     // They cost time only where shared memory is a good part of the work.
     if (e.any())
@@ -145,13 +158,17 @@ std::optional<finding> bank_conflicts(const facts& f) {
 
 std::optional<finding> too_many_passes(const facts& f) {
   evidence_for e(f, bottleneck::too_many_passes);
-  auto moved = f.sum({"dram__bytes_read.sum", "dram__bytes_write.sum"});
-  if (const auto kib = f.sum({"FETCH_SIZE", "WRITE_SIZE"}); kib && !moved) moved = *kib * 1024;
+  const parts nvidia = {"dram__bytes_read.sum", "dram__bytes_write.sum"}, amd = {"FETCH_SIZE", "WRITE_SIZE"}; // AMD's are in KiB
+  const bool is_nvidia = f.sum(nvidia).has_value();
+  const parts names = is_nvidia ? nvidia : amd;
+  const double unit = is_nvidia ? 1 : 1024;
+  auto moved = f.sum(names);
   if (!moved || f.in.bytes <= 0) return std::nullopt;
+  *moved *= unit;
   // Small tasks: what else lies in L2 is written back meanwhile, and counts as ours.
   if (f.in.bytes < static_cast<double>(f.last_level_bytes) / 2) return std::nullopt;
-  const double ratio = *moved / f.in.bytes, before = best_sum(f, {"dram__bytes_read.sum", "dram__bytes_write.sum"});
-  e.derived("dram__bytes_read.sum", *moved, "bytes", provenance::measured, severity(limit::passes, ratio),
+  const double ratio = *moved / f.in.bytes, before = unit * best_sum(f, names);
+  e.derived(sum_of(names), *moved, "bytes", provenance::measured, severity(limit::passes, ratio),
             format_bytes(*moved) + " move between DRAM and L2, " + short_number(ratio) + " times the " + format_bytes(f.in.bytes) + " that must", before, f.in.best && before > 0);
   if (!e.any()) return std::nullopt;
   if (f.has_roof && f.at_bandwidth)
@@ -186,7 +203,7 @@ std::optional<finding> memory_bandwidth(const facts& f) {
       level = "DRAM";
     }
   }
-  if (e.metric("MemUnitBusy", limit::unit_busy, "of the time the memory unit worked") && level.empty()) level = "DRAM";
+  e.metric("MemUnitBusy", limit::unit_busy, "of the time the memory unit worked, whichever cache answered"); // so it says nothing of the level
   for (const char* pipe : {"aiv_mte2_ratio", "aic_mte2_ratio", "aiv_mte3_ratio"})
     if (e.metric(pipe, limit::unit_ratio, "of the time the pipe that moves data to or from global memory worked") && level.empty()) level = "DRAM";
   e.result().level = level;

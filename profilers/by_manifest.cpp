@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <regex>
+#include <set>
 
 namespace pragma {
 
@@ -13,9 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t max_output_bytes = 64u << 20; ///< of one file that a tool leaves
+constexpr uint64_t max_output_bytes = 16u << 20; ///< of all files that a tool leaves in a pass
 constexpr size_t max_files = 256;                ///< that fit one pattern
 constexpr size_t max_notes = 16;                 ///< of one tool
+constexpr size_t max_metrics = 8192;             ///< of all tools
+constexpr size_t max_complaints = 4;             ///< about the files of a pass
 constexpr double least_seconds = 2;              ///< no tool starts in less
 constexpr size_t named_at_most = 6;              ///< missing metrics that are listed by name
 
@@ -80,7 +82,7 @@ public:
   void run(const std::string& program, const std::vector<std::string>& names, const run_target& run_it, double seconds) {
     auto folder = temp_dir::create("pragma-" + m_.name + "-", 0711); // the candidate may have another uid
     if (!folder) return missing(folder.error().message);
-    const values known{{"program", {program}}, {"scratch", {folder->path().string()}}, {"metrics", names}, {"kernel_regex", {request_.kernel_regex}},
+    const values known{{"program", {program}}, {"scratch", {folder->path().string()}}, {"metrics", names},
                        {"max_launches", {std::to_string(request_.max_launches)}}};
     if (request_.progress) request_.progress(m_.name + " (" + pass_.name + ")");
     const auto ended = run_it(wrapper_of(pass_, known), folder->path(), seconds);
@@ -100,7 +102,13 @@ private:
   void missing(const std::string& why) { out_.missing.push_back(m_.name + ": " + why); }
   std::string in_pass() const { return m_.passes.size() > 1 ? " (pass " + pass_.name + ")" : ""; }
 
+  void complain(const std::string& what) {
+    if (complaints_.size() < max_complaints) complaints_.push_back(what);
+  }
+
   void read_texts(const fs::path& scratch, const target_run& ended) {
+    auto left = max_output_bytes;
+    bool full = false;
     for (const auto& output : pass_.outputs) {
       auto& texts = texts_.emplace_back(&output, std::vector<std::pair<std::string, std::string>>()).second;
       if (!output.stream.empty()) {
@@ -108,9 +116,15 @@ private:
         continue;
       }
       for (const auto& path : files_that_fit(scratch, output.file)) {
-        auto text = read_file(path, max_output_bytes);
-        if (!text) complaints_.push_back(text.error().message);
-        else texts.emplace_back(path.filename().string(), std::move(*text));
+        if (full) break;
+        auto text = read_file(path, left);
+        if (text) {
+          left -= text->size();
+          texts.emplace_back(path.filename().string(), std::move(*text));
+        } else {
+          full = text.error().code == ec::limit_exceeded;
+          complain(full ? "it left more than " + format_bytes(static_cast<double>(max_output_bytes)) + ": not all was read" : text.error().message);
+        }
       }
     }
   }
@@ -132,40 +146,41 @@ private:
 
   void take(const pass_output& output, const std::string& what, const std::string& text, const std::vector<std::string>& names) {
     auto table = read_table(text, output, what);
-    if (!table) {
-      complaints_.push_back(table.error().message);
-      return;
-    }
-    auto read = read_launches(*table, output, m_, names);
-    notes_.insert(notes_.end(), std::make_move_iterator(read.notes.begin()), std::make_move_iterator(read.notes.end()));
-    if (output.columns.kernel.size() && !request_.kernel_regex.empty() && !mentions(pass_, "kernel_regex")) keep_kernels(read.launches);
+    if (!table) return complain(table.error().message);
+    // The tool was told how many to look at: what is more, somebody else wrote.
     auto& launches = launches_[&output];
+    const auto most = limited() && !output.parts ? static_cast<size_t>(request_.max_launches) : max_launches_read;
+    auto read = read_launches(*table, output, m_, names, most - std::min(most, launches.size()));
+    notes_.insert(notes_.end(), std::make_move_iterator(read.notes.begin()), std::make_move_iterator(read.notes.end()));
     launches.insert(launches.end(), std::make_move_iterator(read.launches.begin()), std::make_move_iterator(read.launches.end()));
   }
 
-  /// For tools that cannot choose kernels themselves.
-  void keep_kernels(std::vector<measured_launch>& launches) {
-    try {
-      const std::regex wanted(request_.kernel_regex);
-      std::erase_if(launches, [&](const auto& l) { return !std::regex_search(l.kernel, wanted); });
-    } catch (const std::regex_error&) {
-      complaints_.push_back("'" + printable(request_.kernel_regex) + "' is no regular expression: all kernels are shown");
-    }
+  bool limited() const { return mentions(pass_, "max_launches"); }
+
+  /// Without the runner's kernels (what it fills outputs with, Torch's copies), where the tool saw them. Names may be other ones than we
+  /// think (a module that is made at run time): then all count.
+  void keep_own(std::vector<measured_launch>& launches) const {
+    if (!pass_.whole_run || request_.own_kernels.empty()) return;
+    const auto is_own = [&](const measured_launch& l) {
+      return std::any_of(request_.own_kernels.begin(), request_.own_kernels.end(), [&](const auto& name) { return l.kernel.starts_with(name); });
+    };
+    if (std::any_of(launches.begin(), launches.end(), is_own)) std::erase_if(launches, [&](const auto& l) { return !is_own(l); });
   }
 
   void report(const std::vector<std::string>& names) {
     size_t seen = 0;
     for (const auto& output : pass_.outputs) {
-      const auto& launches = launches_[&output];
+      auto& launches = launches_[&output];
+      keep_own(launches);
       seen = std::max(seen, launches.size());
       add_times(launches);
       add_kernels(launches);
       for (auto& metric : metrics_per_call(launches, m_, request_.calls + (pass_.whole_run ? request_.warmup_calls : 0), tool_)) {
         const auto same = [&](const auto& known) { return known.name == metric.name; };
-        if (std::none_of(out_.metrics.begin(), out_.metrics.end(), same)) out_.metrics.push_back(std::move(metric));
+        if (out_.metrics.size() < max_metrics && std::none_of(out_.metrics.begin(), out_.metrics.end(), same)) out_.metrics.push_back(std::move(metric));
       }
       if (launches.empty() && !output.optional && notes_.empty() && !output.file.empty() && texts_of(output).empty())
-        complaints_.push_back("it left no file " + output.file);
+        complain("it left no file " + output.file);
     }
     report_notes();
     if (seen == 0 && notes_.empty()) {
@@ -173,7 +188,7 @@ private:
       return missing(!why.empty() ? why : complaints_.empty() ? "no kernel was profiled" + in_pass() : complaints_.front() + in_pass());
     }
     for (const auto& complaint : complaints_) missing(complaint);
-    if (seen >= static_cast<size_t>(request_.max_launches))
+    if (limited() && seen >= static_cast<size_t>(request_.max_launches))
       missing("only the first " + std::to_string(request_.max_launches) + " launches were profiled: sums are of those");
     name_absent(names);
   }
@@ -188,10 +203,11 @@ private:
   /// Whose work a call was, and how long it kept the device; of the first pass that knows. A tool that cannot be told when to look sees the
   /// runner's own kernels, too.
   void add_kernels(const std::vector<measured_launch>& launches) {
-    if (pass_.whole_run || !out_.kernels.empty() || !request_.kernel_regex.empty()) return;
+    if (pass_.whole_run || !out_.kernels.empty()) return;
     double nanoseconds = 0;
+    std::set<std::string> known;
     for (const auto& launch : launches) {
-      if (!launch.kernel.empty() && std::find(out_.kernels.begin(), out_.kernels.end(), launch.kernel) == out_.kernels.end()) out_.kernels.push_back(launch.kernel);
+      if (!launch.kernel.empty() && known.insert(launch.kernel).second) out_.kernels.push_back(launch.kernel);
       if (const auto at = launch.values.find(m_.time); at != launch.values.end() && at->second.unit == "ns") nanoseconds += at->second.value;
     }
     out_.device_seconds = nanoseconds * 1e-9 / static_cast<double>(std::max<int64_t>(1, request_.calls));
@@ -256,7 +272,15 @@ void collect_by_manifest(const collect_manifest& m, const manifest_request& requ
   const stopwatch watch(request.max_seconds);
   const auto defaults = m.default_metrics();
   std::map<std::string, double> times;
+  std::vector<std::string> unusable;
+  for (const auto& name : request.extra_metrics)
+    if (!is_plain_name(name)) unusable.push_back("'" + printable(name.substr(0, 80)) + "'");
+  if (!unusable.empty()) {
+    unusable.resize(std::min(unusable.size(), named_at_most));
+    out.missing.push_back(m.name + ": no metric has such a name: " + join(unusable, ", "));
+  }
   for (const auto& pass : m.passes) {
+    if (request.stopped && request.stopped()) return;
     std::vector<std::string> names;
     if (request.default_metrics)
       for (const auto& [name, unit] : pass.metrics) names.push_back(name);

@@ -22,13 +22,14 @@ using run_target = std::function<target_run(const std::vector<std::string>& wrap
 struct manifest_request {
   std::vector<std::string> extra_metrics;    ///< by the tool's own names, checked before (check_metric_names)
   bool default_metrics = true;
-  std::string kernel_regex;                  ///< only these kernels; empty: all that are launched
+  std::vector<std::string> own_kernels;      ///< beginnings of the candidate's names: a tool that sees the whole run sees the runner's, too. Empty: all count
   int64_t calls = 1;                         ///< calls of the candidate while the tool looks; counts are divided by it
   int64_t warmup_calls = 0;                  ///< calls before; tools that see the whole run count them too (collect_pass::whole_run)
-  int max_launches = 64;                     ///< of kernels; more are not profiled, and that is said
+  int max_launches = 64;                     ///< of kernels, for tools that can be told; more are not profiled, and that is said
   double max_seconds = 60;                   ///< for all passes together
   bool spare_passes = true;                  ///< also those that a manifest marks with "spare_time", as long as half of that is left
   std::function<void(const std::string&)> progress;
+  std::function<bool()> stopped;             ///< true: no further pass
 };
 
 /// Appends metrics (the tool's own names, measured), the tool's notes, and one line to `missing` for what could not be had.

@@ -14,7 +14,8 @@ struct collect_options {
   int threads = 1;
   std::vector<std::string> extra_metrics;   ///< by name; unknown ones are an invalid_argument with the nearest valid names
   bool default_metrics = true;
-  double max_seconds = 6;                   ///< budget for all tools together; slow ones (valgrind) are cut to it and say so
+  double max_seconds = 6;                   ///< budget for all tools together; slow ones (valgrind) are cut to it and say so. On a device 60 at the least
+  bool allow_torch = false;                 ///< devices: Torch's kernels are the candidate's work, too
   std::vector<json> manifests;              ///< devices: profilers that the user registered, asked beside the shipped ones
   std::function<void(const std::string&)> progress;
   const std::atomic<bool>* cancel = nullptr;

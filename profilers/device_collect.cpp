@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "kernels/device_lease.hpp"
+#include "kernels/kernel_names.hpp"
 #include "kernels/runner_process.hpp"
 #include "profilers/running.hpp"
 
@@ -42,7 +43,8 @@ target_run run_under(const build_output& built, const reference& ref, int64_t ca
   runner_options run;
   run.wrapper = wrapper;
   run.scratch = scratch;
-  run.start_seconds = run.first_call_seconds = timeout_seconds;
+  run.start_seconds = timeout_seconds;
+  run.first_call_seconds = std::max(1.0, timeout_seconds / 2); // the module's own time: one that sleeps must not take the budget twice
   auto runner = runner_process::start(built, ref, run);
   if (!runner) {
     result.out = runner.error().hint;
@@ -83,8 +85,9 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   if (auto filled = filled_slots(ref); !filled) return fail(filled.error());
   std::vector<std::string> absent;
   bool collected = false;
+  const auto cancelled = [&] { return options.cancel && options.cancel->load(); };
   for (const auto& m : tools_of(*b, options.manifests, &found.missing)) {
-    if (options.cancel && options.cancel->load()) return fail(ec::interrupted, "profiling was interrupted");
+    if (cancelled()) return fail(ec::interrupted, "profiling was interrupted");
     if (!probe_manifest(m).found) {
       absent.push_back(m.name + " is not installed");
       continue;
@@ -97,6 +100,8 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
     request.spare_passes = options.max_seconds >= spare_seconds;
     request.warmup_calls = 2; // one when its module was loaded, one before the range
     request.progress = options.progress;
+    request.stopped = cancelled;
+    if (!options.allow_torch) request.own_kernels = jit_functions(c.source);
     collect_by_manifest(m, request,
                         [&](const std::vector<std::string>& wrapper, const std::filesystem::path& scratch, double seconds) {
                           return run_under(built, ref, request.calls, wrapper, scratch, seconds);
@@ -104,6 +109,7 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
                         found);
     collected = true;
   }
+  if (cancelled()) return fail(ec::interrupted, "profiling was interrupted");
   if (!collected && !absent.empty()) found.missing.push_back("no counters: " + join(absent, ", "));
 
   profile p;

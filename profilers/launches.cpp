@@ -11,10 +11,13 @@ namespace pragma {
 
 namespace {
 
-constexpr size_t max_name_bytes = 120;   ///< of a kernel: C++ templates make longer ones
+constexpr size_t max_kernel_bytes = 1000; ///< of a kernel's name: C++ templates make longer ones; a module's functions are compared with it
+constexpr size_t max_name_bytes = 120;    ///< of other names, and of kernels in a note
 constexpr size_t max_note_bytes = 1200;
+constexpr size_t max_notes = 1024;        ///< of a table, of which the best few are shown
 
-std::string kernel_name(const std::string& text) { return printable(text.substr(0, max_name_bytes)); }
+std::string kernel_name(const std::string& text) { return printable(text.substr(0, max_kernel_bytes)); }
+std::string short_name(const std::string& kernel) { return printable(kernel.substr(0, max_name_bytes)); }
 
 bool listed(const std::string& text, const std::vector<std::string>& list) {
   return list.empty() || std::find(list.begin(), list.end(), text) != list.end();
@@ -23,8 +26,8 @@ bool listed(const std::string& text, const std::vector<std::string>& list) {
 /// Reads the rows of one table; the columns are looked up once.
 class table_reader {
 public:
-  table_reader(const data_table& table, const pass_output& form, const collect_manifest& m, const std::vector<std::string>& wanted)
-      : table_(table), form_(form), manifest_(m), defaults_(m.default_metrics()), wanted_(wanted.begin(), wanted.end()) {
+  table_reader(const data_table& table, const pass_output& form, const collect_manifest& m, const std::vector<std::string>& wanted, size_t most)
+      : table_(table), form_(form), manifest_(m), defaults_(m.default_metrics()), wanted_(wanted.begin(), wanted.end()), most_(most) {
     const auto& c = form.columns;
     std::set<std::string> roles{c.launch, c.kernel, c.metric, c.value, c.unit, c.start, c.end, c.rule, c.rule_kind, c.rule_text, c.rule_gain, c.rule_gain_kind};
     const bool only_notes = !c.rule.empty() && c.metric.empty() && wanted.empty(); // the other columns identify the kernel
@@ -49,14 +52,17 @@ private:
     return k < row.size() ? row[k] : none;
   }
 
-  measured_launch& launch_of(const std::vector<std::string>& row) {
+  /// Null where there are enough launches already.
+  measured_launch* launch_of(const std::vector<std::string>& row) {
     const auto& c = form_.columns;
     const auto kernel = kernel_name(cell(row, c.kernel));
     const bool row_is_launch = c.launch.empty() && c.metric.empty();
     const auto key = row_is_launch ? std::to_string(found_.launches.size()) : cell(row, c.launch) + '\0' + kernel;
-    const auto [at, is_new] = places_.emplace(key, found_.launches.size());
-    if (is_new) found_.launches.push_back({kernel, {}});
-    return found_.launches[at->second];
+    const auto at = places_.find(key);
+    if (at != places_.end()) return &found_.launches[at->second];
+    if (found_.launches.size() >= most_) return nullptr;
+    places_.emplace(key, found_.launches.size());
+    return &found_.launches.emplace_back(measured_launch{kernel, {}});
   }
 
   void put(measured_launch& launch, const std::string& name, const std::string& text, std::string unit) {
@@ -79,7 +85,9 @@ private:
   void read_row(const std::vector<std::string>& row) {
     const auto& c = form_.columns;
     if (!c.rule.empty()) read_note(row);
-    auto& launch = launch_of(row);
+    auto* of = launch_of(row);
+    if (!of) return;
+    auto& launch = *of;
     if (c.metric.empty()) {
       for (const auto k : value_columns_) put_column(launch, row, k);
     } else {
@@ -97,6 +105,7 @@ private:
   }
 
   void read_note(const std::vector<std::string>& row) {
+    if (found_.notes.size() >= max_notes) return;
     const auto& c = form_.columns;
     tool_note note;
     note.rule = printable(trim(cell(row, c.rule)).substr(0, max_name_bytes));
@@ -105,7 +114,7 @@ private:
     const auto gain = read_number(cell(row, c.rule_gain), form_.thousands);
     if (gain && *gain > 0 && listed(cell(row, c.rule_gain_kind), c.rule_gain_kinds)) note.gain_percent = *gain;
     const auto kernel = kernel_name(cell(row, c.kernel));
-    if (!kernel.empty()) note.text = kernel + ": " + note.text;
+    if (!kernel.empty()) note.text = short_name(kernel) + ": " + note.text;
     const auto same = [&](const kernel_note& n) { return n.note.rule == note.rule && n.note.text == note.text; };
     if (std::none_of(found_.notes.begin(), found_.notes.end(), same)) found_.notes.push_back({kernel, std::move(note)});
   }
@@ -132,6 +141,7 @@ private:
   const collect_manifest& manifest_;
   const std::map<std::string, std::string> defaults_;
   const std::set<std::string> wanted_;
+  const size_t most_;
   std::vector<size_t> value_columns_;
   std::vector<std::string> units_;
   std::map<std::string, size_t> places_;
@@ -172,7 +182,7 @@ metric combined(const std::string& name, const std::vector<const measured_launch
   const auto* longest = *std::max_element(launches.begin(), launches.end(), [&](auto* a, auto* b) { return time_of(*a, m.time) < time_of(*b, m.time); });
   if (how == "longest") {
     result.value = value(longest);
-    if (launches.size() > 1) result.note = "of the launch that took longest" + (longest->kernel.empty() ? "" : " (" + longest->kernel + ")");
+    if (launches.size() > 1) result.note = "of the launch that took longest" + (longest->kernel.empty() ? "" : " (" + short_name(longest->kernel) + ")");
     return result;
   }
   double weights = 0, sum = 0, plain = 0;
@@ -201,7 +211,8 @@ std::string shares(const std::vector<measured_launch>& launches, const std::stri
   std::vector<std::string> parts;
   for (const auto& [t, kernel] : ordered) {
     if (parts.size() == 8) break;
-    parts.push_back(all > 0 ? kernel + " " + format_number(100 * t / all, 0) + "%" : kernel);
+    const auto name = short_name(kernel);
+    parts.push_back(all > 0 ? name + " " + format_number(100 * t / all, 0) + "%" : name);
   }
   return join(parts, ", ") + (all > 0 ? " of the time" : "");
 }
@@ -221,8 +232,8 @@ std::optional<double> read_number(std::string_view text, const std::string& thou
   return value;
 }
 
-measured_table read_launches(const data_table& table, const pass_output& form, const collect_manifest& m, const std::vector<std::string>& wanted) {
-  return table_reader(table, form, m, wanted).read();
+measured_table read_launches(const data_table& table, const pass_output& form, const collect_manifest& m, const std::vector<std::string>& wanted, size_t most) {
+  return table_reader(table, form, m, wanted, most).read();
 }
 
 std::vector<metric> metrics_per_call(const std::vector<measured_launch>& launches, const collect_manifest& m, int64_t calls, const std::string& tool) {
@@ -233,7 +244,7 @@ std::vector<metric> metrics_per_call(const std::vector<measured_launch>& launche
   for (const auto& [name, those] : having) {
     auto one = combined(name, those, how_to_combine(name, m.combine), m, std::max<int64_t>(1, calls));
     one.tool = tool;
-    if (one.note.empty() && !those.front()->kernel.empty()) one.note = "of " + those.front()->kernel;
+    if (one.note.empty() && !those.front()->kernel.empty()) one.note = "of " + short_name(those.front()->kernel);
     if (name == m.time) all.insert(all.begin(), std::move(one));
     else all.push_back(std::move(one));
   }

@@ -11,6 +11,8 @@
 
 namespace pragma {
 
+constexpr size_t max_launches_read = 100'000; ///< of one table
+
 struct measured_value {
   double value = 0;
   std::string unit;
@@ -36,8 +38,9 @@ struct measured_table {
 std::optional<double> read_number(std::string_view text, const std::string& thousands);
 
 /// `wanted`: names of metrics that are kept; empty keeps every column or name with a number. The units are those of m.units, or those of
-/// the manifest's metrics where the tool prints none.
-measured_table read_launches(const data_table& table, const pass_output& form, const collect_manifest& m, const std::vector<std::string>& wanted);
+/// the manifest's metrics where the tool prints none. Launches beyond the first `most` are left out.
+measured_table read_launches(const data_table& table, const pass_output& form, const collect_manifest& m, const std::vector<std::string>& wanted,
+                             size_t most = max_launches_read);
 
 /// The metrics of one call out of the launches of `calls` calls, each with a note that says how; last "launches_per_call" (count).
 std::vector<metric> metrics_per_call(const std::vector<measured_launch>& launches, const collect_manifest& m, int64_t calls, const std::string& tool);

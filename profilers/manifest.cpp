@@ -65,6 +65,8 @@ expected<void> good_regex(const std::string& pattern, size_t groups, const std::
 expected<void> good_word(const std::string& word, const std::string& where) {
   for (const auto& name : placeholders_in(word)) {
     const auto& known = collect_placeholders();
+    if (name == "metrics*" && word != "{metrics*}")
+      return fail(ec::invalid_argument, where + ": {metrics*} is one word for each metric, so it stands alone", "{metrics} joins them with commas");
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const auto near = nearest_names(name, known, 1);
     return fail(ec::invalid_argument, where + ": unknown placeholder {" + printable(name) + "}",
@@ -180,7 +182,8 @@ expected<probe_rules> read_probe(const json& collect, const std::string& where) 
   if (!probe) return probe;
   probe->checks = std::move(*checks);
   for (const auto& word : probe->argv)
-    if (auto good = good_word(word, where + ": probe"); !good) return fail(good.error());
+    if (!placeholders_in(word).empty() && word != "{program}")
+      return fail(ec::invalid_argument, where + ": probe: argv knows one placeholder, {program}, as a word of its own; found '" + printable(word.substr(0, 80)) + "'");
   if (!probe->argv.empty())
     if (auto good = good_regex(probe->version, 1, where + ": probe: version"); !good) return fail(good.error());
   for (const auto& check : probe->checks)
@@ -197,7 +200,7 @@ std::map<std::string, std::string> collect_manifest::default_metrics() const {
 }
 
 const std::vector<std::string>& collect_placeholders() {
-  static const std::vector<std::string> known{"program", "target", "scratch", "metrics", "metrics*", "kernel_regex", "max_launches"};
+  static const std::vector<std::string> known{"program", "target", "scratch", "metrics", "metrics*", "max_launches"};
   return known;
 }
 
@@ -253,6 +256,9 @@ expected<collect_manifest> parse_collect_manifest(const json& manifest, const st
   for (const auto& p : (*top)["passes"]) {
     auto pass = read_pass(p, where);
     if (!pass) return fail(pass.error());
+    for (const auto& output : pass->outputs)
+      if (!output.columns.start.empty() && m.time.empty())
+        return fail(ec::invalid_argument, where + ": columns.start and columns.end are the metric \"time\", which it does not name");
     m.passes.push_back(std::move(*pass));
   }
   return m;

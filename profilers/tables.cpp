@@ -10,7 +10,13 @@ namespace pragma {
 
 namespace {
 
-constexpr size_t max_rows = 1'000'000;  ///< a table that is longer is cut: no call launches so many kernels
+// Who wrote the text may mean harm, and short texts can make large tables: rows are as long as the header, and each cell is a string.
+constexpr size_t max_rows = 100'000;     ///< a table that is longer is cut: no call launches so many kernels
+constexpr size_t max_columns = 8192;     ///< as in base/csv.cpp
+constexpr size_t max_cells = 2'000'000;  ///< of a table; what is printed with more of them is refused, and a table that comes to more is cut
+
+/// Rows that a table with so many columns may have.
+size_t rows_for(size_t columns) { return std::min(max_rows, max_cells / std::max<size_t>(1, columns)); }
 
 std::vector<std::string> key_columns(const output_columns& c) {
   std::vector<std::string> keys;
@@ -75,7 +81,8 @@ expected<data_table> with_header(std::vector<std::vector<std::string>> rows, con
       continue;
     }
     table.columns = std::move(names);
-    for (size_t k = i + 1; k < rows.size() && table.rows.size() < max_rows; ++k) {
+    const auto most = rows_for(table.columns.size());
+    for (size_t k = i + 1; k < rows.size() && table.rows.size() < most; ++k) {
       rows[k].resize(table.columns.size());
       table.rows.push_back(std::move(rows[k]));
     }
@@ -85,8 +92,9 @@ expected<data_table> with_header(std::vector<std::vector<std::string>> rows, con
   return fail(ec::parse_error, what + " has no column '" + absent + "'", "its first row: " + printable(join(rows.front(), " | ").substr(0, 200)));
 }
 
+/// Lists and objects are no cell: to print what is nested deeply takes as many calls as it has levels.
 std::string cell_of(const json& value) {
-  if (value.is_null()) return {};
+  if (value.is_null() || value.is_structured()) return {};
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
@@ -96,9 +104,10 @@ data_table table_of_objects(const std::vector<json>& objects) {
   std::set<std::string> seen;
   for (const auto& object : objects)
     for (const auto& [key, value] : object.items())
-      if (seen.insert(key).second) table.columns.push_back(key);
+      if (table.columns.size() < max_columns && seen.insert(key).second) table.columns.push_back(key);
+  const auto most = rows_for(table.columns.size());
   for (const auto& object : objects) {
-    if (table.rows.size() == max_rows) break;
+    if (table.rows.size() == most) break;
     std::vector<std::string> row;
     for (const auto& key : table.columns) row.push_back(object.contains(key) ? cell_of(object[key]) : std::string());
     table.rows.push_back(std::move(row));
@@ -112,11 +121,11 @@ expected<data_table> read_json(std::string_view text, const pass_output& form, c
   try {
     const json::json_pointer at(form.rows);
     if (!document->contains(at)) return fail(ec::parse_error, what + " has nothing at " + form.rows);
-    const auto& list = (*document)[at];
+    auto& list = (*document)[at];
     std::vector<json> objects;
     if (!list.is_array()) return fail(ec::parse_error, what + ": what stands at '" + form.rows + "' is no list");
-    for (const auto& object : list)
-      if (object.is_object()) objects.push_back(object);
+    for (auto& object : list)
+      if (object.is_object()) objects.push_back(std::move(object)); // a copy would call itself for each level
     return table_of_objects(objects);
   } catch (const json::exception& e) {
     return fail(ec::parse_error, what + ": " + e.what());
@@ -139,6 +148,9 @@ expected<data_table> read_table(std::string_view text, const pass_output& form, 
       if (auto object = json::parse(line, nullptr, false); object.is_object()) objects.push_back(std::move(object));
     return table_of_objects(objects);
   }
+  const std::string ends = form.format == "table" ? "|\t\n" : form.separator + "\n";
+  if (static_cast<size_t>(std::count_if(kept.begin(), kept.end(), [&](char c) { return ends.find(c) != std::string::npos; })) > max_cells)
+    return fail(ec::limit_exceeded, what + " has more than " + std::to_string(max_cells) + " cells");
   if (form.format == "table") return with_header(rows_of_lines(kept), form, what);
   auto parsed = read_csv(kept, form.separator.front(), what);
   if (!parsed) return fail(parsed.error());

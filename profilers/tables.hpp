@@ -16,7 +16,8 @@ struct data_table {
 };
 
 /// Lines before the table's header (banners, progress) are left out; the header is the first row that has the columns which the manifest
-/// names. parse_error names `what` and the column or place. A text without any row of cells is an empty table.
+/// names. parse_error names `what` and the column or place. limit_exceeded: more
+/// cells than any profiler prints; a table that would come to more is cut. A text without any row of cells is an empty table.
 expected<data_table> read_table(std::string_view text, const pass_output& form, const std::string& what);
 
 } // namespace pragma

@@ -37,6 +37,7 @@ anchor_emitter::anchor_emitter(const loop_program& program, const region& r, con
   if (s.chunks > 1 && !c_.strided_store() && steps > 1) {
     chunk_ = (steps + s.chunks - 1) / s.chunks * longest;
     chunks_ = (k_ + chunk_ - 1) / chunk_;
+    wide_ = wide_ || chunks_ * batches_ * m_ * n_ > INT32_MAX; // the partial sums
   }
 }
 
@@ -85,11 +86,11 @@ void anchor_emitter::tiles() {
   }
   v_.line("m = " + wide("tile_m * BLOCK_M + tl.arange(0, BLOCK_M)"));
   v_.line("n = " + wide("tile_n * BLOCK_N + tl.arange(0, BLOCK_N)"));
-  bind_batch(v_);
+  bind_batch(v_, "");
 }
 
 /// Axes of the batch, from the number `batch`.
-void anchor_emitter::bind_batch(triton_values& v) {
+void anchor_emitter::bind_batch(triton_values& v, const std::string& mask) {
   int64_t inside = batches_;
   for (int a : c_.batch) {
     if (extent(a) == 1) {
@@ -101,7 +102,7 @@ void anchor_emitter::bind_batch(triton_values& v) {
     std::string text = inside > 1 ? "batch // " + number(inside) : "batch";
     if (inside * extent(a) < batches_) text += " % " + number(extent(a));
     v.line(name + " = " + text);
-    v.bind_axis(a, name);
+    v.bind_axis(a, name, mask);
   }
 }
 
@@ -242,12 +243,12 @@ void anchor_emitter::combine(triton_kernel& k) {
   v.line("e = tl.program_id(0)" + std::string(wide_ ? ".to(tl.int64)" : "") + " * BLOCK + tl.arange(0, BLOCK)");
   v.line("acc = tl.zeros((BLOCK,), dtype=tl.float32)");
   v.open("for chunk in range(0, " + number(chunks_) + "):");
-  v.line("acc += tl.load(partial_ptr + chunk * " + number(elements) + " + e" + (whole ? "" : ", mask=" + mask + ", other=0.0") + ")");
+  v.line("acc += tl.load(partial_ptr + " + std::string(wide_ ? "chunk.to(tl.int64)" : "chunk") + " * " + number(elements) + " + e" + (whole ? "" : ", mask=" + mask + ", other=0.0") + ")");
   v.close();
   v.line("n = e % " + number(n_));
   v.line("m = e // " + number(n_) + (batches_ > 1 ? " % " + number(m_) : ""));
   if (batches_ > 1) v.line("batch = e // " + number(m_ * n_));
-  bind_batch(v);
+  bind_batch(v, mask); // of elements that do not exist the batch does not exist either
   v.bind_axis(c_.m[0], "m", mask);
   v.bind_axis(c_.n[0], "n", mask);
   v.bind(anchor_expression(), "acc");

@@ -41,7 +41,7 @@ public:
 private:
   // -- triton_anchor.cpp
   void tiles();                                  ///< number of the program -> batch, part of k, m, n
-  void bind_batch(triton_values& v);
+  void bind_batch(triton_values& v, const std::string& mask);
   void finish();                                 ///< what follows, or the sums of this part of k
   void store_tile(const store& s);
   void combine(triton_kernel& k);

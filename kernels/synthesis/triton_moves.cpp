@@ -13,6 +13,7 @@ using b = bottleneck;
 constexpr int64_t largest_tile = 32768;  ///< elements; more than 1024 threads with 32 registers each cannot hold it
 constexpr int64_t smallest_tile = 64;
 constexpr int most_warps = 32, most_stages = 8;
+constexpr int64_t most_partial_sums = int64_t{1} << 28; ///< float32 of one contraction: 1 GiB
 
 using change = std::function<bool(triton_region_schedule&, const region&)>;
 
@@ -139,6 +140,20 @@ const std::vector<triton_move>& region_moves() {
   return list;
 }
 
+/// The parts of k of a schedule that was made for other sizes need not fit these: what all of them sum up has to lie in memory.
+bool sums_fit(const triton_region_schedule& s, const region& r) {
+  const auto size = size_of_contraction(r);
+  int64_t sums = std::min(s.chunks, (size.k + s.block.steps - 1) / s.block.steps);
+  if (sums < 2 || r.anchor->strided_store()) return true; // strided transposed convolutions have no parts
+  std::vector<int64_t> extents{size.m, size.n};
+  for (int a : r.anchor->batch) extents.push_back(r.axes[static_cast<size_t>(a)].extent);
+  for (const auto extent : extents) {
+    if (extent > most_partial_sums / sums) return false;
+    sums *= extent;
+  }
+  return true;
+}
+
 bool power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 bool sound(const triton_block& x) {
@@ -168,6 +183,7 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
                              for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i)
                                if (p.regions[i].anchor && s.regions[i].precision != "tf32") {
                                  s.regions[i].precision = "tf32";
+                                 s.regions[i].split_first = false; // nothing is split any more
                                  changed = true;
                                }
                              return changed;
@@ -192,7 +208,7 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
   space.fits = [&program, tf32 = options.allow_tf32](triton_schedule& known) {
     if (known.regions.size() != program.regions.size()) return false;
     for (size_t i = 0; i < known.regions.size(); ++i)
-      if (program.regions[i].anchor && !sound_anchor(known.regions[i])) return false;
+      if (program.regions[i].anchor && !(sound_anchor(known.regions[i]) && sums_fit(known.regions[i], program.regions[i]))) return false;
     for (const auto& r : known.regions) { // a store is a file: what stands in it may be anything
       const bool known_precision = r.precision == "ieee" || r.precision == "tf32x3" || (tf32 && r.precision == "tf32");
       if (!known_precision || !sound(r.block) || r.chunks < 1 || r.chunks > most_shares || r.group < 1 || r.group > most_shares) return false;

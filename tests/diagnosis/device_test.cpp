@@ -137,6 +137,42 @@ TEST_CASE("recorded kernels: the class that each was written to show comes first
   }
 }
 
+TEST_CASE("evidence under a metric's name has that metric's value") {
+  const auto limits = h200();
+  for (const auto& [kernel, p] : recorded())
+    for (const auto& f : run(p, "tl.dot", 1e12, 100e6, 50e6, &limits))
+      for (const auto& e : f.proof)
+        if (const auto* m = p.find(e.metric)) {
+          INFO(kernel << ": " << json(f.what).dump() << ", " << e.metric);
+          CHECK(e.value == Approx(m->value));
+          if (!m->unit.empty()) CHECK(e.unit == m->unit);
+        }
+  // Sums are no metric of the profile, so the report calls them derived; their documentation is the first part's.
+  const auto spills = run(recorded().at("matmul_spill"), "tl.dot");
+  REQUIRE(find(spills, bottleneck::register_spills));
+  const auto& sum = find(spills, bottleneck::register_spills)->proof.front();
+  CHECK(sum.metric == "smsp__sass_inst_executed_op_local_ld.sum + smsp__sass_inst_executed_op_local_st.sum");
+  CHECK(explained_by(sum) == "smsp__sass_inst_executed_op_local_ld.sum");
+  const auto strided = run(recorded().at("strided"));
+  REQUIRE(find(strided, bottleneck::uncoalesced_access));
+  for (const auto& e : find(strided, bottleneck::uncoalesced_access)->proof) CHECK(e.metric != "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum");
+}
+
+TEST_CASE("AMD's traffic has AMD's names, and the best version's figure") {
+  const auto limits = h200();
+  const auto amd = [](double read, double written, double seconds) {
+    return device_profile({{"FETCH_SIZE", read, "KB"}, {"WRITE_SIZE", written, "KB"}}, seconds, "rocm");
+  };
+  const auto best = amd(800e3, 400e3, 600e-6), now = amd(1200e3, 800e3, 600e-6);
+  const auto found = run(now, "", 0, 800e6, 400e6, &limits, &best);
+  const auto* f = find(found, bottleneck::too_many_passes);
+  REQUIRE(f);
+  CHECK(f->proof.front().metric == "FETCH_SIZE + WRITE_SIZE");
+  CHECK(f->proof.front().value == 2000e3 * 1024);
+  CHECK(f->proof.front().has_best);
+  CHECK(f->proof.front().best_value == 1200e3 * 1024);
+}
+
 TEST_CASE("recorded kernels: what is not wrong with them is not said") {
   CHECK_FALSE(find(run(recorded().at("copy")), bottleneck::uncoalesced_access)); // 16 sectors a request are vectors of four
   CHECK_FALSE(find(run(recorded().at("copy")), bottleneck::latency_bound));
@@ -189,6 +225,13 @@ TEST_CASE("waves: just above a whole number loses time, just below does not") {
   CHECK(at(0.02, 32) > 0.7);
   CHECK(at(0.25, 132) == 0); // one block on each: nothing idles
   CHECK(at(1.1, 145) > at(2.2, 290));
+  const auto text = [](double grid) {
+    const auto found = run(device_profile({{"launch__grid_size", grid, ""}, {"launch__sm_count", 132, "SM"}}));
+    const auto* f = find(found, bottleneck::tail_effect);
+    return f ? f->proof.front().text : std::string();
+  };
+  CHECK(text(66).find("leave 50% of them idle") != std::string::npos);
+  CHECK(text(140).find("some have 2") != std::string::npos); // no multiprocessor is idle all the time
 }
 
 TEST_CASE("short calls are launch bound, more so with several kernels") {
@@ -263,6 +306,11 @@ TEST_CASE("rules for CPUs and for devices do not read each other's profiles") {
 TEST_CASE("rocprofv3 and msprof: what maps clearly is understood") {
   CHECK(run(device_profile({{"MemUnitBusy", 90}, {"VALUBusy", 20}}, 1e-3, "rocm")).front().what == bottleneck::memory_bandwidth_bound);
   CHECK(run(device_profile({{"VALUBusy", 90}, {"MemUnitBusy", 20}}, 1e-3, "rocm")).front().what == bottleneck::compute_bound);
+  CHECK(run(device_profile({{"MemUnitBusy", 90}, {"VALUBusy", 20}}, 1e-3, "rocm")).front().level.empty()); // any cache may have answered
+  CHECK(run(device_profile({{"VALUBusy", 8}, {"MfmaUtil", 85}, {"MemUnitBusy", 30}}, 1e-3, "rocm"), "tl.dot(a, b)").front().what == bottleneck::compute_bound);
+  CHECK_FALSE(find(run(device_profile({{"VALUBusy", 8}, {"MfmaUtil", 85}, {"MemUnitBusy", 30}}, 1e-3, "rocm"), "tl.dot(a, b)"), bottleneck::latency_bound));
+  CHECK_FALSE(find(run(device_profile({{"VALUBusy", 8}, {"MemUnitBusy", 30}}, 1e-3, "rocm"), "tl.dot(a, b)"), bottleneck::latency_bound)); // nobody looked at the matrix units
+  CHECK(find(run(device_profile({{"VALUBusy", 8}, {"MemUnitBusy", 30}}, 1e-3, "rocm"), "tl.exp(a)"), bottleneck::latency_bound));
   CHECK(run(device_profile({{"VALUBusy", 75}, {"MfmaUtil", 0}}, 1e-3, "rocm"), "tl.dot(a, b)").front().what == bottleneck::tensor_cores_idle);
   CHECK(run(device_profile({{"LDSBankConflict", 20}}, 1e-3, "rocm")).front().what == bottleneck::bank_conflicts);
   CHECK(run(device_profile({{"Scratch_Size", 128, "bytes"}}, 1e-3, "rocm")).front().what == bottleneck::register_spills);
@@ -336,7 +384,7 @@ TEST_CASE("devices: metrics to ask for are ncu's, the trace and the first brief 
   idle.what = bottleneck::register_spills;
   const auto asked = metrics_to_ask({idle}, "cuda");
   REQUIRE_FALSE(asked.empty());
-  CHECK(asked.front() == "smsp__sass_inst_executed_op_local_ld.sum");
+  CHECK(asked.front() == "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"); // what the rule prefers to the instructions of the default set
   CHECK(metrics_to_ask({idle}, "cpu").empty());
   CHECK(metrics_to_ask({idle}, "rocm").empty());
 

@@ -42,16 +42,15 @@ TEST_CASE("a made-up profiler is found, runs the candidate, and its own output b
   CHECK_FALSE(metric_of(out, "rework")); // not asked for
 }
 
-TEST_CASE("further metrics, kernels by name, several calls") {
+TEST_CASE("further metrics, several calls") {
   const auto m = parsed(tally_json());
   manifest_request request;
   request.extra_metrics = {"rework", "depth_max"};
-  request.kernel_regex = "^press";
   request.calls = 2;
   const auto out = collected(m, request, runs({"true"}));
-  CHECK(metric_of(out, "rework")->value == Approx((1006.5 + 3006.5) / 2));
+  CHECK(metric_of(out, "rework")->value == Approx((1006.5 + 2006.5 + 3006.5) / 2));
   CHECK(metric_of(out, "depth_max")->value == 3009.5);
-  CHECK(metric_of(out, "launches_per_call")->value == 1);
+  CHECK(metric_of(out, "launches_per_call")->value == 1.5);
   CHECK(metric_of(out, "step_time")->note.find("2 calls") != std::string::npos);
   manifest_request only;
   only.default_metrics = false;
@@ -61,14 +60,43 @@ TEST_CASE("further metrics, kernels by name, several calls") {
   CHECK_FALSE(metric_of(few, "step_time"));
 }
 
-TEST_CASE("kernels are chosen here where the tool cannot") {
+TEST_CASE("a tool that sees the whole run sees the runner's kernels: only the candidate's count") {
   auto manifest = tally_json();
-  auto& argv = manifest["collect"]["passes"][0]["argv"];
-  argv.erase(std::find_if(argv.begin(), argv.end(), [](const json& word) { return word.is_array(); }));
   manifest_request request;
-  request.kernel_regex = "^fold";
+  request.own_kernels = {"press"};
+  CHECK(metric_of(collected(parsed(manifest), request, runs({"true"})), "launches_per_call")->value == 3); // it can be told when to look
+  manifest["collect"]["passes"][0]["whole_run"] = true;
   const auto out = collected(parsed(manifest), request, runs({"true"}));
-  CHECK(metric_of(out, "step_time")->value == Approx(2009.5e3));
+  CHECK(metric_of(out, "step_time")->value == Approx((1009.5 + 3009.5) * 1e3));
+  CHECK(metric_of(out, "launches_per_call")->value == 2);
+  CHECK(metric_of(out, "launches_per_call")->note.find("fold") == std::string::npos);
+  request.calls = 1;
+  request.warmup_calls = 1;
+  CHECK(metric_of(collected(parsed(manifest), request, runs({"true"})), "launches_per_call")->value == 1);
+  request.own_kernels = {"made_at_run_time"}; // under other names: all count
+  CHECK(metric_of(collected(parsed(manifest), request, runs({"true"})), "launches_per_call")->value == 1.5);
+}
+
+TEST_CASE("that launches were cut off is said of tools that were told to") {
+  auto manifest = tally_json();
+  manifest_request request;
+  request.max_launches = 2;
+  const auto all = collected(parsed(manifest), request, runs({"true"}));
+  CHECK(metric_of(all, "launches_per_call")->value == 3);
+  CHECK_FALSE(says(all.missing, "only the first"));
+  auto& argv = manifest["collect"]["passes"][0]["argv"];
+  argv.insert(argv.begin() + 2, {"--steps", "{max_launches}"});
+  const auto some = collected(parsed(manifest), request, runs({"true"}));
+  CHECK(metric_of(some, "launches_per_call")->value == 2);
+  CHECK(says(some.missing, "only the first 2 launches"));
+  // What comes after as many as were asked for was written by somebody else.
+  const auto forged = collected(parsed(manifest), request, [](const auto&, const fs::path& scratch, double) {
+    std::string text = "Step;Kernel;Counter;Reading;In\n";
+    for (int i = 0; i < 50; ++i) text += std::to_string(i) + ";press" + std::to_string(i) + ";step_time;1;us\n";
+    REQUIRE(write_file_atomic(scratch / "tally.out", text));
+    return target_run{true, "", "", "", 0.1};
+  });
+  CHECK(forged.kernels == std::vector<std::string>{"press0", "press1"});
 }
 
 TEST_CASE("names are checked against the tool's own list") {
@@ -121,9 +149,10 @@ TEST_CASE("what keeps a tool from measuring is one line, and no error") {
     CHECK(says(out.missing, "no time left"));
   }
   SECTION("no kernel ran") {
-    manifest_request request;
-    request.kernel_regex = "no such kernel";
-    CHECK(says(collected(m, request, runs({"true"})).missing, "no kernel was profiled"));
+    auto idle = tally_json();
+    auto& argv = idle["collect"]["passes"][0]["argv"];
+    argv.insert(argv.begin() + 2, {"--steps", "0"});
+    CHECK(says(collected(parsed(idle), {}, runs({"true"})).missing, "no kernel was profiled"));
   }
   SECTION("it wrote nothing") {
     const auto out = collected(m, {}, [](const auto&, const auto&, double) { return target_run{true, "", "", "", 0.1}; });
@@ -170,6 +199,7 @@ TEST_CASE("a candidate that meddles with the results cannot break anything") {
   });
   CHECK(out.metrics.empty());
   CHECK(says(out.missing, "it left no file"));
+  CHECK(says(out.missing, "no metric has such a name: '--to', 'a,b', ''"));
   const auto text = collected(m, {}, [&](const auto&, const fs::path& scratch, double) {
     REQUIRE(write_file_atomic(scratch / "tally.out", std::string("Step;Kernel;Counter;Reading;In\n0;k\x1b[31m\x01;widgets;1e999;pieces\n1;k\x1b[31m;slack;5;\x07%\n")));
     return target_run{true, "", "", "", 0.1};
@@ -177,6 +207,39 @@ TEST_CASE("a candidate that meddles with the results cannot break anything") {
   REQUIRE(metric_of(text, "slack"));
   CHECK(json(*metric_of(text, "slack")).dump().find("\\u001b") == std::string::npos);
   CHECK_FALSE(metric_of(text, "widgets"));
+}
+
+TEST_CASE("small files that would make large tables are cut or refused") {
+  const auto m = parsed(tally_json());
+  const auto with = [&](const std::string& text) {
+    return collected(m, {}, [&](const auto&, const fs::path& scratch, double) {
+      REQUIRE(write_file_atomic(scratch / "tally.out", text));
+      return target_run{true, "", "", "", 0.1};
+    });
+  };
+  std::string wide = "Step;Kernel;Counter;Reading;In";
+  for (int i = 0; i < 8000; ++i) wide += ";c";
+  wide += "\n";
+  for (int i = 0; i < 100'000; ++i) wide += std::to_string(i) + ";k;widgets;1;pieces\n";
+  const auto cut = with(wide); // 3 MB, which would come to 25 GB
+  REQUIRE(metric_of(cut, "widgets"));
+  CHECK(metric_of(cut, "widgets")->value < 1000);
+  CHECK(says(with("Step;Kernel;Counter;Reading;In\n" + std::string(3'000'000, ';')).missing, "cells"));
+  CHECK(says(with(std::string(20 << 20, 'x')).missing, "it left more than"));
+}
+
+TEST_CASE("all files of a pass together have one budget") {
+  auto manifest = tally_json();
+  manifest["collect"]["passes"][0]["outputs"][0]["file"] = "*.out";
+  const auto out = collected(parsed(manifest), {}, [](const auto&, const fs::path& scratch, double) {
+    REQUIRE(write_file_atomic(scratch / "a.out", "Step;Kernel;Counter;Reading;In\n0;k;widgets;1;pieces\n"));
+    for (int i = 0; i < 6; ++i) REQUIRE(write_file_atomic(scratch / ("b" + std::to_string(i) + ".out"), "##" + std::string(5 << 20, 'x') + "\n"));
+    fs::resize_file(scratch / "b5.out", uint64_t{1} << 30); // costs nothing to make
+    return target_run{true, "", "", "", 0.1};
+  });
+  REQUIRE(metric_of(out, "widgets"));
+  CHECK(metric_of(out, "widgets")->value == 1);
+  CHECK(says(out.missing, "it left more than"));
 }
 
 TEST_CASE("manifests for a backend: the shipped ones, and those that a user registered") {

@@ -1,6 +1,8 @@
 // Manifests: what is refused and how it is said, and what tables of different forms come to.
 #include "base/files.hpp"
 #include "base/json.hpp"
+#include "diagnosis/conductor.hpp"
+#include "diagnosis/rules.hpp"
 #include "profilers/launches.hpp"
 
 #include <catch2/catch.hpp>
@@ -117,6 +119,70 @@ TEST_CASE("a manifest that could not work is refused before anything runs") {
   auto none = small();
   none.erase("collect");
   CHECK(refused(none).code == ec::not_found);
+}
+
+TEST_CASE("placeholders that nothing fills in are refused, too") {
+  auto inside = small();
+  inside["collect"]["passes"][0]["argv"][1] = "--counters={metrics*}";
+  CHECK(refused(inside).message.find("stands alone") != std::string::npos);
+  inside["collect"]["passes"][0]["argv"][1] = "{metrics*}";
+  CHECK(parse_collect_manifest(inside, "t.json"));
+  auto probe = small();
+  probe["collect"]["probe"] = json::parse(R"x({"argv": ["{program}", "{scratch}"], "version": "([0-9]+)"})x");
+  CHECK(refused(probe).message.find("{scratch}") != std::string::npos);
+  probe["collect"]["probe"]["argv"] = {"sh", "-c", "{program} --version"};
+  CHECK(refused(probe).message.find("a word of its own") != std::string::npos);
+  auto times = small();
+  times["collect"]["passes"][0]["outputs"][0]["columns"] = {{"kernel", "k"}, {"start", "s"}, {"end", "e"}};
+  CHECK(refused(times).message.find("\"time\"") != std::string::npos);
+  times["collect"]["time"] = "a";
+  CHECK(parse_collect_manifest(times, "t.json"));
+}
+
+TEST_CASE("the units of default metrics are those of the catalogue that explains them") {
+  for (const auto* name : {"ncu", "rocprofv3", "msprof"})
+    for (const auto& [metric, unit] : shipped_manifest(name).default_metrics())
+      if (const auto* known = find_meaning(metric)) {
+        INFO(metric);
+        CHECK((unit.empty() ? "ratio" : unit) == known->unit);
+      }
+}
+
+TEST_CASE("what is asked for after a finding is more than the defaults") {
+  const auto defaults = shipped_manifest("ncu").default_metrics();
+  for (int i = 0; i <= static_cast<int>(bottleneck::register_spills); ++i) {
+    finding f;
+    f.what = static_cast<bottleneck>(i);
+    for (const auto& name : metrics_to_ask({f}, "cuda")) {
+      INFO(name);
+      CHECK(defaults.count(name) == 0);
+    }
+  }
+}
+
+TEST_CASE("objects with keys of their own, and nested ones, make no large table") {
+  pass_output form;
+  form.format = "jsonl";
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "{\"k" + std::to_string(i) + "\": 1}\n";
+  const auto table = read_table(text, form, "test");
+  REQUIRE(table);
+  CHECK(table->rows.size() * table->columns.size() <= 2'000'000);
+  const auto deep = "{\"a\": 1, \"b\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
+  REQUIRE(read_table(deep, form, "test"));
+  CHECK(read_table(deep, form, "test")->rows.front() == std::vector<std::string>{"1", ""});
+  form.format = "json";
+  CHECK(read_table("[" + deep + "]", form, "test")->rows.size() == 1);
+}
+
+TEST_CASE("a kernel's long name is kept, as a module's functions are compared with it") {
+  pass_output form;
+  form.columns.kernel = "Kernel";
+  const std::string name(300, 'k');
+  const auto found = read("Kernel,time\n" + name + ",1\n", form, {});
+  REQUIRE(found.launches.size() == 1);
+  CHECK(found.launches[0].kernel == name);
+  CHECK(metrics_per_call(found.launches, {}, 1, "t").front().note.size() < 200);
 }
 
 TEST_CASE("numbers as profilers print them") {

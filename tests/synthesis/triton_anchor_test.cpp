@@ -3,6 +3,10 @@
 #include "triton_fixture.hpp"
 
 #include "base/json.hpp"
+#include "kernels/synthesis/graph.hpp"
+#include "kernels/synthesis/lower.hpp"
+#include "kernels/synthesis/search.hpp"
+#include "kernels/synthesis/triton_emit.hpp"
 
 using namespace pragma;
 
@@ -15,6 +19,7 @@ const small_task products[] = {
     {"a_right_transposed", "return x @ y.T", "[torch.randn(70, 45), torch.randn(83, 45)]", "", "x, y"},
     {"a_both_transposed", "return x.T @ y.T", "[torch.randn(45, 70), torch.randn(83, 45)]", "", "x, y"},
     {"a_batch", "return torch.bmm(x, y)", "[torch.randn(5, 33, 20), torch.randn(5, 20, 41)]", "", "x, y"},
+    {"a_batch_factor", "return torch.bmm(x, y) * z[:, None, None]", "[torch.randn(5, 33, 70), torch.randn(5, 70, 41), torch.randn(5)]", "", "x, y, z"},
     {"a_shared_columns", "return x @ y", "[torch.randn(3, 40, 20), torch.randn(20, 41)]", "", "x, y"},
     {"a_einsum", "return torch.einsum('bijl,lk->bijk', x, y)", "[torch.randn(2, 3, 20, 18), torch.randn(18, 33)]", "", "x, y"},
     {"a_upper", "return torch.triu(x @ y)", "[torch.randn(70, 70), torch.randn(70, 70)]", "", "x, y"},
@@ -222,4 +227,81 @@ TEST_CASE_METHOD(stand_in, "a known schedule whose tiles a product cannot have i
   (*broken)["regions"][0]["block"]["columns"] = 8;
   options.known_schedule = broken->dump();
   CHECK(first_of(t, options).source == start.source);
+}
+
+TEST_CASE_METHOD(stand_in, "a known schedule whose parts of k sum up to more than memory should hold is not used") {
+  const small_task small{"a_sums", "return x @ y", "[torch.randn(4096, 1024), torch.randn(1024, 4096)]", "", "x, y"};
+  const auto t = describe(small);
+  auto options = in_triton();
+  const auto start = first_of(t, options);
+  auto known = parse_json(start.schedule, "test");
+  REQUIRE(known);
+  auto& r = (*known)["regions"][0];
+  r["alternatives"] = json::array();
+  r["block"]["steps"] = 16;
+  r["chunks"] = 8;
+  options.known_schedule = known->dump();
+  CHECK(first_of(t, options).source.find("k in 8 parts") != std::string::npos);
+  r["chunks"] = 64; // of 4096 x 4096 results: 4 GiB
+  options.known_schedule = known->dump();
+  CHECK(first_of(t, options).source == start.source);
+}
+
+TEST_CASE_METHOD(stand_in, "partial sums beyond 2^31 are numbered with 64 bits") {
+  using namespace synthesis;
+  const small_task small{"a_far_sums", "return x @ y", "[torch.randn(8192, 1024), torch.randn(1024, 8192)]", "", "x, y"};
+  const auto g = parse_graph(describe(small).graph);
+  REQUIRE(g);
+  const auto lowered = lower(*g);
+  REQUIRE(lowered);
+  const auto program = build_program(*lowered, false);
+  REQUIRE(program);
+  triton_schedule s;
+  s.regions.resize(program->regions.size());
+  auto& r = s.regions.front();
+  r.block = {64, 16, 64, 4, 3};
+  r.chunks = 16; // 2^30 sums
+  CHECK(emit_triton(*program, s, "test").find("int64") == std::string::npos);
+  r.chunks = 64; // 2^32
+  const auto text = emit_triton(*program, s, "test");
+  CHECK(text.find("chunk.to(tl.int64) * 67108864 + e") != std::string::npos);
+  CHECK(text.find("m = (tile_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)") != std::string::npos);
+}
+
+TEST_CASE_METHOD(stand_in, "TF32 splits no factor any more, so larger tiles fit again") {
+  using namespace synthesis;
+  const small_task small{"a_tf32", "return x @ y", "[torch.randn(512, 1024), torch.randn(1024, 512)]", "", "x, y"};
+  const auto g = parse_graph(describe(small).graph);
+  REQUIRE(g);
+  const auto lowered = lower(*g);
+  REQUIRE(lowered);
+  const auto program = build_program(*lowered, false);
+  REQUIRE(program);
+  auto options = in_triton();
+  options.allow_tf32 = true;
+  const auto space = triton_space(*program, options, "test");
+  const auto move = std::find_if(space.moves.begin(), space.moves.end(), [](const auto& m) { return m.name == "TF32"; });
+  REQUIRE(move != space.moves.end());
+  auto s = space.start;
+  s.regions.front().precision = "tf32x3";
+  s.regions.front().split_first = true;
+  REQUIRE(move->apply(s, *program));
+  CHECK(s.regions.front().precision == "tf32");
+  CHECK_FALSE(s.regions.front().split_first);
+}
+
+TEST_CASE_METHOD(stand_in, "the stand-in counts loops in the device's integers") {
+  const auto run_kernel = [&](const std::string& body) {
+    const auto file = write("loop.py", "import sys\nsys.path[:0] = ['" TESTS_DIR "/synthesis/triton_stand_in']\nimport torch, triton, triton.language as tl\n\n@triton.jit\n"
+                                       "def kernel(out_ptr):\n    total = tl.zeros((16,), dtype=tl.int64)\n    for i in range(0, 3):\n        " + body +
+                                       "\n    tl.store(out_ptr + tl.arange(0, 16), total)\n\nout = torch.empty(16, dtype=torch.int64)\nkernel[(1,)](out)\nprint(int(out[0]))\n");
+    process_spec spec;
+    spec.argv = {"/usr/bin/python3", file.string()};
+    spec.limits.wall_seconds = 100;
+    const auto ended = run_process(spec);
+    REQUIRE(ended);
+    return ended->out + ended->err;
+  };
+  CHECK(run_kernel("total += i * 1500000000").find("a 32-bit integer overflows") != std::string::npos);
+  CHECK(run_kernel("total += i.to(tl.int64) * 1500000000") == "4500000000\n");
 }

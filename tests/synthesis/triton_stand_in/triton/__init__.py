@@ -1,13 +1,13 @@
 """A stand-in for Triton that runs kernels on NumPy, one program after the other. Test code only: it lets emitted modules be
 checked against Torch where there is no GPU. It is stricter than a GPU: every access is checked against the buffer's bounds, an
-element is stored at most once a launch, tile sizes are powers of two, 32-bit indices must not overflow, values that a loop
-carries keep their type and shape, and names that a loop makes are gone after it."""
+element is stored at most once a launch, tile sizes are powers of two, 32-bit indices (those of loops, too) must not overflow,
+values that a loop carries keep their type and shape, and names that a loop makes are gone after it."""
 import ast
 import inspect
 import textwrap
 
 from . import language
-from .language import _launch, check_carried
+from .language import _indices, _launch, check_carried
 
 chosen_config = 0  # which of an autotuned kernel's configurations runs (modulo their number)
 
@@ -71,7 +71,7 @@ class scope_checker:
 
 
 class carried_checker(ast.NodeTransformer):
-    """Makes every loop report what its carried names were before and after an iteration."""
+    """Makes every loop report what its carried names were before and after an iteration, and count in Triton's integers."""
 
     def visit_For(self, loop):
         self.generic_visit(loop)
@@ -82,6 +82,8 @@ class carried_checker(ast.NodeTransformer):
         before = ast.parse(f"_before = {{{text}}}").body[0]
         after = ast.parse(f"_check_carried(_before, {{{text}}})").body[0]
         loop.body = [before] + loop.body + [after]
+        if isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Name) and loop.iter.func.id == "range":
+            loop.iter.func.id = "_indices"
         return loop
 
 
@@ -98,6 +100,7 @@ class JITFunction:
         carried_checker().visit(tree)
         ast.fix_missing_locations(tree)
         fn.__globals__["_check_carried"] = check_carried
+        fn.__globals__["_indices"] = _indices
         made = {}
         exec(compile(tree, fn.__code__.co_filename, "exec"), fn.__globals__, made)
         self.fn = made[self.name]

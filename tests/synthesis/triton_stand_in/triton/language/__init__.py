@@ -252,7 +252,15 @@ def arange(start, end):
 def static_range(*args): return _py.range(*args)
 
 
-def range(*args, num_stages=None, **rest): return _py.range(*args)
+def _indices(*args):
+    """range() of a kernel: its index is an integer of the device, of 64 bits only where an end is."""
+    ends = [_array(a) for a in args]
+    kind = _np.result_type(*ends)
+    for i in _py.range(*(int(e) for e in ends)):
+        yield tensor(_np.array(i, kind))
+
+
+def range(*args, num_stages=None, **rest): return _indices(*args)
 
 
 def full(shape, value, t):
