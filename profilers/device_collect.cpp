@@ -30,7 +30,7 @@ std::vector<collect_manifest> tools_of(const backend& b, const std::vector<json>
 }
 
 target_run run_under(const build_output& built, const reference& ref, int64_t calls, const std::vector<std::string>& wrapper,
-                     const std::filesystem::path& scratch, double timeout_seconds) {
+                     const std::filesystem::path& scratch, double timeout_seconds, const std::atomic<bool>* cancel) {
   const stopwatch watch(timeout_seconds);
   target_run result;
   const auto conclude = [&](const std::string& problem) {
@@ -42,6 +42,7 @@ target_run run_under(const build_output& built, const reference& ref, int64_t ca
   runner_options run;
   run.wrapper = wrapper;
   run.scratch = scratch;
+  run.cancel = cancel;
   run.start_seconds = run.first_call_seconds = timeout_seconds;
   auto runner = runner_process::start(built, ref, run);
   if (!runner) {
@@ -83,8 +84,9 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   if (auto filled = filled_slots(ref); !filled) return fail(filled.error());
   std::vector<std::string> absent;
   bool collected = false;
+  const auto cancelled = [&] { return options.cancel && options.cancel->load(); };
   for (const auto& m : tools_of(*b, options.manifests, &found.missing)) {
-    if (options.cancel && options.cancel->load()) return fail(ec::interrupted, "profiling was interrupted");
+    if (cancelled()) return fail(ec::interrupted, "profiling was interrupted");
     if (!probe_manifest(m).found) {
       absent.push_back(m.name + " is not installed");
       continue;
@@ -99,11 +101,12 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
     request.progress = options.progress;
     collect_by_manifest(m, request,
                         [&](const std::vector<std::string>& wrapper, const std::filesystem::path& scratch, double seconds) {
-                          return run_under(built, ref, request.calls, wrapper, scratch, seconds);
+                          return run_under(built, ref, request.calls, wrapper, scratch, seconds, options.cancel);
                         },
                         found);
     collected = true;
   }
+  if (cancelled()) return fail(ec::interrupted, "profiling was interrupted");
   if (!collected && !absent.empty()) found.missing.push_back("no counters: " + join(absent, ", "));
 
   profile p;
