@@ -1,6 +1,7 @@
 #include "kernels/device_timing.hpp"
 
 #include "base/text.hpp"
+#include "kernels/call_limit.hpp"
 #include "kernels/contention.hpp"
 #include "kernels/device_lease.hpp"
 #include "kernels/seeds.hpp"
@@ -16,10 +17,7 @@ namespace pragma {
 namespace {
 
 constexpr double shortest_timeout = 20;      ///< seconds, of one command
-constexpr double slow_factor = 3;            ///< times the reference's call, of each further call in a command ...
-constexpr double further_call = 0.1;         ///< ... or this much of the first one's limit
-constexpr double look_seconds = 4;           ///< of the reference's calls: a first look, and what warms up, takes fewer calls where they are long
-constexpr double most_wall = 60, wall_factor = 20, look_factor = 5; ///< of our clock, for a comparison: seconds, times what its own clock may show, times a first look
+constexpr double most_wall = 20, wall_factor = 20, look_factor = 5; ///< of our clock, for a comparison: seconds, times what its own clock may show, times a first look
 constexpr double short_call = 50e-6;         ///< below it a launch counts for as much as the call: graphs, or our own clock
 constexpr int64_t probe_calls = 40;          ///< to find out how long a call takes
 constexpr double least_share = 0.02;         ///< of the wall-clock time that a device's clock may advance in
@@ -112,19 +110,13 @@ private:
 struct device_side {
   std::shared_ptr<runner_process> runner;
   int slots = 1;
-  double timeout = shortest_timeout, reference_call = 0; ///< seconds, of one call
+  call_limit one;
+  double timeout = shortest_timeout; ///< of one call
 
-  device_side(std::shared_ptr<runner_process> process, const reference& ref, const call_limit& one)
-      : runner(std::move(process)), slots(ref.slots()), timeout(one.seconds), reference_call(one.reference_seconds) {}
-  /// As many of `wanted` calls as the reference makes in a few seconds, at least one a slot.
-  int64_t few(int64_t wanted) const {
-    const auto affordable = static_cast<int64_t>(look_seconds / std::max(reference_call, 1e-6));
-    return std::max<int64_t>(slots, std::min(wanted, affordable));
-  }
-  /// Of a command. No honest one takes longer than a first look: samples are milliseconds of device time.
-  double limit(int64_t calls) const {
-    return timeout + static_cast<double>(std::min(calls, few(probe_calls))) * std::max(further_call * timeout, slow_factor * reference_call);
-  }
+  device_side(std::shared_ptr<runner_process> process, const reference& ref, const call_limit& limit_of_one)
+      : runner(std::move(process)), slots(ref.slots()), one(limit_of_one), timeout(limit_of_one.seconds) {}
+  int64_t few(int64_t wanted) const { return one.few(wanted, slots); }
+  double limit(int64_t calls) const { return one.of(calls, few(probe_calls)); }
   expected<double> events(int64_t calls, bool graph) const { return runner->time(0, slots, calls, graph, limit(calls)); }
   /// Seconds of `calls` calls back to back by our clock, without what an empty command costs.
   expected<double> outer(int64_t calls, bool graph) const {

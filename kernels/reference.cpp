@@ -36,8 +36,6 @@ constexpr double memory_share = 0.8;               // of what is available now, 
 constexpr uint64_t most_kept_bytes = 6ull << 30;   // of input sets that are kept with their expected results
 constexpr double kept_share = 0.25;                // of what a task leaves free
 constexpr int min_slots = 2;                       // verification needs two contents at once
-constexpr double slowest_candidate = 100;          // times the reference's call
-constexpr double slowest_of_slow = 3;              // ... where that is longer than any call should be
 constexpr uint64_t large_set = 256ull << 20;       // bytes of inputs and outputs: no cache holds even one, so few slots do
 
 constexpr const char* kind_names[] = {"own", "large", "tiny", "negative", "near_one", "constant_rows", "ties"};
@@ -568,17 +566,6 @@ expected<void> reference::run(int64_t calls) {
   if (*reply == "k") return {};
   auto decoded = impl::decode(*reply, doing());
   return decoded ? fail(ec::internal, "unexpected reply of the reference process") : fail(decoded.error());
-}
-
-expected<call_limit> limit_of_call(reference& ref, double shortest) {
-  const auto lease = lease_device(ref.device());
-  const auto start = clock::now();
-  if (auto ran = ref.run(1); !ran) return fail(ran.error());
-  call_limit limit;
-  limit.reference_seconds = std::chrono::duration<double>(clock::now() - start).count();
-  limit.seconds = std::min(std::max(shortest, slowest_candidate * limit.reference_seconds),
-                           std::max(defaults::call_timeout_seconds, slowest_of_slow * limit.reference_seconds));
-  return limit;
 }
 
 } // namespace pragma

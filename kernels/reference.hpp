@@ -131,14 +131,6 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-/// How long a candidate may take for one call, from what the reference takes for it now.
-struct call_limit {
-  double reference_seconds = 0;
-  double seconds = 0; ///< 100 times that; at least `shortest`, at most what defaults say or three times the reference's
-};
-/// Waiting for the device is nobody's time.
-expected<call_limit> limit_of_call(reference& ref, double shortest);
-
 /// What reference::limits() measured earlier on this machine, for a device by its name and the Torch that drives it; nothing: not yet.
 std::optional<machine_limits> known_limits(const device_choice& device, const std::string& device_name, const std::string& torch);
 

@@ -1,6 +1,7 @@
 #include "kernels/timing.hpp"
 
 #include "base/text.hpp"
+#include "kernels/call_limit.hpp"
 #include "kernels/contention.hpp"
 #include "kernels/device_timing.hpp"
 #include "kernels/seeds.hpp"

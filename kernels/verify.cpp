@@ -1,6 +1,7 @@
 #include "kernels/verify.hpp"
 
 #include "base/text.hpp"
+#include "kernels/call_limit.hpp"
 #include "kernels/fingerprint.hpp"
 #include "kernels/runner_process.hpp"
 #include "kernels/seeds.hpp"
