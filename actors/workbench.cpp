@@ -66,6 +66,8 @@ void renew(const build_output& built) {
   built.kept->failure.reset();
 }
 
+bool lacks_memory(const error& e) { return e.message.find("out of memory") != std::string::npos; }
+
 void by_way_of_the_reference(const measure_request& request, measurement& result) {
   if (request.best_speedup.value <= 0) return;
   const auto& s = result.profile.time.speedup;
@@ -224,7 +226,7 @@ void workbench::warm(const build_output& built, const build_output* beside) {
   const auto options = timing_for(search_checks_);
   const auto running = keep_running(built, *reference_, options);
   // Any other failure is not lost: whoever needs the process has the verdict.
-  const bool full = !running && (running.error().code == ec::tool_failed || running.error().message.find("out of memory") != std::string::npos);
+  const bool full = !running && (running.error().code == ec::tool_failed || lacks_memory(running.error()));
   if (!full || release_others(&built, beside) == 0) return;
   renew(built);
   (void)keep_running(built, *reference_, options);
@@ -256,13 +258,16 @@ expected<void> workbench::compare(const measure_request& request, const build_ou
   // Twice, the second time each in a fresh process: what one of them died of (memory that others used up, a machine that was busy when it
   // was started again) may be nobody's fault.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    warm(**champion, &challenger);
+    warm(challenger, champion->get());
+    warm(**champion, &challenger); // after it: where only one finds room, the challenger has been timed
     failed = failed_side::none;
     ratio = compare_candidates(*reference_, challenger, **champion, timing_for(search_checks_), &failed);
     if (failed == failed_side::none) break;
     renew(challenger);
     renew(**champion);
   }
+  // What it was timed with is there no more: the best's process has it.
+  if (failed == failed_side::challenger && lacks_memory(ratio.error())) failed = failed_side::champion;
   if (failed == failed_side::challenger) {
     result.verdict.stage = verdict_stage::run;
     result.verdict.reason = ratio.error().message + " (beside the best, twice)";
@@ -270,7 +275,7 @@ expected<void> workbench::compare(const measure_request& request, const build_ou
   }
   if (failed == failed_side::champion) {
     by_way_of_the_reference(request, result);
-    result.against_best.note = "the best could not be run beside it: " + ratio.error().message;
+    result.against_best.note = "the two could not be run side by side: " + ratio.error().message;
     return {};
   }
   if (!ratio) return fail(ratio.error());

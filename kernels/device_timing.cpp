@@ -363,7 +363,7 @@ expected<timing> compare_on_device(reference& ref, const build_output& challenge
   for (const auto* built : {&challenger, &champion}) {
     auto runner = running(*built, ref, options);
     if (!runner) {
-      // The challenger has just been timed here: where the best finds no place beside it, that ends the comparison and not the run.
+      // The challenger has been timed: where the best finds no place beside it, that ends the comparison and not the run.
       if (failed && built == &champion && runner.error().code != ec::interrupted) *failed = failed_side::champion;
       return blame(sides.size(), runner.error());
     }
