@@ -198,8 +198,8 @@ TEST_CASE("A kept process that died, or has used half of its CPU time, is replac
   const int second = passes();
   CHECK(second != first);
   runner_options little;
-  little.cpu_seconds = 40;
-  const auto busy = made(module_of("while time.process_time() < 21: pass\n        return self.right(x, scale)"));
+  little.cpu_seconds = 20;
+  const auto busy = made(module_of("while time.process_time() < 11: pass\n        return self.right(x, scale)"));
   auto spent = runner_process::start(busy, b.loaded.ref, little);
   if (!spent) FAIL(render(spent.error()));
   CHECK_FALSE(spent->usable());
