@@ -234,7 +234,8 @@ struct conductor_state {
           conclude();
         },
         [this](const error& e) {
-          if (e.code != ec::measurement_failed) return end_with(e);
+          // A candidate that fails is a failed attempt, whoever says so and in which words.
+          if (e.code != ec::measurement_failed && e.code != ec::candidate_failed) return end_with(e);
           run.not_measured(e);
           conclude();
         });

@@ -59,6 +59,23 @@ void check_against_profiler(const candidate& c, bool allow_torch, measurement& r
   result.verdict.checked.push_back("the profiler saw kernels of the module only");
 }
 
+/// The next request gets a process of its own.
+void renew(const build_output& built) {
+  if (!built.kept) return;
+  built.kept->runner.reset();
+  built.kept->failure.reset();
+}
+
+bool lacks_memory(const error& e) { return e.message.find("out of memory") != std::string::npos; }
+
+void by_way_of_the_reference(const measure_request& request, measurement& result) {
+  if (request.best_speedup.value <= 0) return;
+  const auto& s = result.profile.time.speedup;
+  result.against_best = result.profile.time;
+  result.against_best.baseline = "best, by way of the reference";
+  result.against_best.speedup = {s.value / request.best_speedup.value, s.low / request.best_speedup.high, s.high / request.best_speedup.low};
+}
+
 bool is_environment_problem(const error& e) {
   return e.code != ec::build_failed && e.code != ec::invalid_argument && e.code != ec::candidate_failed && e.code != ec::timeout &&
          e.code != ec::limit_exceeded;
@@ -110,7 +127,7 @@ expected<loaded_task> workbench::load(const load_request& request) {
   result.seconds = since(start);
   reference_ = std::move(ref);
   loaded_ = result;
-  prepare_next();
+  prepare_next(); // of the first one
   return result;
 }
 
@@ -123,7 +140,7 @@ expected<void> workbench::ensure_loaded() {
   return {};
 }
 
-expected<std::shared_ptr<build_output>> workbench::built(const candidate& c) {
+expected<std::shared_ptr<build_output>> workbench::built(const candidate& c, bool more_follow) {
   const auto id = c.id();
   for (auto it = builds_.begin(); it != builds_.end(); ++it)
     if (it->first == id) {
@@ -137,7 +154,7 @@ expected<std::shared_ptr<build_output>> workbench::built(const candidate& c) {
   const auto shell = std::exchange(next_, std::nullopt);
   if (shell && c.language == "triton") options.shell = &*shell;
   auto output = build_candidate(c, options);
-  prepare_next();
+  if (more_follow && more_follow_) prepare_next();
   if (!output) return fail(output.error());
   builds_.emplace_front(id, std::make_shared<build_output>(std::move(*output)));
   if (builds_.size() > kept_builds) builds_.pop_back();
@@ -165,7 +182,7 @@ expected<verdict> workbench::verify(const candidate& c) {
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   const auto start = clock::now();
-  auto binary = built(c);
+  auto binary = built(c, true);
   if (!binary) {
     const auto& e = binary.error();
     if (is_environment_problem(e)) return fail(e);
@@ -197,15 +214,33 @@ void workbench::prepare_next() {
   if (!shell) return; // whoever builds the next one sees why
   runner_options run;
   run.threads = request_.threads;
+  run.cancel = cancel_;
   if (auto launched = runner_process::prepare(*shell, *reference_, run)) {
     shell->kept->prepared = std::make_shared<runner_process>(std::move(*launched));
     next_ = std::move(*shell);
   }
 }
 
-void workbench::warm(const build_output& built) {
-  // A failure is not lost: whoever needs the process starts it again and has the verdict.
-  if (built.language == "triton") (void)keep_running(built, *reference_, request_.threads);
+void workbench::warm(const build_output& built, const build_output* beside) {
+  if (built.language != "triton") return;
+  const auto options = timing_for(search_checks_);
+  const auto running = keep_running(built, *reference_, options);
+  // Any other failure is not lost: whoever needs the process has the verdict.
+  const bool full = !running && (running.error().code == ec::tool_failed || lacks_memory(running.error()));
+  if (!full || release_others(&built, beside) == 0) return;
+  renew(built);
+  (void)keep_running(built, *reference_, options);
+}
+
+int workbench::release_others(const build_output* one, const build_output* other) {
+  int released = next_ ? 1 : 0;
+  next_.reset();
+  for (const auto& [id, built] : builds_) {
+    if (built.get() == one || built.get() == other || !built->kept || !built->kept->runner) continue;
+    built->kept->runner.reset();
+    ++released;
+  }
+  return released;
 }
 
 void workbench::release_processes(const std::string& best) {
@@ -215,12 +250,46 @@ void workbench::release_processes(const std::string& best) {
   }
 }
 
+expected<void> workbench::compare(const measure_request& request, const build_output& challenger, measurement& result) {
+  auto champion = built(request.best, true);
+  if (!champion) return fail(champion.error());
+  auto failed = failed_side::none;
+  expected<timing> ratio;
+  // Twice, the second time each in a fresh process: what one of them died of (memory that others used up, a machine that was busy when it
+  // was started again) may be nobody's fault.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    warm(challenger, champion->get());
+    warm(**champion, &challenger); // after it: where only one finds room, the challenger has been timed
+    failed = failed_side::none;
+    ratio = compare_candidates(*reference_, challenger, **champion, timing_for(search_checks_), &failed);
+    if (failed == failed_side::none) break;
+    renew(challenger);
+    renew(**champion);
+  }
+  // What it was timed with is there no more: the best's process has it.
+  if (failed == failed_side::challenger && lacks_memory(ratio.error())) failed = failed_side::champion;
+  if (failed == failed_side::challenger) {
+    result.verdict.stage = verdict_stage::run;
+    result.verdict.reason = ratio.error().message + " (beside the best, twice)";
+    return {};
+  }
+  if (failed == failed_side::champion) {
+    by_way_of_the_reference(request, result);
+    result.against_best.note = "the two could not be run side by side: " + ratio.error().message;
+    return {};
+  }
+  if (!ratio) return fail(ratio.error());
+  result.against_best = std::move(*ratio);
+  result.compared = true;
+  return {};
+}
+
 expected<measurement> workbench::measure(const measure_request& request) {
   const machine_lease lease(where());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   const auto start = clock::now();
-  auto binary = built(request.candidate);
+  auto binary = built(request.candidate, true);
   if (!binary) return fail(binary.error());
   measurement result;
   auto search_timing = timing_for(search_checks_);
@@ -246,18 +315,9 @@ expected<measurement> workbench::measure(const measure_request& request) {
   }
   // Side by side with the best only where it could be better: far slower needs no second measurement.
   if (result.verdict.passed() && request.has_best && timed->time.speedup.high >= 0.9 * request.best_speedup.low) {
-    auto champion = built(request.best);
-    if (!champion) return fail(champion.error());
-    warm(**champion);
-    auto ratio = compare_candidates(*reference_, **binary, **champion, timing_for(search_checks_));
-    if (!ratio) return fail(ratio.error());
-    result.against_best = std::move(*ratio);
-    result.compared = true;
-  } else if (request.has_best && request.best_speedup.value > 0) {
-    const auto& s = timed->time.speedup;
-    result.against_best = timed->time;
-    result.against_best.baseline = "best, by way of the reference";
-    result.against_best.speedup = {s.value / request.best_speedup.value, s.low / request.best_speedup.high, s.high / request.best_speedup.low};
+    if (auto done = compare(request, **binary, result); !done) return fail(done.error());
+  } else if (request.has_best) {
+    by_way_of_the_reference(request, result);
   }
   result.time_seconds = since(start);
   release_processes(request.has_best ? request.best.id() : std::string());
@@ -286,7 +346,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   builds_.clear(); // a binary of its own, not the one that was searched with
-  auto binary = built(c);
+  auto binary = built(c, false); // nobody's start disturbs the figure that is reported
   if (!binary) return fail(binary.error());
   // Unseen sets of the task's own inputs, for this verdict and for the timing: the other kinds were judged in the search.
   warm(**binary);

@@ -13,7 +13,8 @@ namespace pragma {
 
 class workbench {
 public:
-  explicit workbench(const std::atomic<bool>* cancel = nullptr) : cancel_(cancel) {}
+  /// `more_follow`: after each candidate another one will be built; false where all are known beforehand (`pragma verify`).
+  explicit workbench(const std::atomic<bool>* cancel = nullptr, bool more_follow = true) : cancel_(cancel), more_follow_(more_follow) {}
 
   /// Starts the reference (or restarts a dead one), reads and audits the task, measures the machine's roofline once.
   expected<loaded_task> load(const load_request& request);
@@ -27,16 +28,22 @@ public:
 private:
   device_choice where();
   expected<void> ensure_loaded();
-  expected<std::shared_ptr<build_output>> built(const candidate& c);
+  expected<std::shared_ptr<build_output>> built(const candidate& c, bool more_follow);
   /// A device's next candidate gets a process that is starting while this one is written, verified and timed.
   void prepare_next();
-  /// The process of a candidate on a device is started before the device is taken.
-  void warm(const build_output& built);
+  /// The process of a candidate on a device is started before the device is taken. Where the device is full, the processes of others make
+  /// room, but for that of `beside`.
+  void warm(const build_output& built, const build_output* beside = nullptr);
+  /// Ends the processes of all candidates but these two; how many there were.
+  int release_others(const build_output* one, const build_output* other);
+  /// Side by side with the best; by way of the reference where the best cannot be run. A challenger that fails is refused.
+  expected<void> compare(const measure_request& request, const build_output& challenger, measurement& result);
   /// Of all builds but the latest and this one: a device's memory is not for those that lost.
   void release_processes(const std::string& best);
   timing_options timing_for(const verify_options& checks) const;
 
   const std::atomic<bool>* cancel_;
+  bool more_follow_;
   std::recursive_mutex mutex_;
   std::unique_ptr<reference> reference_;
   load_request request_;

@@ -365,6 +365,12 @@ std::string child_process::stderr_text() {
 
 void child_process::reap(bool block) {
   if (reaped_ || pid_ <= 0) return;
+  // Until it is reaped its number is its group's: what it left behind there is killed now, or by nobody.
+  siginfo_t info{};
+  int found = 0;
+  while ((found = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | (block ? 0 : WNOHANG))) < 0 && errno == EINTR) {}
+  if (found == 0 && info.si_pid == 0) return; // it lives
+  ::kill(-pid_, SIGKILL);
   int status = 0;
   pid_t done = 0;
   while ((done = ::waitpid(pid_, &status, block ? 0 : WNOHANG)) < 0 && errno == EINTR) {}

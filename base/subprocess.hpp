@@ -58,7 +58,8 @@ struct process_result {
 expected<process_result> run_process(const process_spec& spec);
 
 /// A running child with pipes to its stdin, from its stdout and (captured, bounded) stderr.
-/// Moves only; the destructor kills the process group and reaps it.
+/// Moves only; the destructor kills the process group and reaps it. What a child that ended by itself left in its group is killed when
+/// its end is noticed (alive(), kill()).
 class child_process {
 public:
   static expected<child_process> start(const process_spec& spec);

@@ -118,7 +118,7 @@ int run(const candidate_settings& s, bool profile_too) {
     if (chosen && !one->source.empty() && one->language != chosen->language)
       return report(out, error{ec::invalid_argument, "backend " + chosen->name + " runs " + chosen->language + ", and this candidate is " + one->language,
                           chosen->on_device() ? "give a Triton module (.py)" : "add --backend cuda"});
-  workbench bench(&cancelled());
+  workbench bench(&cancelled(), false);
   out.status("starting the Torch reference and reading the task ...");
   auto loaded = bench.load(load);
   if (!loaded) return report(out, loaded.error());
@@ -172,6 +172,7 @@ int run(const candidate_settings& s, bool profile_too) {
   if (measured->compared)
     out.line(speedup_text(measured->against_best.speedup) + " against " + s.against + ", side by side: " + format_seconds(measured->against_best.baseline_seconds) + " -> " +
              format_seconds(measured->against_best.candidate_seconds) + (measured->against_best.contended ? out.red("  under contention") : ""));
+  else if (!s.against.empty()) out.line(out.red("not compared with " + s.against) + ": " + printable(measured->against_best.note));
   for (const auto& m : p.metrics)
     out.line("  " + m.name + std::string(m.name.size() < 28 ? 28 - m.name.size() : 1, ' ') + json(m.value).dump() + " " + m.unit + "  [" + json(m.how).get<std::string>() +
              ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));

@@ -8,7 +8,12 @@ namespace pragma {
 
 namespace {
 
-constexpr size_t kept_benches = 4; ///< each holds a reference process with Torch in it: some 300 MB and the task's tensors
+/// Each holds a reference process with Torch in it: some 300 MB and the task's tensors. On a device there are the processes of three candidates
+/// beside it; where that gets too much, make_room().
+constexpr size_t kept_benches = 4;
+
+/// A reference that ran out of memory, or a process for candidates that did not start.
+bool may_lack_room(const error& e) { return e.code == ec::limit_exceeded || e.code == ec::tool_failed; }
 
 /// What another node may do better. The rest is the candidate's, the task's or the user's.
 bool is_nodes_fault(const error& e) {
@@ -54,6 +59,17 @@ void node_bench::forget(const std::string& run) {
   }
 }
 
+size_t node_bench::make_room(const std::string& device, const std::string& but_for_run) {
+  std::vector<std::shared_ptr<bench>> gone; // ended outside the lock; one that is at work lives on in its own hands
+  const std::lock_guard lock(mutex_);
+  for (auto it = benches_.begin(); it != benches_.end();) {
+    const bool here = it->first != but_for_run && it->second->device == device;
+    if (here) gone.push_back(std::move(it->second));
+    it = here ? benches_.erase(it) : std::next(it);
+  }
+  return gone.size();
+}
+
 expected<load_request> on_leased(load_request request, const std::string& device) {
   const auto colon = device.find(':');
   if (device.substr(0, colon) != request.backend)
@@ -75,9 +91,12 @@ expected<json> node_bench::do_order(const work_order& order, const std::string& 
     auto request = on_leased(order.load, device);
     if (!request) return fail(request.error());
     request->path = file->string();
+    {
+      const std::lock_guard lock(mutex_);
+      mine->device = device;
+    }
     auto loaded = mine->work->load(*request);
     mine->loaded = loaded.has_value();
-    mine->device = device;
     return loaded;
   };
   {
@@ -101,6 +120,7 @@ work_answer node_bench::perform(const work_order& order, const std::string& devi
   expected<json> done;
   try {
     done = do_order(order, device);
+    if (!done && may_lack_room(done.error()) && device != "cpu" && make_room(device, order.run) > 0) done = do_order(order, device);
   } catch (const std::exception& e) { // of a library; an order must not take the node with it
     done = fail(ec::internal, std::string("unexpected: ") + e.what());
   }

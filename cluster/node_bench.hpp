@@ -30,11 +30,13 @@ private:
     std::shared_ptr<workbench> work;
     std::mutex loading;                   ///< two orders of one run load its task once
     bool loaded = false;
-    std::string device;                   ///< where it is loaded
+    std::string device;                   ///< where it is loaded; guarded by mutex_, too
     uint64_t used = 0;
   };
   std::shared_ptr<bench> bench_of(const std::string& run);
   expected<json> do_order(const work_order& order, const std::string& device);
+  /// Other runs that live on this device leave it: their processes end, and start again with their next order. How many there were.
+  size_t make_room(const std::string& device, const std::string& but_for_run);
 
   std::string node_;
   std::filesystem::path folder_;

@@ -1,6 +1,7 @@
 #include "kernels/device_timing.hpp"
 
 #include "base/text.hpp"
+#include "kernels/call_limit.hpp"
 #include "kernels/contention.hpp"
 #include "kernels/device_lease.hpp"
 #include "kernels/seeds.hpp"
@@ -16,7 +17,7 @@ namespace pragma {
 namespace {
 
 constexpr double shortest_timeout = 20;      ///< seconds, of one command
-constexpr double timeout_factor = 100;       ///< times the reference's call
+constexpr double most_wall = 20, wall_factor = 20, look_factor = 5; ///< of our clock, for a comparison: seconds, times what its own clock may show, times a first look
 constexpr double graphs_below = 2e-3;        ///< launches from Python, on either side, are no time of a call: graphs where they can be had
 constexpr double short_call = 50e-6;         ///< below it a launch counts for as much as the call: our own clock where there are no graphs
 constexpr int64_t probe_calls = 40;          ///< to find out how long a call takes
@@ -37,19 +38,15 @@ double since(steady::time_point start) { return std::chrono::duration<double>(st
 
 bool is_candidates_fault(const error& e) { return e.code == ec::candidate_failed || e.code == ec::timeout; }
 
-expected<double> command_timeout(reference& ref) {
-  const auto start = steady::now();
-  if (auto ran = ref.run(1); !ran) return fail(ran.error());
-  return std::max(shortest_timeout, timeout_factor * since(start));
-}
-
 expected<std::shared_ptr<runner_process>> running(const build_output& built, const reference& ref, const timing_options& options) {
+  if (built.kept && built.kept->runner && !built.kept->runner->usable()) built.kept->runner.reset();
   if (built.kept && built.kept->runner) {
     built.kept->runner->thaw();
     return built.kept->runner;
   }
   runner_options run;
   run.threads = options.threads;
+  run.cancel = options.cancel;
   if (built.kept && built.kept->failure) return fail(*built.kept->failure);
   auto started = runner_process::start(built, ref, run);
   if (!started) {
@@ -70,15 +67,21 @@ const char* words(way how) {
                                  : "flushed; the device's events";
 }
 
-/// compare_times() on the clock of a device: it advances by what the timed calls took there, and not by flushes and launches.
+/// compare_times() on the clock of a device: it advances by what the timed calls took there, and not by flushes and launches. A process
+/// whose clock stands still could go on for ever, so that ours has a limit, too.
 class device_clock {
 public:
+  /// `look`: seconds by our clock that a first look at both sides took.
+  device_clock(const timing_options& given, double look) : most_(most_wall + wall_factor * given.max_seconds + look_factor * look) {}
+
   timed_side side(std::string name, std::function<expected<double>(int64_t)> seconds_of, std::shared_ptr<error> failure = nullptr) {
     timed_side one;
     one.name = std::move(name);
     one.run_delay = [] { return 0.0; };
-    one.run = [now = now_, seconds_of = std::move(seconds_of), failure](int64_t calls) -> expected<void> {
+    one.run = [now = now_, seconds_of = std::move(seconds_of), failure, start = start_, most = most_](int64_t calls) -> expected<void> {
       if (calls == 0) return {};
+      if (since(start) > most)
+        return fail(ec::measurement_failed, "no measurement within " + format_seconds(most) + ", of which " + format_seconds(*now) + " passed by the device's clock");
       auto seconds = seconds_of(calls);
       if (!seconds) {
         if (failure) *failure = seconds.error();
@@ -100,15 +103,21 @@ public:
 
 private:
   std::shared_ptr<double> now_ = std::make_shared<double>(0);
+  steady::time_point start_ = steady::now();
+  double most_;
 };
 
 /// One running candidate as seen from here.
 struct device_side {
   std::shared_ptr<runner_process> runner;
   int slots = 1;
-  double timeout = shortest_timeout;
+  call_limit one;
+  double timeout = shortest_timeout; ///< of one call
 
-  double limit(int64_t calls) const { return timeout + 1e-3 * static_cast<double>(calls) * timeout; }
+  device_side(std::shared_ptr<runner_process> process, const reference& ref, const call_limit& limit_of_one)
+      : runner(std::move(process)), slots(ref.slots()), one(limit_of_one), timeout(limit_of_one.seconds) {}
+  int64_t few(int64_t wanted) const { return one.few(wanted, slots); }
+  double limit(int64_t calls) const { return one.of(calls, few(probe_calls)); }
   expected<double> events(int64_t calls, bool graph) const { return runner->time(0, slots, calls, graph, limit(calls)); }
   /// Seconds of `calls` calls back to back by our clock, without what an empty command costs.
   expected<double> outer(int64_t calls, bool graph) const {
@@ -206,7 +215,8 @@ public:
       const auto lease = lease_device(device_);
       if (auto sent = runner.upload(0, 1, side_.timeout); !sent) return fail(sent.error());
       for (double* least : {&fresh, &seen}) { // each after the same calls: the first replay of a graph after another's takes longer
-        if (auto warm = runner.time(1 % side_.slots, 1, warm_calls, graph, side_.limit(warm_calls)); !warm) return fail(warm.error());
+        const auto calls = side_.few(warm_calls);
+        if (auto warm = runner.time(1 % side_.slots, 1, calls, graph, side_.limit(calls)); !warm) return fail(warm.error());
         auto once = runner.time(0, 1, 1, graph, side_.timeout);
         if (!once) return fail(once.error());
         *least = std::min(*least, *once);
@@ -240,9 +250,7 @@ private:
 
 } // namespace
 
-expected<void> keep_running(const build_output& built, const reference& ref, int threads) {
-  timing_options options;
-  options.threads = threads;
+expected<void> keep_running(const build_output& built, const reference& ref, const timing_options& options) {
   if (!built.kept) return {};
   if (auto runner = running(built, ref, options); !runner) return fail(runner.error());
   return {};
@@ -267,9 +275,9 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
   };
   auto runner = running(built, ref, options);
   if (!runner) return is_candidates_fault(runner.error()) ? refuse(verdict_stage::load, runner.error().message) : expected<timed_verdict>(fail(runner.error()));
-  auto timeout = command_timeout(ref);
-  if (!timeout) return fail(timeout.error());
-  const device_side side{*runner, ref.slots(), *timeout};
+  const auto one_call = limit_of_call(ref, shortest_timeout);
+  if (!one_call) return fail(one_call.error());
+  const device_side side(*runner, ref, *one_call);
 
   const uint64_t seed = seed_source().next() | 1;
   slot_checker checker(t, ref, chosen_tolerance(t, ref, earlier, audit), audit.tightening);
@@ -278,27 +286,28 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
     checker.refresh(slot, "unseen seed " + std::to_string(slot + 1));
   }
   device_audit audits(side, built.device, ref, checker, seed);
-  if (auto sent = (*runner)->upload(0, side.slots, *timeout); !sent) return blame(sent.error(), "");
+  if (auto sent = (*runner)->upload(0, side.slots, side.timeout); !sent) return blame(sent.error(), "");
 
   auto lease = lease_device(built.device);
   // A first look: right on what it never saw, and how long a call takes on either side.
   const auto start = steady::now();
-  auto mine = side.events(std::max<int64_t>(probe_calls, side.slots), false);
+  const auto looks = side.few(probe_calls);
+  auto mine = side.events(looks, false);
   const double wall = since(start);
   if (!mine) return blame(mine.error(), " (while it was timed)");
   auto right = audits.results_are_right("before timing");
   if (!right) return blame(right.error(), " (before timing)");
   if (!right->empty()) return refuse(verdict_stage::compare, *right, audits.mismatches);
-  auto theirs = ref.time(probe_calls, false);
+  auto theirs = ref.time(looks, false);
   if (!theirs) return fail(theirs.error());
   const double share = std::clamp(*mine / wall, least_share, 1.0);
-  const auto calls = static_cast<double>(std::max<int64_t>(probe_calls, side.slots));
-  auto how = choose_way(*mine / calls, *theirs / static_cast<double>(probe_calls), [&] { return (*runner)->capture(0, side.slots, *timeout * 3); },
+  const auto calls = static_cast<double>(looks);
+  auto how = choose_way(*mine / calls, *theirs / calls, [&] { return (*runner)->capture(0, side.slots, side.limit(3 * side.slots)); },
                         [&] { return ref.capture(); });
   if (!how) return blame(how.error(), " (while its call was captured)");
 
   auto failure = std::make_shared<error>();
-  device_clock clock;
+  device_clock clock(options, since(start));
   double used = 0, baseline_wall = 0; // CPU time of the candidate and its children while the reference is timed
   auto time = compare_times(clock.side("candidate", [&](int64_t n) { return side.seconds(n, *how); }, failure),
                             clock.side(ref.baseline_name(),
@@ -343,34 +352,52 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
   return answer;
 }
 
-expected<timing> compare_on_device(reference& ref, const build_output& challenger, const build_output& champion, const timing_options& options) {
-  auto timeout = command_timeout(ref);
-  if (!timeout) return fail(timeout.error());
+expected<timing> compare_on_device(reference& ref, const build_output& challenger, const build_output& champion, const timing_options& options,
+                                   failed_side* failed) {
+  const auto one_call = limit_of_call(ref, shortest_timeout);
+  if (!one_call) return fail(one_call.error());
+  const auto blame = [&](size_t side, const error& e) {
+    if (failed && is_candidates_fault(e)) *failed = side == 0 ? failed_side::challenger : failed_side::champion;
+    return fail(e);
+  };
   std::vector<device_side> sides;
-  std::vector<std::shared_ptr<runner_process>> runners;
   for (const auto* built : {&challenger, &champion}) {
     auto runner = running(*built, ref, options);
-    if (!runner) return fail(runner.error());
-    runners.push_back(*runner);
+    if (!runner) {
+      // The challenger has been timed: where the best finds no place beside it, that ends the comparison and not the run.
+      if (failed && built == &champion && runner.error().code != ec::interrupted) *failed = failed_side::champion;
+      return blame(sides.size(), runner.error());
+    }
+    sides.emplace_back(*runner, ref, *one_call);
   }
   const auto lease = lease_device(challenger.device);
   double call_seconds[2] = {0, 0}, share = 1;
-  for (const auto& runner : runners) {
-    sides.push_back({runner, ref.slots(), *timeout});
-    if (auto sent = runner->upload(0, ref.slots(), *timeout); !sent) return fail(sent.error());
+  const auto begin = steady::now();
+  for (size_t i = 0; i < sides.size(); ++i) {
+    const auto& side = sides[i];
+    if (auto sent = side.runner->upload(0, side.slots, side.timeout); !sent) return blame(i, sent.error());
+    const auto looks = side.few(probe_calls);
     const auto start = steady::now();
-    auto seconds = sides.back().events(probe_calls, false);
-    if (!seconds) return fail(seconds.error());
-    call_seconds[sides.size() - 1] = *seconds / static_cast<double>(probe_calls);
+    auto seconds = side.events(looks, false);
+    if (!seconds) return blame(i, seconds.error());
+    call_seconds[i] = *seconds / static_cast<double>(looks);
     share = std::min(share, std::clamp(*seconds / since(start), least_share, 1.0));
   }
-  auto how = choose_way(call_seconds[0], call_seconds[1], [&] { return sides[0].runner->capture(0, ref.slots(), *timeout * 3); },
-                        [&] { return sides[1].runner->capture(0, ref.slots(), *timeout * 3); });
-  if (!how) return fail(how.error());
-  device_clock clock;
-  auto time = compare_times(clock.side("challenger", [&](int64_t n) { return sides[0].seconds(n, *how); }),
-                            clock.side("best", [&](int64_t n) { return sides[1].seconds(n, *how); }),
+  const double look = since(begin);
+  size_t captured = 0; // of which side it is asked
+  const auto capture = [&](size_t i) {
+    captured = i;
+    return sides[i].runner->capture(0, sides[i].slots, sides[i].limit(3 * sides[i].slots));
+  };
+  auto how = choose_way(call_seconds[0], call_seconds[1], [&] { return capture(0); }, [&] { return capture(1); });
+  if (!how) return blame(captured, how.error());
+  device_clock clock(options, look);
+  std::shared_ptr<error> failures[2] = {std::make_shared<error>(), std::make_shared<error>()};
+  auto time = compare_times(clock.side("challenger", [&](int64_t n) { return sides[0].seconds(n, *how); }, failures[0]),
+                            clock.side("best", [&](int64_t n) { return sides[1].seconds(n, *how); }, failures[1]),
                             clock.options(options, *how == way::our_clock ? 1.0 : share));
+  for (size_t i = 0; i < 2; ++i)
+    if (!failures[i]->message.empty()) return blame(i, *failures[i]);
   if (time) time->cache = words(*how);
   return time;
 }

@@ -7,14 +7,15 @@
 
 namespace pragma {
 
-/// Starts the process that a build keeps, unless it has one: verification and timing then need not wait for it.
-expected<void> keep_running(const build_output& built, const reference& ref, int threads);
+/// Starts the process that a build keeps, unless it has one that can still be used: verification and timing then need not wait for it.
+expected<void> keep_running(const build_output& built, const reference& ref, const timing_options& options);
 
 /// As time_candidate().
 expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& options);
 /// As compare_candidates(); in one process each, since a device's memory is placed alike in every process.
-expected<timing> compare_on_device(reference& ref, const build_output& challenger, const build_output& champion, const timing_options& options);
+expected<timing> compare_on_device(reference& ref, const build_output& challenger, const build_output& champion, const timing_options& options,
+                                   failed_side* failed);
 
 /// The tolerance that the user chose for the verification; 0 when it was the task's or the default.
 double chosen_tolerance(const task& t, const reference& ref, const verdict& earlier, const task_audit& audit);

@@ -5,6 +5,7 @@
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "kernels/allocator.hpp"
+#include "kernels/contention.hpp"
 #include "kernels/device_lease.hpp"
 #include "kernels/python_process.hpp"
 #include "kernels/runner/protocol.h"
@@ -36,6 +37,7 @@ constexpr double python_start_seconds = 150;       ///< importing Torch, waking 
 constexpr double first_call_seconds = 90;          ///< its module, compiling every kernel (and every configuration of an autotuner), one call
 constexpr double stop_timeout_seconds = 2;         ///< for all threads to stop after SIGSTOP
 constexpr double death_grace_seconds = 0.2;        ///< between the end of its pipe and its exit status
+constexpr auto look_round = std::chrono::milliseconds(50); ///< between two looks whether we are cancelled, or the candidate is gone
 constexpr size_t max_captured = 64 << 10;          ///< bytes kept of the candidate's stdout and stderr
 constexpr uint64_t address_space_slack = 256ull << 20; ///< code, stacks of a few threads, the reservation's guard pages
 constexpr uint64_t stack_per_thread = 72ull << 20; ///< 8 MiB of stack and a 64 MiB malloc arena, address space only
@@ -129,6 +131,8 @@ struct runner_process::impl {
   std::string captured;
   bool frozen = false;
   std::string ended; ///< how it ended, once that is known
+  const std::atomic<bool>* cancel = nullptr;
+  double cpu_allowance = 0; ///< seconds
 
   ~impl() {
     child.reset();
@@ -162,9 +166,12 @@ struct runner_process::impl {
     if (const auto at = chunk.rfind(PRAGMA_HINT_TORCH); at != std::string_view::npos) late_torch = std::string(chunk.substr(at, chunk.find('\n', at) - at));
   }
 
-  /// Reads one reply. candidate_failed when the candidate is gone or answers nonsense, timeout.
+  bool cancelled() const { return cancel && cancel->load(); }
+
+  /// Reads one reply. candidate_failed when the candidate is gone or answers nonsense, timeout, interrupted.
   expected<pragma_reply> read_reply(double timeout_seconds, const std::string& what) {
     const auto deadline = steady::now() + std::chrono::duration<double>(timeout_seconds);
+    auto next_look = steady::now() + look_round;
     pragma_reply reply{};
     size_t got = 0;
     while (true) {
@@ -177,7 +184,17 @@ struct runner_process::impl {
       if (n == 0) return fail(ec::candidate_failed, "the candidate " + why_it_ended() + " " + what);
       if (errno == EINTR) continue;
       if (errno != EAGAIN) return fail(ec::io_error, std::string("cannot read from the candidate: ") + std::strerror(errno));
-      const double left = std::chrono::duration<double>(deadline - steady::now()).count();
+      const auto now = steady::now();
+      if (now >= next_look) {
+        next_look = now + look_round;
+        (void)child->alive(); // with a process that is gone goes its group, and with that the last writer of the pipe
+        if (cancelled()) {
+          stop();
+          ended = "was stopped";
+          return fail(ec::interrupted, "interrupted " + what);
+        }
+      }
+      const double left = std::chrono::duration<double>(deadline - now).count();
       if (left <= 0) {
         drain();
         stop();
@@ -185,7 +202,8 @@ struct runner_process::impl {
         return fail(ec::timeout, "the candidate did not come back within " + format_number(timeout_seconds, timeout_seconds < 10 ? 1 : 0) + " s " + what);
       }
       pollfd fds[2] = {{replies.fd, POLLIN, 0}, {capture.fd, POLLIN, 0}};
-      ::poll(fds, capture.fd >= 0 ? 2 : 1, static_cast<int>(std::min(left * 1000 + 1, 1000.0)));
+      const double until_look = std::chrono::duration<double, std::milli>(next_look - now).count();
+      ::poll(fds, capture.fd >= 0 ? 2 : 1, static_cast<int>(std::min(left * 1000, until_look) + 1));
       if (capture.fd >= 0 && fds[1].revents) drain();
     }
   }
@@ -287,6 +305,8 @@ expected<runner_process> runner_process::launch(const build_output& built, const
   p->inputs = memory.inputs;
   p->outputs = memory.outputs;
   p->device = built.device;
+  p->cancel = options.cancel;
+  p->cpu_allowance = static_cast<double>(options.cpu_seconds);
   const uint64_t output_bytes = memory.outputs.total_bytes();
   const auto system_error = [](const std::string& what) { return fail(ec::io_error, "cannot " + what + " for the candidate: " + std::strerror(errno)); };
 
@@ -367,10 +387,11 @@ expected<runner_process> runner_process::launch(const build_output& built, const
 expected<runner_process> runner_process::begin(runner_process launched, const build_output& built, const runner_options& options) {
   const bool python = built.language == "triton";
   auto* p = launched.impl_.get();
+  p->cancel = options.cancel;
   const auto or_default = [](double chosen, double standard) { return chosen > 0 ? chosen : standard; };
   if (python) {
     auto started = p->read_reply(or_default(options.start_seconds, python_start_seconds), "while Torch was starting");
-    if (!started && options.wrapper.empty())
+    if (!started && options.wrapper.empty() && started.error().code != ec::interrupted)
       return fail(ec::tool_failed, "the process for candidates did not start: " + started.error().message, "pragma doctor says what this device lacks");
     if (!started) return fail(started.error());
     if (started->nonce != PRAGMA_STARTED) return fail(ec::internal, "the process for candidates speaks another protocol");
@@ -395,7 +416,8 @@ expected<double> runner_process::command(uint32_t operation, int first_slot, int
   auto& p = *impl_;
   if (!p.ended.empty()) return fail(ec::candidate_failed, "the candidate " + p.ended + " in an earlier call");
   if (p.unexpected_reply()) return fail(ec::candidate_failed, "the candidate wrote to the control channel by itself");
-  const auto lease = lease_device(p.device);
+  const auto lease = lease_device(p.device); // whoever holds it is cancelled with us
+  if (p.cancelled()) return fail(ec::interrupted, "interrupted before the call");
   pragma_command command{0, first_slot, slot_count, calls, operation, flags};
   if (::getrandom(&command.nonce, sizeof command.nonce, 0) != static_cast<ssize_t>(sizeof command.nonce))
     return fail(ec::io_error, "cannot get random numbers");
@@ -541,8 +563,9 @@ std::string runner_process::finish(double timeout_seconds) {
   const auto since = steady::now();
   while (p.child->alive()) {
     p.drain();
-    if (std::chrono::duration<double>(steady::now() - since).count() > timeout_seconds) {
+    if (p.cancelled() || std::chrono::duration<double>(steady::now() - since).count() > timeout_seconds) {
       p.stop();
+      if (p.cancelled()) return p.ended = "was interrupted";
       return p.ended = "did not end within " + format_number(timeout_seconds, 0) + " s";
     }
     const timespec pause{0, 10'000'000};
@@ -564,6 +587,11 @@ std::string runner_process::end() {
   if (!p.child->alive()) return p.why_it_ended();
   p.stop();
   return p.ended = "ran until it was stopped";
+}
+
+bool runner_process::usable() {
+  auto& p = *impl_;
+  return p.ended.empty() && p.child->alive() && (p.cpu_allowance <= 0 || cpu_seconds(p.child->pid()) < p.cpu_allowance / 2);
 }
 
 runner_process::runner_process(std::unique_ptr<impl> p) : impl_(std::move(p)) {}

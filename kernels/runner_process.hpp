@@ -16,6 +16,7 @@ struct runner_options {
   double start_seconds = 0;                   ///< limit until a Python candidate's process has started Torch; 0: the default
   double first_call_seconds = 0;              ///< limit from there until it is ready: its module, and a first call; 0: the default
   std::filesystem::path scratch;              ///< with a wrapper: the folder that it may write
+  const std::atomic<bool>* cancel = nullptr;  ///< when true, whatever is waited for ends as interrupted, and the process with it
 };
 
 /// What a candidate gets to see, where there is no reference process (tests, profilers). The descriptors must be sealed
@@ -79,6 +80,9 @@ public:
   std::string output();
   /// Kills it and says how it ended.
   std::string end();
+  /// It can be asked for more: it lives, and at least half of the CPU time that a process may use is left, so that one that is kept
+  /// through a run does not run out of it in the middle of somebody else's comparison.
+  bool usable();
 
 private:
   /// The process, without waiting for it; then, until it has made its first call.

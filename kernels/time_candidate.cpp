@@ -1,6 +1,7 @@
 #include "kernels/timing.hpp"
 
 #include "base/text.hpp"
+#include "kernels/call_limit.hpp"
 #include "kernels/contention.hpp"
 #include "kernels/device_timing.hpp"
 #include "kernels/seeds.hpp"
@@ -16,7 +17,6 @@ namespace pragma {
 namespace {
 
 constexpr double shortest_timeout = 2;      ///< seconds, of one call
-constexpr double timeout_factor = 100;      ///< times the reference's call
 constexpr int fresh_processes = 3;          ///< of a comparison of two candidates
 constexpr double baseline_disturbance = 0.1; ///< CPU time of the candidate over the reference's samples: above it, it cheats
 
@@ -27,6 +27,7 @@ runner_options runner_for(const timing_options& options) {
   runner_options run;
   run.threads = options.threads;
   run.cpus = measuring_cpus(options.threads);
+  run.cancel = options.cancel;
   return run;
 }
 
@@ -34,10 +35,9 @@ bool is_candidates_fault(const error& e) { return e.code == ec::candidate_failed
 
 /// The limit of one call, from what the reference needs.
 expected<double> call_timeout(reference& ref) {
-  const auto start = clock::now();
-  if (auto ran = ref.run(1); !ran) return fail(ran.error());
-  const double own = since(start);
-  return std::min(std::max(shortest_timeout, timeout_factor * own), std::max(defaults::call_timeout_seconds, 3 * own));
+  const auto limit = limit_of_call(ref, shortest_timeout);
+  if (!limit) return fail(limit.error());
+  return limit->seconds;
 }
 
 } // namespace
@@ -195,8 +195,8 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
 }
 
 expected<timing> compare_candidates(reference& ref, const build_output& challenger, const build_output& champion,
-                                    const timing_options& options) {
-  if (challenger.language == "triton") return compare_on_device(ref, challenger, champion, options);
+                                    const timing_options& options, failed_side* failed) {
+  if (challenger.language == "triton") return compare_on_device(ref, challenger, champion, options, failed);
   const auto run = runner_for(options);
   auto timeout = call_timeout(ref);
   if (!timeout) return fail(timeout.error());
@@ -206,11 +206,19 @@ expected<timing> compare_candidates(reference& ref, const build_output& challeng
   share.repetitions /= fresh_processes;
   std::vector<timing> times;
   for (int i = 0; i < fresh_processes; ++i) {
+    const auto blame = [&](failed_side side, const error& e) {
+      if (failed && is_candidates_fault(e)) *failed = side;
+      return fail(e);
+    };
     auto left = runner_process::start(challenger, ref, run);
-    if (!left) return fail(left.error());
+    if (!left) return blame(failed_side::challenger, left.error());
     auto right = runner_process::start(champion, ref, run);
-    if (!right) return fail(right.error());
-    auto time = compare_times(side_of(*left, ref.slots(), "challenger", *timeout * 16), side_of(*right, ref.slots(), "best", *timeout * 16), share);
+    if (!right) return blame(failed_side::champion, right.error());
+    auto problem = std::make_shared<error>(), problem_of_best = std::make_shared<error>();
+    auto time = compare_times(watched(side_of(*left, ref.slots(), "challenger", *timeout * 16), problem),
+                              watched(side_of(*right, ref.slots(), "best", *timeout * 16), problem_of_best), share);
+    if (!problem->message.empty()) return blame(failed_side::challenger, *problem);
+    if (!problem_of_best->message.empty()) return blame(failed_side::champion, *problem_of_best);
     if (!time) return time;
     times.push_back(std::move(*time));
   }

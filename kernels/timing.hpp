@@ -52,11 +52,14 @@ struct timed_verdict {
 expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& options);
 
+/// Whose crash, hang or refusal ended a comparison of two candidates; nobody's where the reference, the machine or a cancel did.
+enum class failed_side { none, challenger, champion };
+
 /// Is `challenger` faster than `champion`? Both run in processes of their own, side by side, on the reference's inputs;
 /// several times afresh, since where a process's memory happens to lie can decide over more than the interval of one
 /// comparison says. The answer is the median process's, with an interval that holds all of them.
 expected<timing> compare_candidates(reference& ref, const build_output& challenger, const build_output& champion,
-                                    const timing_options& options);
+                                    const timing_options& options, failed_side* failed = nullptr);
 
 /// 95% bootstrap interval of the ratio of medians over paired samples; deterministic for a seed.
 interval bootstrap_ratio(const std::vector<double>& baseline, const std::vector<double>& candidate, uint64_t seed,

@@ -1,6 +1,7 @@
 #include "kernels/verify.hpp"
 
 #include "base/text.hpp"
+#include "kernels/call_limit.hpp"
 #include "kernels/fingerprint.hpp"
 #include "kernels/runner_process.hpp"
 #include "kernels/seeds.hpp"
@@ -16,8 +17,6 @@ namespace {
 
 constexpr double shortest_timeout = 2;     ///< seconds; also covers page faults of the first call
 constexpr double shortest_device_timeout = 20; ///< the first call on other contents may tune, and Torch's record of operators is slow to start
-constexpr double timeout_factor = 100;     ///< times the reference's own time
-constexpr double reference_share = 3;      ///< a slow reference lifts the longest timeout to this many times its time
 
 using clock = std::chrono::steady_clock;
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
@@ -94,9 +93,11 @@ private:
     runner_options run;
     run.threads = options_.threads;
     run.cpus = options_.cpus;
-    if (built_.kept && built_.kept->runner) {
+    run.cancel = options_.cancel;
+    if (built_.kept && built_.kept->runner && built_.kept->runner->usable()) {
       runner_ = std::move(built_.kept->runner); // handed back when it passes
     } else {
+      if (built_.kept) built_.kept->runner.reset();
       if (built_.kept && built_.kept->failure) return blame(verdict_stage::load, *built_.kept->failure, "");
       auto runner = runner_process::start(built_, ref_, run);
       if (!runner) return blame(verdict_stage::load, runner.error(), "");
@@ -221,10 +222,9 @@ private:
   expected<void> choose_timeout() {
     timeout_ = options_.call_timeout_seconds;
     if (timeout_ > 0) return {};
-    const auto start = clock::now();
-    if (auto ran = ref_.run(1); !ran) return ran;
-    const double own = since(start);
-    timeout_ = std::min(std::max(built_.language == "c++" ? shortest_timeout : shortest_device_timeout, timeout_factor * own), std::max(defaults::call_timeout_seconds, reference_share * own));
+    const auto limit = limit_of_call(ref_, built_.language == "c++" ? shortest_timeout : shortest_device_timeout);
+    if (!limit) return fail(limit.error());
+    timeout_ = limit->seconds;
     return {};
   }
 

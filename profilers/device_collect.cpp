@@ -31,7 +31,7 @@ std::vector<collect_manifest> tools_of(const backend& b, const std::vector<json>
 }
 
 target_run run_under(const build_output& built, const reference& ref, int64_t calls, const std::vector<std::string>& wrapper,
-                     const std::filesystem::path& scratch, double timeout_seconds) {
+                     const std::filesystem::path& scratch, double timeout_seconds, const std::atomic<bool>* cancel) {
   const stopwatch watch(timeout_seconds);
   target_run result;
   const auto conclude = [&](const std::string& problem) {
@@ -43,6 +43,7 @@ target_run run_under(const build_output& built, const reference& ref, int64_t ca
   runner_options run;
   run.wrapper = wrapper;
   run.scratch = scratch;
+  run.cancel = cancel;
   run.start_seconds = timeout_seconds;
   run.first_call_seconds = std::max(1.0, timeout_seconds / 2); // the module's own time: one that sleeps must not take the budget twice
   auto runner = runner_process::start(built, ref, run);
@@ -104,7 +105,7 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
     if (!options.allow_torch) request.own_kernels = jit_functions(c.source);
     collect_by_manifest(m, request,
                         [&](const std::vector<std::string>& wrapper, const std::filesystem::path& scratch, double seconds) {
-                          return run_under(built, ref, request.calls, wrapper, scratch, seconds);
+                          return run_under(built, ref, request.calls, wrapper, scratch, seconds, options.cancel);
                         },
                         found);
     collected = true;

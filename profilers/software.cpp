@@ -97,6 +97,7 @@ expected<running_candidate> start_running(const collect_context& context) {
   runner_options options;
   options.threads = context.options.threads;
   options.cpus = measuring_cpus(context.options.threads);
+  options.cancel = context.options.cancel;
   auto runner = runner_process::start(context.built, context.ref, options);
   if (!runner) return fail(runner.error());
   running_candidate running{std::move(*runner), context.time.candidate_seconds, *slots};

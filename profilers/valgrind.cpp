@@ -176,6 +176,7 @@ attempt_result run_callgrind(const collect_context& context, const build_output&
   runner_options options;
   options.threads = 1;
   options.scratch = folder->path();
+  options.cancel = context.options.cancel;
   options.wrapper = {"valgrind", "--tool=callgrind", "--quiet", "--toggle-collect=pragma_kernel", "--dump-after=pragma_kernel",
                      "--cache-sim=yes", "--branch-sim=yes", "--dump-instr=yes", "--dump-line=yes", "--vgdb=no",
                      "--callgrind-out-file=" + out_file.string(), "--I1=" + cache_option(1, "Instruction", 32 << 10),

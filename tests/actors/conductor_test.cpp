@@ -14,6 +14,7 @@ struct script {
   std::deque<std::string> sources;                 ///< what the coder writes; then it is exhausted
   std::map<std::string, double> speedups;          ///< by source; a source without one fails verification
   std::set<std::string> fails_confirmation;
+  std::set<std::string> fails_in_measurement;      ///< as an error, not as a verdict
   int verifier_deaths = 0;                         ///< the next so many verify requests kill the verifier
   bool store_full = false, coder_budget_gone = false;
   std::vector<std::string> unverifiable;
@@ -63,6 +64,7 @@ interval around(double value) { return {value, value * 0.99, value * 1.01}; }
 profiler_actor::behavior_type mock_profiler(profiler_actor::pointer, script* s) {
   return {[s](measure_atom, const measure_request& r) -> caf::result<measurement> {
             s->log.push_back("measure " + r.candidate.source);
+            if (s->fails_in_measurement.count(r.candidate.source)) return to_caf({ec::candidate_failed, "the candidate was killed by SIGKILL", ""});
             measurement m;
             m.verdict = r.verdict;
             m.profile.candidate = r.candidate.id();
@@ -202,6 +204,19 @@ TEST_CASE_METHOD(fixture, "bad code, then a slow kernel, then a faster one: the 
   CHECK_FALSE(result->iterations[2].new_best);
   CHECK(result->iterations[3].new_best);
   CHECK(s.log.back() == "confirm fastest");
+}
+
+TEST_CASE_METHOD(fixture, "a candidate that fails in its measurement costs an attempt, and not the run") {
+  s.sources = {"a", "dies", "b"};
+  s.speedups = {{"a", 1.0}, {"dies", 3.0}, {"b", 2.0}};
+  s.fails_in_measurement = {"dies"};
+  const auto result = optimize();
+  REQUIRE(result);
+  REQUIRE(result->iterations.size() == 3);
+  CHECK(result->iterations[1].stage == "measure");
+  CHECK_FALSE(result->iterations[1].new_best);
+  CHECK(result->header.state == "finished");
+  CHECK(s.log.back() == "confirm b");
 }
 
 TEST_CASE_METHOD(fixture, "every attempt is saved before the next one is asked for") {

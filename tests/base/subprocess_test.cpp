@@ -132,6 +132,26 @@ TEST_CASE("a long-lived child answers, stops and reports its end") {
   CHECK(describe_end(end) == "killed by SIGKILL (Killed)");
 }
 
+TEST_CASE("what a child leaves behind in its group ends with it") {
+  process_spec spec;
+  spec.argv = {"/bin/sh", "-c", "sleep 600 & echo $!; exit 3"};
+  auto child = child_process::start(spec);
+  REQUIRE(child);
+  const auto left = child->read_line(10);
+  REQUIRE(left);
+  const auto pid = static_cast<pid_t>(std::stol(*left));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (child->alive() && std::chrono::steady_clock::now() < deadline) ::usleep(1000);
+  CHECK(describe_end(child->kill()) == "exit code 3");
+  // Nobody of ours may reap it: a zombie is as dead.
+  const auto gone = [&] {
+    const auto state = read_file("/proc/" + std::to_string(pid) + "/stat");
+    return !state || state->find(") Z ") != std::string::npos || state->find("(sleep)") == std::string::npos;
+  };
+  while (!gone() && std::chrono::steady_clock::now() < deadline) ::usleep(1000);
+  CHECK(gone());
+}
+
 TEST_CASE("writing to a child that has gone is an error, not the end of us") {
   process_spec spec;
   spec.argv = {"/bin/true"};

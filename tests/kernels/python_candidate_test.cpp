@@ -1,9 +1,13 @@
 // Candidates in Python, with the CPU standing in for a device: the runner's protocol, the verdicts, the timing and its audits. What
 // hostile modules try is in python_hostile_test.cpp.
+#include "kernels/call_limit.hpp"
 #include "kernels/runner_process.hpp"
 #include "python_fixture.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 using namespace pragma;
 using namespace pragma::test;
@@ -131,6 +135,113 @@ TEST_CASE("Results of earlier calls are gone: a device has no memory to spare fo
   INFO(v.reason << "\n" << v.log);
   CHECK_THAT(v.reason, !Contains("results are kept"));
   CHECK(v.passed());
+}
+
+namespace {
+
+/// Becomes true once the candidate has written the file "here" to its folder.
+class cancel_when_here {
+public:
+  explicit cancel_when_here(const build_output& output) : watch_([this, file = output.scratch / "here"] {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+    std::error_code ignored;
+    while (!std::filesystem::exists(file, ignored) && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    cancel = true;
+  }) {}
+  ~cancel_when_here() { watch_.join(); }
+  std::atomic<bool> cancel = false;
+
+private:
+  std::thread watch_;
+};
+
+} // namespace
+
+TEST_CASE("Waiting for a module that hangs can be cancelled, in its first call and in any other", "[python]") {
+  auto& b = python_bench::get();
+  const auto hangs_in = [](const char* call) {
+    return module_of(std::string("self.calls += 1\n        if self.calls == ") + call + ":\n            open('here', 'w').close()\n            while True: time.sleep(1)\n"
+                     "        return self.right(x, scale)");
+  };
+  {
+    const auto output = made(hangs_in("1"));
+    cancel_when_here watch(output);
+    runner_options options;
+    options.cancel = &watch.cancel;
+    const auto runner = runner_process::start(output, b.loaded.ref, options);
+    REQUIRE(!runner);
+    CHECK(runner.error().code == ec::interrupted);
+  }
+  const auto output = made(hangs_in("2"));
+  cancel_when_here watch(output);
+  verify_options options;
+  options.cancel = &watch.cancel;
+  options.allow_torch = true;
+  const auto v = verify(b.loaded.task, b.audit, b.loaded.ref, output, options);
+  REQUIRE(!v);
+  CHECK(v.error().code == ec::interrupted);
+}
+
+TEST_CASE("A module that ends its process takes its children along, though they hold its end of the pipe", "[python]") {
+  auto& b = python_bench::get();
+  const auto output = made(module_of(R"(pid = os.fork()
+        if pid == 0:
+            while True: time.sleep(1)
+        with open('child', 'w') as f: f.write(str(pid))
+        os._exit(3))"));
+  const auto runner = runner_process::start(output, b.loaded.ref, {});
+  REQUIRE(!runner);
+  CHECK(runner.error().code == ec::candidate_failed);
+  CHECK_THAT(runner.error().message, Contains("exit code 3"));
+  const auto child = read_file(output.scratch / "child");
+  REQUIRE(child);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto gone = [&] { // or dead, where nobody reaps it
+    const auto state = read_file("/proc/" + *child + "/stat");
+    return !state || state->find(") Z ") != std::string::npos || state->find("python") == std::string::npos;
+  };
+  while (!gone() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(gone());
+}
+
+TEST_CASE("A kept process that died, or has used half of its CPU time, is replaced", "[python]") {
+  auto& b = python_bench::get();
+  const auto output = made(module_of("return self.right(x, scale)"));
+  verify_options options;
+  options.allow_torch = true;
+  const auto passes = [&] {
+    const auto v = verify(b.loaded.task, b.audit, b.loaded.ref, output, options);
+    REQUIRE(v);
+    INFO(v->reason);
+    CHECK(v->passed());
+    REQUIRE(output.kept->runner);
+    return output.kept->runner->pid();
+  };
+  const int first = passes();
+  CHECK(passes() == first);
+  ::kill(first, SIGKILL);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (output.kept->runner->usable() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const int second = passes();
+  CHECK(second != first);
+  runner_options little;
+  little.cpu_seconds = 20;
+  const auto busy = made(module_of("while time.process_time() < 11: pass\n        return self.right(x, scale)"));
+  auto spent = runner_process::start(busy, b.loaded.ref, little);
+  if (!spent) FAIL(render(spent.error()));
+  CHECK_FALSE(spent->usable());
+}
+
+TEST_CASE("The limit of a command leaves room for slow kernels, and none for one that never ends", "[python]") {
+  for (const double reference : {1e-5, 0.01, 0.2, 1.0, 10.0}) {
+    INFO(reference);
+    const call_limit limit{reference, std::min(std::max(20.0, 100 * reference), std::max(30.0, 3 * reference))};
+    const auto look = limit.few(40, 4);
+    CHECK(look >= 4);
+    CHECK(limit.of(look, look) > 3 * reference * static_cast<double>(look)); // three times slower than the reference
+    CHECK(limit.of(5'000'000, look) < 200);
+  }
+  CHECK(call_limit{1e-3, 20}.few(40, 4) == 40);
 }
 
 TEST_CASE("Timing against the reference finds honest modules honest", "[python]") {

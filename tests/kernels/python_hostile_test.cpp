@@ -320,6 +320,31 @@ TEST_CASE("Timing finds tricks out", "[python]") {
   CHECK_THAT(v.reason, Contains("by our clock"));
 }
 
+TEST_CASE("A clock that stands still does not hold the device for hours", "[python]") {
+  auto& b = python_bench::get();
+  const auto output = made(module_of(taken, takeover(R"(
+    def slow(nonce, first, count, calls, operation, flags):
+        if operation != 3:
+            return handle(nonce, first, count, calls, operation, flags)
+        if calls <= 40:
+            handle(nonce, first, count, calls, operation, flags)
+        else:
+            time.sleep(10)
+        if not hasattr(runner, "looked"):
+            runner.looked = True
+            return reply.pack(nonce, 0, 1e-4 * calls)
+        return reply.pack(nonce, 0, 0.0)
+    runner.handle = slow)")));
+  verdict earlier;
+  earlier.stage = verdict_stage::passed;
+  timing_options options;
+  options.max_seconds = 0.5;
+  const auto result = time_candidate(b.loaded.task, b.audit, b.loaded.ref, output, earlier, options);
+  REQUIRE(!result);
+  CHECK(result.error().code == ec::measurement_failed);
+  CHECK_THAT(result.error().message, Contains("no measurement within"));
+}
+
 TEST_CASE("Children that keep the cores busy while the reference is timed are found out", "[python]") {
   const auto v = timed(module_of(R"(if not self.calls:
             self.calls, parent = 1, os.getpid()

@@ -331,4 +331,11 @@ TEST_CASE("two candidates are compared side by side") {
   REQUIRE(same);
   CHECK(same->speedup.value > 0.7);
   CHECK(same->speedup.value < 1.4);
+  const auto dies = build(softmax_kernel("static int calls = 0; if (++calls > 20) abort(); softmax(x, y, rows, cols);"));
+  for (const bool first : {true, false}) { // who failed is said, so that nobody else pays for it
+    auto failed = failed_side::none;
+    const auto none = first ? compare_candidates(b.loaded.ref, dies, once, {}, &failed) : compare_candidates(b.loaded.ref, once, dies, {}, &failed);
+    REQUIRE(!none);
+    CHECK(failed == (first ? failed_side::challenger : failed_side::champion));
+  }
 }

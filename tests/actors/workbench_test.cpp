@@ -1,0 +1,265 @@
+// The workbench on a made-up device, which is Torch's CPU under another name: what failing candidates, full devices and cancels do to a run,
+// and whose processes are there when.
+#include "../kernels/python_fixture.hpp"
+#include "actors/workbench.hpp"
+#include "cluster/node_bench.hpp"
+#include "kernels/call_limit.hpp"
+#include "kernels/device_lease.hpp"
+
+#include <csignal>
+#include <fstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace pragma;
+using Catch::Contains;
+using test::module_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Everything that is shipped, and one backend more. Set up before anybody asks for backends.
+const temp_dir& share_with_stand_in() {
+  static const temp_dir folder = [] {
+    auto made = std::move(*temp_dir::create("pragma-test-share-", 0711));
+    for (const auto& entry : fs::directory_iterator(share_dir()))
+      if (entry.path().filename() != "backends") fs::create_symlink(entry.path(), made.path() / entry.path().filename());
+    fs::copy(share_dir() / "backends", made.path() / "backends");
+    std::ofstream(made.path() / "backends" / "stand_in.json") << R"({"name": "stand_in", "title": "stand-in", "language": "triton", "torch_device": "cpu"})";
+    ::setenv("PRAGMA_SHARE", made.path().c_str(), 1);
+    return made;
+  }();
+  return folder;
+}
+
+/// Children of this program whose command line has this script in it.
+std::vector<pid_t> processes(const std::string& script) {
+  std::vector<pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const auto name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto state = read_file(entry.path() / "stat"), line = read_file(entry.path() / "cmdline");
+    if (!state || !line || line->find(script) == std::string::npos) continue;
+    char letter = 0;
+    int parent = 0;
+    const auto end = state->rfind(") ");
+    if (end != std::string::npos && std::sscanf(state->c_str() + end + 2, "%c %d", &letter, &parent) == 2 && parent == ::getpid() && letter != 'Z')
+      found.push_back(static_cast<pid_t>(std::stol(name)));
+  }
+  return found;
+}
+std::vector<pid_t> candidates() { return processes("candidate_runner.py"); }
+
+void kill_candidates() {
+  for (const auto pid : candidates()) {
+    ::kill(pid, SIGKILL);
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT); // all of its threads; it is the runner's to reap
+  }
+}
+
+struct loaded_bench {
+  temp_dir folder = std::move(*temp_dir::create("pragma-test-"));
+  std::atomic<bool> cancel = false;
+  workbench work;
+  pragma::loaded_task loaded;
+
+  explicit loaded_bench(const std::string& task = test::python_task, bool more_follow = true) : work(&cancel, more_follow) {
+    share_with_stand_in();
+    REQUIRE(write_file_atomic(folder.path() / "task.py", task));
+    load_request request;
+    request.path = (folder.path() / "task.py").string();
+    request.backend = "stand_in";
+    request.seeds = 2;
+    request.allow_torch = true;
+    auto answer = work.load(request);
+    if (!answer) FAIL(render(answer.error()));
+    loaded = *answer;
+  }
+  verdict verify(const candidate& c) {
+    auto v = work.verify(c);
+    if (!v) FAIL(render(v.error()));
+    INFO(v->reason << "\n" << v->log);
+    REQUIRE(v->passed());
+    return *v;
+  }
+  /// Verified, and measured beside `best`, whose speed-up is said to be 1.
+  expected<measurement> measure(const candidate& c, const verdict& v, const candidate* best = nullptr) {
+    measure_request request;
+    request.candidate = c;
+    request.verdict = v;
+    request.profile = false;
+    if (best) {
+      request.has_best = true;
+      request.best = *best;
+      request.best_speedup = {0.1, 0.1, 0.1}; // slow enough that every challenger is compared
+    }
+    return work.measure(request);
+  }
+};
+
+/// Different texts are different candidates.
+candidate honest(int number) { return module_of("return self.right(x, scale) # " + std::to_string(number)); }
+
+} // namespace
+
+TEST_CASE("A challenger that dies beside the best is refused, and the next one is compared", "[workbench]") {
+  loaded_bench b;
+  const auto best = honest(1);
+  REQUIRE(b.measure(best, b.verify(best)));
+  // It passes and is timed, and dies in the first call after that: verification and the audit after timing are recorded, timing is not.
+  const auto dies = module_of(R"(self.calls += 1
+        recorded = torch._C._autograd._profiler_enabled()
+        seen = self.kept.setdefault('seen', [])
+        if not seen or seen[-1] != recorded: seen.append(recorded)
+        if len(seen) == 5 or os.path.exists('died') and self.calls > 1:
+            open('died', 'w').close()
+            os._exit(7)
+        return self.right(x, scale))");
+  const auto v = b.verify(dies);
+  const auto refused = b.measure(dies, v, &best);
+  if (!refused) FAIL(render(refused.error()));
+  INFO(refused->verdict.reason);
+  CHECK(refused->verdict.stage == verdict_stage::run);
+  CHECK_THAT(refused->verdict.reason, Contains("exit code 7") && Contains("beside the best"));
+  CHECK_FALSE(refused->compared);
+  const auto next = honest(2);
+  const auto nv = b.verify(next);
+  const auto m = b.measure(next, nv, &best);
+  if (!m) FAIL(render(m.error()));
+  INFO(m->verdict.reason);
+  CHECK(m->verdict.passed());
+  CHECK(m->compared);
+}
+
+TEST_CASE("Processes that died while they waited are replaced, the best's too", "[workbench]") {
+  loaded_bench b;
+  const auto best = honest(1), next = honest(2);
+  REQUIRE(b.measure(best, b.verify(best)));
+  const auto v = b.verify(next);
+  kill_candidates();
+  const auto m = b.measure(next, v, &best);
+  if (!m) FAIL(render(m.error()));
+  INFO(m->verdict.reason);
+  CHECK(m->verdict.passed());
+  CHECK(m->compared);
+}
+
+TEST_CASE("A best that cannot be started again is compared with by way of the reference", "[workbench]") {
+  loaded_bench b;
+  const auto best = module_of("return self.right(x, scale)", "import os\nassert not os.path.exists('started')\nopen('started', 'w').close()\n");
+  REQUIRE(b.measure(best, b.verify(best)));
+  const auto next = honest(2);
+  const auto v = b.verify(next);
+  kill_candidates();
+  const auto m = b.measure(next, v, &best);
+  if (!m) FAIL(render(m.error()));
+  INFO(m->verdict.reason);
+  CHECK(m->verdict.passed());
+  CHECK_FALSE(m->compared);
+  CHECK(m->against_best.speedup.value > 0);
+  CHECK_THAT(m->against_best.note, Contains("side by side"));
+}
+
+TEST_CASE("Nobody starts a process that nobody needs", "[workbench]") {
+  {
+    loaded_bench b;
+    const auto best = honest(1);
+    b.verify(best);
+    CHECK(candidates().size() == 2); // its own, and one for who comes next
+    const auto confirmed = b.work.confirm(best);
+    if (!confirmed) FAIL(render(confirmed.error()));
+    CHECK(candidates().size() == 1);
+  }
+  CHECK(candidates().empty());
+  loaded_bench alone(test::python_task, false);
+  alone.verify(honest(1));
+  CHECK(candidates().size() == 1);
+}
+
+TEST_CASE("Where the device is full, the processes of other candidates make room", "[workbench]") {
+  // A device that holds two candidates: a third one's process fails before anything of the candidate's has run.
+  const std::string full = std::string(R"(import os, sys
+def siblings():
+    found = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                with open("/proc/%s/stat" % name) as state, open("/proc/%s/cmdline" % name) as line:
+                    text = state.read().rsplit(") ", 1)[1].split()
+                    found += text[0] != "Z" and int(text[1]) == os.getppid() and "candidate_runner.py" in line.read()
+            except OSError:
+                pass
+    return found
+if sys.argv[0].endswith("candidate_runner.py") and siblings() >= 2:
+    raise RuntimeError("the device is out of memory")
+)") + test::python_task;
+  loaded_bench b(full);
+  const auto best = honest(1);
+  REQUIRE(b.measure(best, b.verify(best)));
+  for (int number : {2, 3}) {
+    const auto c = honest(number);
+    const auto v = b.verify(c); // with what waits for the next candidate that makes three
+    const auto m = b.measure(c, v, &best);
+    if (!m) FAIL(render(m.error()));
+    INFO(m->verdict.reason);
+    CHECK(m->verdict.passed());
+    CHECK(m->compared);
+  }
+}
+
+TEST_CASE("Another run of a node leaves the device when its room is needed", "[workbench]") {
+  share_with_stand_in();
+  auto folder = temp_dir::create("pragma-test-");
+  REQUIRE(folder);
+  std::atomic<bool> cancel = false;
+  node_bench node("n", folder->path() / "tasks", &cancel);
+  work_order order;
+  order.kind = "load";
+  order.load.backend = "stand_in";
+  order.load.seeds = 2;
+  order.load.allow_torch = true;
+  order.run = "first";
+  order.task = {"first.py", test::python_task, ""};
+  auto answer = node.perform(order, "stand_in:0");
+  INFO(answer.failure.what().message);
+  REQUIRE_FALSE(answer.failure.happened());
+  const auto references = processes("reference.py");
+  REQUIRE(references.size() == 1);
+  // The second run's candidates find no room while the first run's reference is there.
+  order.run = "second";
+  order.task = {"second.py",
+                "import os, sys\nif sys.argv[0].endswith('candidate_runner.py') and os.path.exists('/proc/" + std::to_string(references.front()) +
+                    "'):\n    raise RuntimeError('the device is out of memory')\n" + test::python_task,
+                ""};
+  order.kind = "verify";
+  order.candidate = honest(1);
+  answer = node.perform(order, "stand_in:0");
+  INFO(answer.failure.what().message);
+  REQUIRE_FALSE(answer.failure.happened());
+  CHECK(answer.result.value("stage", "") == "passed");
+}
+
+TEST_CASE("Waiting for the device is not the reference's time", "[workbench]") {
+  share_with_stand_in();
+  auto folder = temp_dir::create("pragma-test-");
+  REQUIRE(folder);
+  REQUIRE(write_file_atomic(folder->path() / "task.py", test::python_task));
+  reference_options options;
+  options.device = {"stand_in", 0};
+  auto ref = reference::start(options);
+  if (!ref) FAIL(render(ref.error()));
+  REQUIRE(ref->load(folder->path() / "task.py"));
+  expected<call_limit> limit = fail(ec::internal, "not asked");
+  std::thread other;
+  {
+    const auto lease = lease_device(options.device);
+    other = std::thread([&] { limit = limit_of_call(*ref, 20); });
+    std::this_thread::sleep_for(std::chrono::seconds(5)); // somebody else's measurement
+  }
+  other.join();
+  REQUIRE(limit);
+  CHECK(limit->reference_seconds < 2.5);
+  CHECK(limit->seconds <= 30);
+}
