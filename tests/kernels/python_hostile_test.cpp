@@ -80,6 +80,13 @@ def local(kind, path):
     s = socket.socket(socket.AF_UNIX, kind)
     s.connect(path) if kind == socket.SOCK_STREAM else s.sendto(b"hello", path)
 
+# Connects without connect().
+def fast_open(family, call):
+    s = socket.socket(family, socket.SOCK_STREAM)
+    s.settimeout(2)
+    address = ("127.0.0.1" if family == socket.AF_INET else "::ffff:127.0.0.1", @PORT@)
+    s.sendto(b"hello", 0x20000000, address) if call == "sendto" else s.sendmsg([b"hello"], [], 0x20000000, address)
+
 def vm_read(pid):
     class Piece(ctypes.Structure):
         _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
@@ -99,7 +106,14 @@ def try_all():
     attempt("packet socket", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
     attempt("local service", lambda: local(socket.SOCK_STREAM, HOUSE + "/stream"))
     attempt("local datagram", lambda: local(socket.SOCK_DGRAM, HOUSE + "/datagram"))
+    attempt("raw local datagram", lambda: local(socket.SOCK_RAW, HOUSE + "/datagram"))
     attempt("datagram pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+    attempt("raw pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW))
+    for family in (socket.AF_INET, socket.AF_INET6):
+        attempt("fast open of family %d" % family, lambda: fast_open(family, "sendto"))
+        attempt("fast open by sendmsg of family %d" % family, lambda: fast_open(family, "sendmsg"))
+    attempt("key socket", lambda: socket.socket(15, socket.SOCK_RAW, 2))
+    attempt("AX.25 socket", lambda: socket.socket(3, socket.SOCK_DGRAM, 0))
     attempt("io_uring", lambda: libc.syscall(425, 8, ctypes.create_string_buffer(240)) >= 0)
     for path in (HOUSE, "/tmp", "/var/tmp", "/dev/shm", HERE, os.path.dirname(RUNNER), os.path.expanduser("~root"), "/"):
         attempt("write " + path, lambda: opens(path + "/pragma-was-here", "w"))
@@ -176,8 +190,8 @@ TEST_CASE("Under a device's profiler a module reaches little more", "[python]") 
   auto& b = python_bench::get();
   const auto before = with(with(attempts, "@HOUSE@", house.folder.path().string()), "@PORT@", std::to_string(house.port));
   // What the profiler itself needs; signals are Landlock's business, from Linux 6.12.
-  const auto output = made(module_of("try_all()\n        more = set(allowed) - {'netlink', 'local service', 'local datagram', 'datagram pair', 'write /dev/shm', "
-                                     "'signal to parent', 'signal to all', 'tgkill'}\n        if more: raise RuntimeError('could: ' + ', '.join(more))\n"
+  const auto output = made(module_of("try_all()\n        more = set(allowed) - {'netlink', 'local service', 'local datagram', 'raw local datagram', 'datagram pair', "
+                                     "'raw pair', 'write /dev/shm', 'signal to parent', 'signal to all', 'tgkill'}\n        if more: raise RuntimeError('could: ' + ', '.join(more))\n"
                                      "        return self.right(x, scale)",
                                      before));
   REQUIRE(runner_process::start(output, b.loaded.ref, {})); // profilers come after the verification
