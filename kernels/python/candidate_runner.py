@@ -349,19 +349,22 @@ class Runner:
         for slot in range(first, first + min(count, calls)):
             self.results[slot] = self._tensors(self.results[slot])
 
+    def _spoil(self, first, count):
+        """Garbage in what the graphs write to."""
+        for i in range(count):
+            for value in self.graphs[first + i][1]:
+                value.view(-1).view(torch.uint8).fill_(GARBAGE) if value.numel() else None
+
     def timed(self, first, count, calls, with_graph):
-        if with_graph:
-            for i in range(count):
-                for value in self.graphs[first + i][1]:
-                    value.view(-1).view(torch.uint8).fill_(GARBAGE) if value.numel() else None
-        else:
-            self._poison()
+        self._spoil(first, count) if with_graph else self._poison()
         seconds = self.device.seconds(self._cycle(first, count, with_graph), calls)
         self._settle(first, count, calls)
         return seconds
 
     def run(self, first, count, calls, with_graph):
         one = self._cycle(first, count, with_graph)
+        if with_graph and calls:
+            self._spoil(first, count)
         for i in range(calls):
             one(i)
         self.device.wait()
