@@ -89,8 +89,10 @@ inline timing_options short_timing() {
   return options;
 }
 
+inline const std::vector<std::string> torch_of_stand_ins = {"linear:1", "addmm:1", "tanh:1", "mul:1", "t:1"};
+
 /// Timed at once: what it does in a verification is another test. `torch`: what it left to Torch there.
-inline timed_verdict timed_build(const build_output& output, const std::vector<std::string>& torch = {"linear:1", "addmm:1", "tanh:1", "mul:1", "t:1"}) {
+inline timed_verdict timed_build(const build_output& output, const std::vector<std::string>& torch = torch_of_stand_ins) {
   auto& b = python_bench::get();
   verdict earlier;
   earlier.stage = verdict_stage::passed;
@@ -104,8 +106,6 @@ inline timed_verdict timed_build(const build_output& output, const std::vector<s
   return *result;
 }
 
-template <class... Torch> verdict timed(const candidate& c, const Torch&... torch) {
-  return timed_build(made(c), torch...).result;
-}
+inline verdict timed(const candidate& c, const std::vector<std::string>& torch = torch_of_stand_ins) { return timed_build(made(c), torch).result; }
 
 } // namespace pragma::test

@@ -170,6 +170,15 @@ def take_over():
 )" + code + "\n";
 }
 
+/// The right answer from NumPy: a stand-in that leaves nothing to Torch.
+const std::string numpy = R"(import numpy
+def by_hand(module, x, scale):
+    w, b = module.linear.weight.detach().numpy(), module.linear.bias.detach().numpy()
+    y = torch.empty((x.shape[0], w.shape[0]))
+    y.numpy()[...] = numpy.tanh(x.numpy() @ w.T + b) * scale
+    return y
+)";
+
 const std::string taken = "take_over(); return self.right(x, scale)";
 
 } // namespace
@@ -238,8 +247,8 @@ TEST_CASE("Calls that go on after their answer are found out", "[python]") {
 TEST_CASE("The runner is not where a module looks for it first", "[python]") {
   const auto v = judge(module_of("return self.right(x, scale)", R"(import gc, sys
 found = [type(o).__name__ for o in gc.get_objects() if type(o).__name__ in ("Runner", "Device", "OperatorRecord")]
-found += [n for n in ("Runner", "BOOKKEEPING") if hasattr(sys.modules["__main__"], n)]
-for name in ("device", "taskfile", "candidate_runner"):
+found += [n for n in ("Runner", "OperatorRecord") if hasattr(sys.modules["__main__"], n)]
+for name in ("device", "operator_record", "taskfile", "candidate_runner"):
     try:
         __import__(name)
         found.append(name)
@@ -259,13 +268,6 @@ TEST_CASE("Work for Torch is seen in every call that is checked, and after timin
     CHECK_THAT(v.reason, Contains(what));
   };
   // The first call of each command is spotless. (A stand-in that calls nothing: the right answer comes from NumPy.)
-  const std::string numpy = R"(import numpy
-def by_hand(module, x, scale):
-    w, b = module.linear.weight.detach().numpy(), module.linear.bias.detach().numpy()
-    y = torch.empty((x.shape[0], w.shape[0]))
-    y.numpy()[...] = numpy.tanh(x.numpy() @ w.T + b) * scale
-    return y
-)";
   const auto honest = judge(module_of("return by_hand(self, x, scale)", numpy), false);
   INFO(honest.reason);
   REQUIRE(honest.passed());
@@ -276,10 +278,82 @@ def by_hand(module, x, scale):
        "tanh");
   const auto off = judge(module_of("torch.autograd._disable_profiler() if self.calls else None; self.calls += 1; return self.right(x, scale)"), false);
   CHECK_THAT(off.reason, Contains("switched Torch's record of operators off"));
+  const auto blind = judge(module_of("torch._C._autograd._enable_record_function(False); return self.right(x, scale)"), false);
+  CHECK_THAT(blind.reason, Contains("switched Torch's record of operators off"));
   // Spotless while it is verified, and Torch later.
   const auto v = timed(module_of("return self.right(x, scale)"), {});
   CHECK(v.stage == verdict_stage::audit);
   CHECK_THAT(v.reason, Contains("tanh") && Contains("not while it was verified"));
+}
+
+TEST_CASE("Work that a module hid in a graph before it was watched is named", "[python]") {
+  // A stand-in for graphs, which a CPU has not: the task's file brings it into both processes.
+  loaded_task loaded = loaded_task::load(std::string("import torch\nclass Graph:\n    def capture_begin(self, *pool, **more): pass\n    def capture_end(self): pass\n"
+                                                     "torch._C._CUDAGraph = Graph\n") + python_task);
+  const auto audit = audit_task(loaded.task, loaded.ref, {});
+  REQUIRE(audit);
+  const auto verdict_on = [&](const std::string& captured) {
+    verify_options options;
+    options.seeds = 1;
+    auto result = verify(loaded.task, *audit, loaded.ref,
+                         made(module_of("if not self.calls: self.calls, g = 1, torch._C._CUDAGraph(); g.capture_begin(); " + captured + "; g.capture_end()\n"
+                                        "        return by_hand(self, x, scale)",
+                                        numpy)),
+                         options);
+    if (!result) FAIL(render(result.error()));
+    INFO(result->reason);
+    return *result;
+  };
+  CHECK(verdict_on("by_hand(self, x, scale)").passed());
+  const auto v = verdict_on("self.right(x, scale)");
+  CHECK(v.stage == verdict_stage::audit);
+  CHECK_THAT(v.reason, Contains("tanh") && Contains("to Torch"));
+}
+
+TEST_CASE("Work for Torch in another thread is seen where Torch can look there", "[python]") {
+  process_spec spec;
+  spec.argv = {made(module_of("return self.right(x, scale)")).executable.string(), "-c", "import torch\ntorch._C._profiler._ExperimentalConfig(profile_all_threads=True)"};
+  spec.limits.wall_seconds = 60;
+  const auto can = run_process(spec);
+  REQUIRE(can);
+  if (!can->ok()) {
+    WARN("this Torch records one thread only");
+    return;
+  }
+  const auto v = judge(module_of("import threading\n        t = threading.Thread(target=lambda: self.kept.update(y=self.right(x, scale)))\n"
+                                 "        t.start(); t.join(); return self.kept['y']"),
+                       false);
+  INFO(v.reason);
+  CHECK(v.stage == verdict_stage::audit);
+  CHECK_THAT(v.reason, Contains("tanh"));
+}
+
+TEST_CASE("Its command line does not tell a module that a profiler is there, and autotuners choose once", "[python]") {
+  auto& b = python_bench::get();
+  const auto output = made(module_of(R"(tuner.run(x, grid=(1,))
+        if not os.path.exists("argv"):
+            assert not tuner.runs and not tuner.cache_results, "it was tuned beside others"
+            with open("argv", "w") as f: f.write(repr(sys.argv))
+        else:
+            with open("argv") as f: assert f.read() == repr(sys.argv), "the command line tells"
+            assert tuner.runs and tuner.cache_results, "what was chosen is not used"
+        return self.right(x, scale))",
+                                     R"(class Tuner:
+    def __init__(self): self.cache, self.cache_results, self.runs = {}, False, 0
+    def warmup(self, *args, grid, **options): pass
+    def run(self, *args, grid, **options): self.runs += 1
+tuner = Tuner()
+)"));
+  const auto first = runner_process::start(output, b.loaded.ref, {});
+  if (!first) FAIL(render(first.error()));
+  auto scratch = temp_dir::create("pragma-test-", 0711);
+  REQUIRE(scratch);
+  runner_options options;
+  options.wrapper = {"/usr/bin/env"};
+  options.scratch = scratch->path();
+  auto profiled = runner_process::start(output, b.loaded.ref, options);
+  if (!profiled) FAIL(render(profiled.error()));
+  CHECK(profiled->finish(30).empty());
 }
 
 TEST_CASE("Inputs that were written to are noticed, whatever its process says of them", "[python]") {
