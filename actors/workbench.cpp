@@ -41,18 +41,38 @@ private:
   std::shared_lock<std::shared_mutex> beside_;
 };
 
+/// A call of which the profiler saw nothing, or not all, is looked at once more, for its kernels alone. A reason to refuse it, where it hides.
+expected<std::string> look_again(const build_output& built, reference& ref, const std::vector<json>& manifests, const std::atomic<bool>* cancel, profile& p) {
+  if (!p.kernels.empty() && !p.cut) return std::string();
+  auto seen = see_call(built, ref, manifests, cancel);
+  if (!seen) return fail(seen.error());
+  if (!seen->kernels.empty()) {
+    p.kernels = std::move(seen->kernels);
+    p.cut = seen->cut;
+    p.device_seconds = seen->device_seconds;
+    return std::string();
+  }
+  auto works = p.kernels.empty() ? sees_calls(built, ref, manifests, cancel) : expected<bool>(true);
+  if (!works) return fail(works.error());
+  if (!*works) return std::string();
+  return "a profiler that sees another module's kernels here did not see its own (" + join(seen->missing, "; ") + "): this measurement is not believed";
+}
+
 /// What the profiler saw from outside counts for more than what the candidate's process said of its time and of Torch's operators.
-void check_against_profiler(const candidate& c, bool allow_torch, measurement& result) {
+void check_against_profiler(const candidate& c, bool allow_torch, const std::string& hidden, measurement& result) {
   const auto refuse = [&](std::string reason) {
     result.verdict.stage = verdict_stage::audit;
     result.verdict.reason = std::move(reason);
   };
   const auto& p = result.profile;
+  if (!hidden.empty()) return refuse(hidden);
   if (p.kernels.empty()) return;
   if (p.device_seconds > profiler_factor * p.time.candidate_seconds + profiler_slack)
     return refuse("the profiler saw its kernels run for " + format_seconds(p.device_seconds) + " a call, its process said " +
                   format_seconds(p.time.candidate_seconds) + ": this measurement is not believed");
   if (allow_torch) return;
+  if (p.cut)
+    return refuse("it launches more than " + std::to_string(most_launches) + " kernels in a call, and whose those after are no profiler was asked (--allow-torch accepts it)");
   if (const auto foreign = foreign_kernels(c.source, p.kernels); !foreign.empty())
     return refuse("it ran " + join(foreign, ", ") + ", which " + (foreign.size() == 1 ? "is no function" : "are no functions") +
                   " of the module: a library did that work (--allow-torch accepts it)");
@@ -336,7 +356,11 @@ expected<measurement> workbench::measure(const measure_request& request) {
     if (!profiled) return fail(profiled.error());
     result.profile = std::move(*profiled);
     result.profile_seconds = since(profile_start);
-    if (request.candidate.language == "triton") check_against_profiler(request.candidate, request_.allow_torch, result);
+    if (request.candidate.language == "triton") {
+      auto hidden = look_again(**binary, *reference_, request_.manifests, cancel_, result.profile);
+      if (!hidden) return fail(hidden.error());
+      check_against_profiler(request.candidate, request_.allow_torch, *hidden, result);
+    }
   }
   return result;
 }

@@ -77,6 +77,7 @@ struct profile {
   std::vector<remark> remarks;
   std::vector<tool_note> notes;      ///< evidence beside ours
   std::vector<std::string> kernels;  ///< names of those that a call launched on the device, each once; empty: no tool looked at calls alone
+  bool cut = false;                  ///< a call launched more than that tool looked at: `kernels` are of the first ones
   double device_seconds = 0;         ///< of the kernels of one call, as that tool measured them outside of the candidate's process; 0: unknown
   std::vector<std::string> missing;  ///< "perf: no PMU on this machine", one line per source that could not be had
   double seconds = 0;                ///< what profiling cost
@@ -91,7 +92,7 @@ struct profile {
     return std::nullopt;
   }
 };
-PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, kernels, device_seconds, missing, seconds)
+PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, kernels, cut, device_seconds, missing, seconds)
 
 /// What a machine or a device can do at most, as measured: for a CPU by `pragma hardware` with one thread count, for a device
 /// (backend other than "cpu") by a calibration on it. There the vectors have two levels: [0] L2, [1] the device's memory.

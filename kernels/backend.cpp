@@ -5,6 +5,8 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 namespace pragma {
 
@@ -14,7 +16,7 @@ namespace {
 
 constexpr double state_seconds = 5;
 constexpr const char* text_keys[] = {"name", "title", "language", "torch_device"};
-constexpr const char* list_keys[] = {"present", "device_files", "environment", "readable", "clocks", "profilers"};
+constexpr const char* list_keys[] = {"present", "device_files", "environment", "readable", "visible", "clocks", "profilers"};
 
 /// '*' matches any run of characters.
 bool matches(std::string_view pattern, std::string_view text) {
@@ -68,6 +70,7 @@ expected<backend> parse_backend(const std::string& text, const std::string& orig
   b.device_files = list("device_files");
   b.environment = list("environment");
   b.readable = list("readable");
+  b.visible = list("visible");
   b.clocks = list("clocks");
   b.profilers = list("profilers");
   if (b.name.empty()) return fail(ec::parse_error, origin + ": 'name' is missing");
@@ -110,11 +113,24 @@ std::vector<fs::path> matching_files(const std::vector<std::string>& patterns) {
   return found;
 }
 
+std::string driver_number(const backend& b, int index) {
+  auto number = std::to_string(index);
+  for (const auto& name : b.visible) {
+    const char* value = std::getenv(name.c_str());
+    if (!value || !*value) continue;
+    const auto chosen = split(value, ',');
+    size_t at = 0;
+    const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), at);
+    if (failed == std::errc() && end == number.data() + number.size() && at < chosen.size()) number = trim(chosen[at]);
+  }
+  return number;
+}
+
 std::string device_state(const backend& b, int index) {
   if (b.clocks.empty() || find_program(b.clocks.front()).empty()) return "";
   process_spec spec;
   for (auto word : b.clocks) {
-    if (const auto at = word.find("{index}"); at != std::string::npos) word.replace(at, 7, std::to_string(index));
+    if (const auto at = word.find("{index}"); at != std::string::npos) word.replace(at, 7, driver_number(b, index));
     spec.argv.push_back(word);
   }
   spec.limits.wall_seconds = state_seconds;

@@ -20,7 +20,8 @@ struct backend {
   std::vector<std::string> device_files;   ///< patterns: what the driver's library opens
   std::vector<std::string> environment;    ///< variables handed on into the sandbox
   std::vector<std::string> readable;       ///< further files and folders that a candidate may read
-  std::vector<std::string> clocks;         ///< command that prints a device's state; {index} is replaced
+  std::vector<std::string> visible;        ///< variables that choose and renumber devices, that of the outer numbers last
+  std::vector<std::string> clocks;         ///< command that prints a device's state; {index} is replaced by driver_number()
   std::vector<std::string> profilers;      ///< manifests, in the order in which they are asked
 
   bool on_device() const { return !torch_device.empty(); }
@@ -36,6 +37,8 @@ expected<backend> find_backend(const std::string& name);
 std::string why_absent(const backend& b);
 /// Existing files that match the patterns ('*' within a file name).
 std::vector<std::filesystem::path> matching_files(const std::vector<std::string>& patterns);
+/// What the driver's own tools call device `index` of this process: with CUDA_VISIBLE_DEVICES=3,5 device 1 is "5". An identifier (GPU-...) stays one.
+std::string driver_number(const backend& b, int index);
 /// What the clocks command prints for this device, on one line; empty when it cannot be had.
 std::string device_state(const backend& b, int index);
 

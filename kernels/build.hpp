@@ -21,6 +21,7 @@ class runner_process;
 struct kept_runner {
   std::shared_ptr<runner_process> runner;
   std::shared_ptr<runner_process> prepared; ///< started before the candidate was there (runner_process::prepare())
+  bool by_our_clock = false;              ///< the device's events see less of its calls than our clock does, and launches do not explain it
   std::optional<error> failure;           ///< why the candidate's process could not be started; once is enough
 };
 

@@ -57,7 +57,7 @@ expected<void> prepare_python(const build_output& built, const runner_memory& me
   std::vector<std::string> names;
   for (const auto& spec_of : memory.params.specs) names.push_back(spec_of.name);
   const json settings = {{"device", chosen->on_device() ? chosen->torch_device + ":" + std::to_string(built.device.index) : "cpu"},
-                         {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"allow_tf32", built.allow_tf32}, {"tuned", !options.wrapper.empty()}};
+                         {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"allow_tf32", built.allow_tf32}};
   confine_python(*chosen, built.executable.string(), built.scratch, options.threads, spec, sandbox);
   spec.env.push_back({"PYTHONNOUSERSITE", "1"});
   spec.argv = options.wrapper;

@@ -134,7 +134,13 @@ expected<filter_program> tool_filter(sandbox_policy policy) {
   if (device_profiler && landlock::abi() >= landlock_network_abi) {
     // A profiler may make TCP sockets, which Landlock keeps from binding and connecting, and netlink ones. Landlock knows no other
     // protocol of the Internet (UDP, MPTCP, SCTP).
+    for (scmp_datum_t family = 0; family < AF_NETLINK; ++family)
+      if (family != AF_UNIX && family != AF_INET && family != AF_INET6) filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_EQ, family)});
     filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_GT, AF_NETLINK)});
+    // TCP Fast Open connects while it sends, and Landlock has no hook there. The kernel reads 32 bits of the flags.
+    constexpr scmp_datum_t fast_open = MSG_FASTOPEN;
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"sendto", "sendmmsg"}, {SCMP_A3(SCMP_CMP_MASKED_EQ, fast_open, fast_open)});
+    filter.add(SCMP_ACT_ERRNO(EPERM), {"sendmsg"}, {SCMP_A2(SCMP_CMP_MASKED_EQ, fast_open, fast_open)});
     for (const auto family : {AF_INET, AF_INET6}) {
       filter.add(SCMP_ACT_ERRNO(EPERM), {"socket"}, {SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)), SCMP_A2(SCMP_CMP_GT, IPPROTO_TCP)});
       for (const auto type : {SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_DCCP})
@@ -154,8 +160,10 @@ expected<filter_program> tool_filter(sandbox_policy policy) {
     filter.add(SCMP_ACT_ERRNO(EPERM), {"tgkill"}, {SCMP_A0(SCMP_CMP_NE, pid_sentinel)});
   }
   if (policy == sandbox_policy::device) {
-    // A datagram needs no connect() to reach a service of this machine.
-    filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"}, {SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, socket_type_mask, SOCK_DGRAM)});
+    // A datagram needs no connect() to reach a service of this machine. Of a raw local socket the kernel makes one for datagrams.
+    for (const auto type : {SOCK_DGRAM, SOCK_RAW})
+      filter.add(SCMP_ACT_ERRNO(EPERM), {"socket", "socketpair"},
+                 {SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, socket_type_mask, static_cast<scmp_datum_t>(type))});
   }
   return filter.finish();
 }

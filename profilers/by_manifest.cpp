@@ -210,6 +210,7 @@ private:
       if (!launch.kernel.empty() && known.insert(launch.kernel).second) out_.kernels.push_back(launch.kernel);
       if (const auto at = launch.values.find(m_.time); at != launch.values.end() && at->second.unit == "ns") nanoseconds += at->second.value;
     }
+    out_.cut = limited() && launches.size() >= static_cast<size_t>(request_.max_launches);
     out_.device_seconds = nanoseconds * 1e-9 / static_cast<double>(std::max<int64_t>(1, request_.calls));
   }
 

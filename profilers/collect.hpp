@@ -33,6 +33,20 @@ expected<void> check_metric_names(const std::vector<std::string>& names);
 /// The same for the tools of a device (configs/backends/). Without one of them here, names cannot be checked and pass.
 expected<void> check_metric_names(const device_choice& device, const std::vector<std::string>& names, const std::vector<json>& manifests = {});
 
+inline constexpr int most_launches = 4096;    ///< of one call, that see_call() looks at
+
+/// One call on a device as a tool sees it that can be told when to look, from outside of the candidate's process. It is asked for nothing else, and so can
+/// look at many launches.
+struct seen_call {
+  std::vector<std::string> kernels;         ///< names, each once; empty: none was seen
+  bool cut = false;                         ///< there were more than most_launches
+  double device_seconds = 0;
+  std::vector<std::string> missing;         ///< why nothing was seen
+};
+expected<seen_call> see_call(const build_output& built, reference& ref, const std::vector<json>& manifests, const std::atomic<bool>* cancel);
+/// Whether such a tool works here: it sees the kernel of a module of ours. Asked again once when it did not, then remembered. `built`: for which device.
+expected<bool> sees_calls(const build_output& built, reference& ref, const std::vector<json>& manifests, const std::atomic<bool>* cancel);
+
 /// `time` comes from time_candidate(). Never fails because a tool is missing: that is a line in profile::missing.
 expected<profile> collect(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
                           const machine_limits* limits, const collect_options& options);

@@ -20,6 +20,7 @@ struct source_result {
   std::vector<remark> remarks;
   std::vector<tool_note> notes;       ///< of tools that only a manifest describes (by_manifest.hpp)
   std::vector<std::string> kernels;   ///< that a call launched, by such a tool; see profile::kernels
+  bool cut = false;                   ///< a call launched more than that tool looked at
   double device_seconds = 0;          ///< of one call, by the same tool
   std::vector<std::string> missing;
 };

@@ -22,6 +22,7 @@ sys.path.insert(0, HERE)
 import torch
 
 from device import Device
+from operator_record import OperatorRecord, Wrong
 from taskfile import TASK_SEED, TaskFile, seed_everything, state_tensors
 
 COMMANDS, REPLIES, PARAMS, INPUTS, OUTPUTS = 3, 4, 5, 6, 7
@@ -32,17 +33,11 @@ CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE, TUNE, LOAD = range(9) # enu
 GRAPH = 1                                                         # enum pragma_command_flag
 CHANGED_INPUTS, CALLS_TORCH, NO_GRAPH = 8, 16, 32                 # enum pragma_reply_flag
 RAISED, TORCH_OPS = "pragma-raised", "pragma-torch"
+TUNED = os.path.abspath("pragma-tuned")                           # there once autotuners have chosen: for the build's later processes
 
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
          torch.bool)
 GARBAGE = 0xA5
-
-# Operators that make or describe memory and compute nothing. Everything else of aten is Torch's work, and counted.
-BOOKKEEPING = frozenset((
-    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "view", "view_as", "reshape", "_reshape_alias",
-    "_unsafe_view", "as_strided", "t", "transpose", "permute", "expand", "expand_as", "squeeze", "unsqueeze", "slice", "select",
-    "narrow", "flatten", "unflatten", "detach", "alias", "resize_", "set_", "contiguous", "to", "size", "stride", "is_contiguous",
-    "unbind", "split", "chunk", "movedim", "lift_fresh", "result_type", "requires_grad_", "_to_copy_none", "resolve_conj", "resolve_neg"))
 
 # Looked up before the candidate is loaded: whoever replaces them in their modules later changes nothing here.
 os_read, os_write, equal = os.read, os.write, torch.equal
@@ -79,42 +74,6 @@ class Layout:
         return rows
 
 
-class Wrong(Exception):
-    """The candidate's result is not what the task asks for."""
-
-
-class OperatorRecord:
-    """Counts the operators of aten that calls leave to Torch, by Torch's own profiler: its functions, not its Python classes, which
-    anybody could replace. (A dispatch mode would see the same; importing one costs 5 s.)"""
-
-    def __init__(self):
-        self._config = torch.autograd.profiler.profile().config()
-        self._activities = {torch.autograd.ProfilerActivity.CPU}
-        self._prepare, self._enable = torch.autograd._prepare_profiler, torch.autograd._enable_profiler
-        self._disable, self._enabled = torch.autograd._disable_profiler, torch._C._autograd._profiler_enabled
-
-    def __enter__(self):
-        self._prepare(self._config, self._activities)
-        self._enable(self._config, self._activities)
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if not self._enabled():
-            if kind is None:
-                raise Wrong("forward() switched Torch's record of operators off")
-            return
-        self._events = self._disable().events()
-
-    def counts(self):
-        """Operator -> how often, of those that compute."""
-        found = {}
-        for event in self._events:
-            name = event.name()
-            if name.startswith("aten::") and name[6:] not in BOOKKEEPING:
-                found[name[6:]] = found.get(name[6:], 0) + 1
-        return found
-
-
 def read_exactly(size):
     data = b""
     while len(data) < size:
@@ -148,7 +107,7 @@ def withdraw():
     """Takes us out of the places where a module would find us by name: gc.get_objects(), sys.modules, the path of imports. Frames and
     object.__subclasses__() still lead here."""
     sys.path[:] = [folder for folder in sys.path if folder != HERE]
-    for name in ("device", "taskfile"):
+    for name in ("device", "operator_record", "taskfile"):
         sys.modules.pop(name, None)
     sys.modules["__main__"] = types.ModuleType("__main__")
     gc.collect()
@@ -184,7 +143,7 @@ class Runner:
         self.results = [None] * self.slots
         self.graphs = {}
         self.record = OperatorRecord()
-        self.tuned = bool(settings.get("tuned"))
+        self.tuned = os.path.exists(TUNED)
         self._own = task.call("get_init_inputs()", module.get_init_inputs), params[0] if params else [], settings["params"]
 
     def load(self, path):
@@ -192,7 +151,7 @@ class Runner:
         module = load_module(path)
         self.tuners = [v for v in vars(module).values() if hasattr(v, "cache_results") and isinstance(getattr(v, "cache", None), dict)]
         for tuner in self.tuners:
-            tuner.cache_results = self.tuned  # under a profiler: what was chosen before, from the build's cache
+            tuner.cache_results = self.tuned  # what was chosen before, from the build's cache
             if not self.tuned and hasattr(tuner, "warmup"):
                 tuner.run = functools.partial(compile_all, tuner)
         self.model = self._make_model(module, *self._own)
@@ -210,6 +169,8 @@ class Runner:
         if self.tuners:
             self._forward(0)
             self.device.wait()
+            with open(TUNED, "w"):
+                pass
 
     def _arguments(self, tensors):
         rest = iter(tensors)
@@ -300,7 +261,10 @@ class Runner:
             for i in range(calls):
                 self._forward(first + i % count)
             self.device.wait()
-        flags = self._report(self.record.counts(), calls)
+        counts = self.record.counts
+        for name, count in self.record.captured.items():
+            counts[name] = counts.get(name, 0) + count * calls
+        flags = self._report(counts, calls)
         self.download(first, min(count, calls))
         return flags | (CHANGED_INPUTS if self._changed(first, min(count, calls)) else 0)
 
@@ -314,7 +278,8 @@ class Runner:
 
     def capture(self, first, count):
         for slot in range(first, first + count):
-            graph, result, why = self.device.capture(lambda: self.model(*self.arguments[slot]))
+            with self.record.looking_away():
+                graph, result, why = self.device.capture(lambda: self.model(*self.arguments[slot]))
             if graph is None:
                 self.graphs = {}
                 return NO_GRAPH
@@ -345,19 +310,22 @@ class Runner:
         for slot in range(first, first + min(count, calls)):
             self.results[slot] = self._tensors(self.results[slot])
 
+    def _spoil(self, first, count):
+        """Garbage in what the graphs write to."""
+        for i in range(count):
+            for value in self.graphs[first + i][1]:
+                value.view(-1).view(torch.uint8).fill_(GARBAGE) if value.numel() else None
+
     def timed(self, first, count, calls, with_graph):
-        if with_graph:
-            for i in range(count):
-                for value in self.graphs[first + i][1]:
-                    value.view(-1).view(torch.uint8).fill_(GARBAGE) if value.numel() else None
-        else:
-            self._poison()
+        self._spoil(first, count) if with_graph else self._poison()
         seconds = self.device.seconds(self._cycle(first, count, with_graph), calls)
         self._settle(first, count, calls)
         return seconds
 
     def run(self, first, count, calls, with_graph):
         one = self._cycle(first, count, with_graph)
+        if with_graph and calls:
+            self._spoil(first, count)
         for i in range(calls):
             one(i)
         self.device.wait()

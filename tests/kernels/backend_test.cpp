@@ -2,8 +2,14 @@
 #include "kernels/backend.hpp"
 
 #include "base/files.hpp"
+#include "kernels/device_lease.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace pragma;
 using Catch::Contains;
@@ -54,6 +60,55 @@ TEST_CASE("A device's state is one line, or nothing", "[backend]") {
   CHECK(device_state(b, 0).empty());
   b.clocks = {"echo", "1980 MHz of {index}"};
   CHECK(device_state(b, 3) == "1980 MHz of 3");
+  // A scheduler gave this process some devices, which Torch counts from 0.
+  b.visible = {"PRAGMA_TEST_VISIBLE", "PRAGMA_TEST_OUTER"};
+  CHECK(device_state(b, 3) == "1980 MHz of 3");
+  ::setenv("PRAGMA_TEST_VISIBLE", "5, 2,GPU-7f", 1);
+  CHECK(device_state(b, 1) == "1980 MHz of 2");
+  CHECK(driver_number(b, 2) == "GPU-7f");
+  CHECK(driver_number(b, 3) == "3"); // there is none
+  ::setenv("PRAGMA_TEST_OUTER", "8,9,10", 1);
+  CHECK(driver_number(b, 1) == "10");
+  CHECK(driver_number(b, 2) == "GPU-7f");
+  ::unsetenv("PRAGMA_TEST_VISIBLE");
+  ::unsetenv("PRAGMA_TEST_OUTER");
   b.clocks = {"no-such-program-of-ours"};
   CHECK(device_state(b, 0).empty());
+}
+
+TEST_CASE("A lease keeps other processes off the device, and waits for theirs", "[backend]") {
+  auto home = temp_dir::create("pragma-test-");
+  REQUIRE(home);
+  const char* before = std::getenv("PRAGMA_HOME");
+  const std::string kept = before ? before : "";
+  ::setenv("PRAGMA_HOME", home->path().c_str(), 1);
+  const device_choice device("cuda", 93);
+  // Another opening of the file stands for another process: flock() knows no difference.
+  std::filesystem::create_directories(lease_file(device).parent_path());
+  const int other = ::open(lease_file(device).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(other >= 0);
+  const auto free = [&] { return ::flock(other, LOCK_EX | LOCK_NB) == 0 && ::flock(other, LOCK_UN) == 0; };
+  {
+    auto lease = lease_device(device);
+    CHECK(lease.owns_lock());
+    CHECK_FALSE(lease.disturbed());
+    CHECK_FALSE(free());
+    { const auto again = lease_device(device); }
+    CHECK_FALSE(free());
+    CHECK(lease_file(device) != lease_file({"cuda", 94}));
+    lease.unlock();
+    CHECK(free());
+  }
+  CHECK(free());
+  REQUIRE(::flock(other, LOCK_EX) == 0);
+  std::atomic<bool> cancel = true;
+  CHECK_FALSE(lease_device(device, &cancel).owns_lock());
+  std::thread releases([&] { ::flock(other, LOCK_UN); });
+  CHECK(lease_device(device).owns_lock());
+  releases.join();
+  CHECK(free());
+  ::close(other);
+  CHECK_FALSE(lease_device({}).owns_lock());
+  if (before) ::setenv("PRAGMA_HOME", kept.c_str(), 1);
+  else ::unsetenv("PRAGMA_HOME");
 }

@@ -82,23 +82,30 @@ inline verdict judge(const candidate& c, bool allow_torch = true) {
   return *result;
 }
 
+inline timing_options short_timing() {
+  timing_options options;
+  options.max_seconds = 0.5;
+  options.blocks = 5;
+  return options;
+}
+
+inline const std::vector<std::string> torch_of_stand_ins = {"linear:1", "addmm:1", "tanh:1", "mul:1", "t:1"};
+
 /// Timed at once: what it does in a verification is another test. `torch`: what it left to Torch there.
-inline verdict timed(const candidate& c, const std::vector<std::string>& torch = {"linear:1", "addmm:1", "tanh:1", "mul:1", "t:1"}) {
+inline timed_verdict timed_build(const build_output& output, const std::vector<std::string>& torch = torch_of_stand_ins) {
   auto& b = python_bench::get();
-  const auto output = made(c);
   verdict earlier;
   earlier.stage = verdict_stage::passed;
   // The stand-in's own helpers come along: copies, and what the forwards below add to find out whether they saw an input.
   earlier.torch_operators = torch;
   for (const char* helper : {"_to_copy", "copy_", "clone", "sum", "as_strided_", "item", "_local_scalar_dense", "fill_"})
     earlier.torch_operators.push_back(std::string(helper) + ":1");
-  timing_options options;
-  options.max_seconds = 0.5;
-  options.blocks = 5;
-  auto result = time_candidate(b.loaded.task, b.audit, b.loaded.ref, output, earlier, options);
+  auto result = time_candidate(b.loaded.task, b.audit, b.loaded.ref, output, earlier, short_timing());
   if (!result) FAIL(render(result.error()));
   if (result->result.passed()) CHECK(result->time.speedup.value > 0);
-  return result->result;
+  return *result;
 }
+
+inline verdict timed(const candidate& c, const std::vector<std::string>& torch = torch_of_stand_ins) { return timed_build(made(c), torch).result; }
 
 } // namespace pragma::test

@@ -81,6 +81,12 @@ def local(kind, path):
     s = socket.socket(socket.AF_UNIX, kind)
     s.connect(path) if kind == socket.SOCK_STREAM else s.sendto(b"hello", path)
 
+# Connects without connect().
+def fast_open(family, call):
+    s = socket.socket(family, socket.SOCK_STREAM)
+    address = ("127.0.0.1" if family == socket.AF_INET else "::ffff:127.0.0.1", @PORT@)
+    s.sendto(b"hello", 0x20000000, address) if call == "sendto" else s.sendmsg([b"hello"], [], 0x20000000, address)
+
 def vm_read(pid):
     class Piece(ctypes.Structure):
         _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
@@ -100,7 +106,14 @@ def try_all():
     attempt("packet socket", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
     attempt("local service", lambda: local(socket.SOCK_STREAM, HOUSE + "/stream"))
     attempt("local datagram", lambda: local(socket.SOCK_DGRAM, HOUSE + "/datagram"))
+    attempt("raw local datagram", lambda: local(socket.SOCK_RAW, HOUSE + "/datagram"))
     attempt("datagram pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+    attempt("raw pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW))
+    for family in (socket.AF_INET, socket.AF_INET6):
+        attempt("fast open of family %d" % family, lambda: fast_open(family, "sendto"))
+        attempt("fast open by sendmsg of family %d" % family, lambda: fast_open(family, "sendmsg"))
+    attempt("key socket", lambda: socket.socket(15, socket.SOCK_RAW, 2))
+    attempt("AX.25 socket", lambda: socket.socket(3, socket.SOCK_DGRAM, 0))
     attempt("io_uring", lambda: libc.syscall(425, 8, ctypes.create_string_buffer(240)) >= 0)
     for path in (HOUSE, "/tmp", "/var/tmp", "/dev/shm", HERE, os.path.dirname(RUNNER), os.path.expanduser("~root"), "/"):
         attempt("write " + path, lambda: opens(path + "/pragma-was-here", "w"))
@@ -157,6 +170,15 @@ def take_over():
 )" + code + "\n";
 }
 
+/// The right answer from NumPy: a stand-in that leaves nothing to Torch.
+const std::string numpy = R"(import numpy
+def by_hand(module, x, scale):
+    w, b = module.linear.weight.detach().numpy(), module.linear.bias.detach().numpy()
+    y = torch.empty((x.shape[0], w.shape[0]))
+    y.numpy()[...] = numpy.tanh(x.numpy() @ w.T + b) * scale
+    return y
+)";
+
 const std::string taken = "take_over(); return self.right(x, scale)";
 
 } // namespace
@@ -202,8 +224,8 @@ TEST_CASE("Under a device's profiler a module reaches little more", "[python]") 
   auto& b = python_bench::get();
   const auto before = with(with(attempts, "@HOUSE@", house.folder.path().string()), "@PORT@", std::to_string(house.port));
   // What the profiler itself needs; signals are Landlock's business, from Linux 6.12.
-  const auto output = made(module_of("try_all()\n        more = set(allowed) - {'netlink', 'local service', 'local datagram', 'datagram pair', 'write /dev/shm', "
-                                     "'signal to parent', 'signal to all', 'tgkill'}\n        if more: raise RuntimeError('could: ' + ', '.join(more))\n"
+  const auto output = made(module_of("try_all()\n        more = set(allowed) - {'netlink', 'local service', 'local datagram', 'raw local datagram', 'datagram pair', "
+                                     "'raw pair', 'write /dev/shm', 'signal to parent', 'signal to all', 'tgkill'}\n        if more: raise RuntimeError('could: ' + ', '.join(more))\n"
                                      "        return self.right(x, scale)",
                                      before));
   REQUIRE(runner_process::start(output, b.loaded.ref, {})); // profilers come after the verification
@@ -250,8 +272,8 @@ TEST_CASE("Calls that go on after their answer are found out", "[python]") {
 TEST_CASE("The runner is not where a module looks for it first", "[python]") {
   const auto v = judge(module_of("return self.right(x, scale)", R"(import gc, sys
 found = [type(o).__name__ for o in gc.get_objects() if type(o).__name__ in ("Runner", "Device", "OperatorRecord")]
-found += [n for n in ("Runner", "BOOKKEEPING") if hasattr(sys.modules["__main__"], n)]
-for name in ("device", "taskfile", "candidate_runner"):
+found += [n for n in ("Runner", "OperatorRecord") if hasattr(sys.modules["__main__"], n)]
+for name in ("device", "operator_record", "taskfile", "candidate_runner"):
     try:
         __import__(name)
         found.append(name)
@@ -271,13 +293,6 @@ TEST_CASE("Work for Torch is seen in every call that is checked, and after timin
     CHECK_THAT(v.reason, Contains(what));
   };
   // The first call of each command is spotless. (A stand-in that calls nothing: the right answer comes from NumPy.)
-  const std::string numpy = R"(import numpy
-def by_hand(module, x, scale):
-    w, b = module.linear.weight.detach().numpy(), module.linear.bias.detach().numpy()
-    y = torch.empty((x.shape[0], w.shape[0]))
-    y.numpy()[...] = numpy.tanh(x.numpy() @ w.T + b) * scale
-    return y
-)";
   const auto honest = judge(module_of("return by_hand(self, x, scale)", numpy), false);
   INFO(honest.reason);
   REQUIRE(honest.passed());
@@ -288,10 +303,82 @@ def by_hand(module, x, scale):
        "tanh");
   const auto off = judge(module_of("torch.autograd._disable_profiler() if self.calls else None; self.calls += 1; return self.right(x, scale)"), false);
   CHECK_THAT(off.reason, Contains("switched Torch's record of operators off"));
+  const auto blind = judge(module_of("torch._C._autograd._enable_record_function(False); return self.right(x, scale)"), false);
+  CHECK_THAT(blind.reason, Contains("switched Torch's record of operators off"));
   // Spotless while it is verified, and Torch later.
   const auto v = timed(module_of("return self.right(x, scale)"), {});
   CHECK(v.stage == verdict_stage::audit);
   CHECK_THAT(v.reason, Contains("tanh") && Contains("not while it was verified"));
+}
+
+TEST_CASE("Work that a module hid in a graph before it was watched is named", "[python]") {
+  // A stand-in for graphs, which a CPU has not: the task's file brings it into both processes.
+  loaded_task loaded = loaded_task::load(std::string("import torch\nclass Graph:\n    def capture_begin(self, *pool, **more): pass\n    def capture_end(self): pass\n"
+                                                     "torch._C._CUDAGraph = Graph\n") + python_task);
+  const auto audit = audit_task(loaded.task, loaded.ref, {});
+  REQUIRE(audit);
+  const auto verdict_on = [&](const std::string& captured) {
+    verify_options options;
+    options.seeds = 1;
+    auto result = verify(loaded.task, *audit, loaded.ref,
+                         made(module_of("if not self.calls: self.calls, g = 1, torch._C._CUDAGraph(); g.capture_begin(); " + captured + "; g.capture_end()\n"
+                                        "        return by_hand(self, x, scale)",
+                                        numpy)),
+                         options);
+    if (!result) FAIL(render(result.error()));
+    INFO(result->reason);
+    return *result;
+  };
+  CHECK(verdict_on("by_hand(self, x, scale)").passed());
+  const auto v = verdict_on("self.right(x, scale)");
+  CHECK(v.stage == verdict_stage::audit);
+  CHECK_THAT(v.reason, Contains("tanh") && Contains("to Torch"));
+}
+
+TEST_CASE("Work for Torch in another thread is seen where Torch can look there", "[python]") {
+  process_spec spec;
+  spec.argv = {made(module_of("return self.right(x, scale)")).executable.string(), "-c", "import torch\ntorch._C._profiler._ExperimentalConfig(profile_all_threads=True)"};
+  spec.limits.wall_seconds = 60;
+  const auto can = run_process(spec);
+  REQUIRE(can);
+  if (!can->ok()) {
+    WARN("this Torch records one thread only");
+    return;
+  }
+  const auto v = judge(module_of("import threading\n        t = threading.Thread(target=lambda: self.kept.update(y=self.right(x, scale)))\n"
+                                 "        t.start(); t.join(); return self.kept['y']"),
+                       false);
+  INFO(v.reason);
+  CHECK(v.stage == verdict_stage::audit);
+  CHECK_THAT(v.reason, Contains("tanh"));
+}
+
+TEST_CASE("Its command line does not tell a module that a profiler is there, and autotuners choose once", "[python]") {
+  auto& b = python_bench::get();
+  const auto output = made(module_of(R"(tuner.run(x, grid=(1,))
+        if not os.path.exists("argv"):
+            assert not tuner.runs and not tuner.cache_results, "it was tuned beside others"
+            with open("argv", "w") as f: f.write(repr(sys.argv))
+        else:
+            with open("argv") as f: assert f.read() == repr(sys.argv), "the command line tells"
+            assert tuner.runs and tuner.cache_results, "what was chosen is not used"
+        return self.right(x, scale))",
+                                     R"(class Tuner:
+    def __init__(self): self.cache, self.cache_results, self.runs = {}, False, 0
+    def warmup(self, *args, grid, **options): pass
+    def run(self, *args, grid, **options): self.runs += 1
+tuner = Tuner()
+)"));
+  const auto first = runner_process::start(output, b.loaded.ref, {});
+  if (!first) FAIL(render(first.error()));
+  auto scratch = temp_dir::create("pragma-test-", 0711);
+  REQUIRE(scratch);
+  runner_options options;
+  options.wrapper = {"/usr/bin/env"};
+  options.scratch = scratch->path();
+  auto profiled = runner_process::start(output, b.loaded.ref, options);
+  if (!profiled) FAIL(render(profiled.error()));
+  CHECK(profiled->finish(30).empty());
 }
 
 TEST_CASE("Inputs that were written to are noticed, whatever its process says of them", "[python]") {
@@ -343,6 +430,31 @@ TEST_CASE("A clock that stands still does not hold the device for hours", "[pyth
   REQUIRE(!result);
   CHECK(result.error().code == ec::measurement_failed);
   CHECK_THAT(result.error().message, Contains("no measurement within"));
+}
+
+TEST_CASE("What launches do not explain is timed by our clock", "[python]") {
+  // By the clock of its process each call takes 60 us, by ours 180. Launches of an honest module could take the rest, so it is not refused.
+  const auto slow = made(module_of("s = true_clock(); y = self.right(x, scale)\n        while true_clock() - s < 180e-6: pass\n        return y",
+                                   R"(import time
+true_clock, ticks = time.perf_counter, [0.0]
+def clock():
+    ticks[0] += 60e-6
+    return ticks[0]
+time.perf_counter = clock
+)"));
+  auto result = timed_build(slow);
+  // More than launches could take is refused, and other work on the machine can make it more.
+  for (int again = 0; again < 10 && !result.result.passed(); ++again) result = timed_build(slow);
+  INFO(result.result.reason);
+  CHECK(result.result.passed());
+  CHECK_THAT(result.time.cache, Contains("our clock"));
+  CHECK(result.time.candidate_seconds >= 170e-6);
+  // Beside another candidate, too.
+  const auto honest = made(module_of("return self.right(x, scale)"));
+  const auto both = compare_candidates(python_bench::get().loaded.ref, slow, honest, short_timing());
+  REQUIRE(both);
+  CHECK_THAT(both->cache, Contains("our clock"));
+  CHECK(both->candidate_seconds >= 170e-6);
 }
 
 TEST_CASE("Children that keep the cores busy while the reference is timed are found out", "[python]") {
