@@ -16,7 +16,7 @@ std::string not_checked(const std::filesystem::path& folder, const load_request&
   if (load.where().on_device()) command += " --backend " + load.backend;
   if (load.allow_tf32) command += " --allow-tf32";
   if (load.allow_torch) command += " --allow-torch";
-  return "not checked on this machine: " + why + "; on one that has what it needs: " + command;
+  return "not checked on this machine: " + why + "; its kernel is verified, on one that has what it needs, by: " + command;
 }
 
 } // namespace
