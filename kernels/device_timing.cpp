@@ -17,7 +17,8 @@ namespace {
 
 constexpr double shortest_timeout = 20;      ///< seconds, of one command
 constexpr double timeout_factor = 100;       ///< times the reference's call
-constexpr double short_call = 50e-6;         ///< below it a launch counts for as much as the call: graphs, or our own clock
+constexpr double graphs_below = 2e-3;        ///< launches from Python, on either side, are no time of a call: graphs where they can be had
+constexpr double short_call = 50e-6;         ///< below it a launch counts for as much as the call: our own clock where there are no graphs
 constexpr int64_t probe_calls = 40;          ///< to find out how long a call takes
 constexpr double least_share = 0.02;         ///< of the wall-clock time that a device's clock may advance in
 constexpr double outer_batch_seconds = 0.03; ///< calls back to back by our clock
@@ -135,14 +136,14 @@ expected<double> reference_seconds(reference& ref, int64_t calls, way how) {
   return since(start);
 }
 
-/// The way for two sides whose calls take so long by events; both are captured where either is short.
+/// The way for two sides whose calls take so long by events; both are captured where either is no long one.
 template <class Left, class Right> expected<way> choose_way(double left, double right, Left capture_left, Right capture_right) {
-  if (std::min(left, right) >= short_call) return way::events;
+  if (std::min(left, right) >= graphs_below) return way::events;
   auto one = capture_left();
   if (!one) return fail(one.error());
   auto other = *one ? capture_right() : expected<bool>(false);
   if (!other) return fail(other.error());
-  return *one && *other ? way::graphs : way::our_clock;
+  return *one && *other ? way::graphs : std::min(left, right) < short_call ? way::our_clock : way::events;
 }
 
 /// The candidate's audits while it is timed. Each gives a reason when it cheated.

@@ -114,6 +114,11 @@ def withdraw():
     gc.freeze()
 
 
+def flattened(value):
+    """What nested lists and tuples hold. No closure: one that calls itself is a cycle, and would keep the tensors until the collector comes."""
+    return [x for v in value for x in flattened(v)] if isinstance(value, (list, tuple)) else [value]
+
+
 class Runner:
     def __init__(self, layout, settings):
         numbers = (int(word) for word in layout.split())
@@ -195,16 +200,7 @@ class Runner:
         return model
 
     def _tensors(self, result):
-        flat = []
-
-        def walk(value):
-            if isinstance(value, (list, tuple)):
-                for v in value:
-                    walk(v)
-            else:
-                flat.append(value)
-
-        walk(result)
+        flat = flattened(result)
         if len(flat) != len(self.expected):
             raise Wrong("forward() gave %d tensors, the reference gives %d" % (len(flat), len(self.expected)))
         for i, (value, (dtype, shape, _, _)) in enumerate(zip(flat, self.expected)):

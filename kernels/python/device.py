@@ -12,6 +12,7 @@ import torch
 CHUNK = 64             # repetitions between two waits: the queue of a device is finite
 FLUSH_FACTOR = 2       # times the size of the last-level cache: written between repetitions
 HEAD_START = 1.5       # times what launching takes longer than the device is busy with flushes: before the first timed call
+LEAST_HEAD_START = 1e-3  # seconds: the first launch after a wait takes longer than others
 MOST_HEAD_START = 300  # flushes: the queue of a device is finite
 DEFAULT_CACHE = 64 << 20
 CALIBRATION_SECONDS = 0.05
@@ -86,8 +87,8 @@ class Device:
 
     def _head_start(self, calls):
         """Keeps the device busy while so many calls are launched: a gap in which it waits for Python is no time of a kernel."""
-        late = HEAD_START * calls * (self._launch_seconds - self._flush_seconds)
-        for _ in range(min(MOST_HEAD_START, int(late / self._flush_seconds + 1)) if late > 0 else 0):
+        late = max(LEAST_HEAD_START, HEAD_START * calls * (self._launch_seconds - self._flush_seconds))
+        for _ in range(min(MOST_HEAD_START, int(late / self._flush_seconds) + 1)):
             self.flush()
 
     def seconds(self, call, calls, flush=True):
@@ -135,13 +136,14 @@ class Device:
             self.api.current_stream().wait_stream(side)
             self._wait()
             graph = self.api.CUDAGraph()
-            with self.api.graph(graph):
+            with self.api.graph(graph):  # memory of its own: a pool that graphs share gives one's scratch to another's result
                 result = call()
             self._wait()
             return graph, result, ""
         except RuntimeError as e:
             try:
                 self._wait()
+                self.api.empty_cache()
             except RuntimeError:
                 pass
             return None, None, " ".join(str(e).split())[:200]

@@ -127,7 +127,7 @@ void anchor_emitter::load_columns(const std::string& at, const std::vector<std::
 
 void anchor_emitter::dot() {
   const auto add = [&](const std::string& rows, const std::string& columns, const std::string& precision) {
-    v_.line("acc = tl.dot(" + rows + ", " + columns + ", acc, input_precision=\"" + precision + "\")");
+    v_.line(sum_ + " = tl.dot(" + rows + ", " + columns + ", " + sum_ + ", input_precision=\"" + precision + "\")");
   };
   if (!split_) return add("rows", "columns", s_.precision);
   v_.use_helper("tf32_part");
@@ -147,8 +147,30 @@ void anchor_emitter::lay_out(triton_kernel& k, const std::string& kernel, int bu
                                  ",)](" + from.name + ", " + to + end + ")\n";
   extra_.push_back({"packed_ptr", to});
 }
+
 void anchor_emitter::begin_sum() {
-  v_.line(columns_are_m_ ? "acc = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)" : "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)");
+  v_.line(sum_ + (columns_are_m_ ? " = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)" : " = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)"));
+}
+
+void anchor_emitter::open_loop(const std::string& index, const std::string& first, const std::string& end, const std::string& step, const std::string& span) {
+  const auto range = [&](const std::string& from, const std::string& to, const std::string& by) {
+    return "range(" + from + ", " + to + (by.empty() ? "" : ", " + by) + "):";
+  };
+  const int64_t depth = chunks_ > 1 ? (k_ + chunks_ - 1) / chunks_ : k_;
+  if (s_.precision != "tf32x3" || depth <= longest_sum) return v_.open("for " + index + " in " + range(first, end, step));
+  v_.line("# tensor cores cut what they add to a sum: no sum of theirs has more than " + number(longest_sum) + " elements");
+  v_.open("for start in " + range(first, end, span));
+  sum_ = "part";
+  begin_sum();
+  v_.open("for " + index + " in " + range("start", "tl.minimum(start + " + span + ", " + end + ")", step));
+}
+
+void anchor_emitter::close_loop() {
+  v_.close();
+  if (sum_ == "acc") return;
+  sum_ = "acc";
+  v_.line("acc += part");
+  v_.close();
 }
 
 void anchor_emitter::finish() {

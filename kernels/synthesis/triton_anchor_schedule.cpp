@@ -12,7 +12,7 @@ namespace {
 using b = bottleneck;
 constexpr int64_t least = 16, longest_step = 128, largest_side = 256;
 constexpr int64_t sums_a_thread = 128;     ///< accumulators, of the 255 registers that a thread can have
-constexpr int64_t shared_bytes = 227 << 10; ///< of one unit of an H100 or H200; a schedule that needs more does not start
+constexpr int64_t most_shared = 227 << 10; ///< bytes of one unit of an H100 or H200; a schedule that needs more does not start
 constexpr int64_t precise_depth = 64;      ///< k from which splitting factors for the tensor cores pays
 // Measured on an H200 (Triton 3.6, 2048 x 2048 x 2048): float32 units 42 TFLOP/s. Factors split in the loop reached 35: columns
 // that lie along n meet bank conflicts on their way to the tensor cores, which read along k. Laid out and split beforehand the
@@ -68,14 +68,16 @@ int64_t step_for(const device_size& s) {
   return parts(run, 32) * 32 * 100 <= parts(run, least) * least * 115 ? 32 : least;
 }
 
-bool fits(const triton_block& x) {
-  return x.lanes >= least && x.columns >= least && x.steps >= least && x.lanes <= largest_side && x.columns <= largest_side && x.steps <= longest_step &&
-         x.warps >= 1 && x.warps <= 16 && x.stages >= 1 && x.stages <= 6 && x.lanes * x.columns <= sums_a_thread * 32 * x.warps &&
-         (x.lanes + x.columns) * x.steps * 4 * x.stages <= shared_bytes;
+/// Bytes of a program's tiles. Split columns take twice the memory; which side they are is the emitter's choice.
+int64_t shared_bytes(const triton_block& x, bool split) {
+  return (x.lanes + x.columns + (split ? std::max(x.lanes, x.columns) : 0)) * x.steps * 4 * x.stages;
 }
 
-/// Split columns take twice the shared memory; which side they are is the emitter's choice.
-bool fits_split(const triton_block& x) { return fits(x) && (x.lanes + x.columns + std::max(x.lanes, x.columns)) * x.steps * 4 * x.stages <= shared_bytes; }
+bool fits(const triton_block& x, bool split) {
+  return x.lanes >= least && x.columns >= least && x.steps >= least && x.lanes <= largest_side && x.columns <= largest_side && x.steps <= longest_step &&
+         x.warps >= 1 && x.warps <= 16 && x.stages >= 1 && x.stages <= 6 && x.lanes * x.columns <= sums_a_thread * 32 * x.warps &&
+         shared_bytes(x, split) <= most_shared;
+}
 
 /// Applies `change` to the block of every contraction, and to what autotune compares it with.
 std::function<bool(triton_schedule&, const loop_program&)> reblocked(std::function<void(triton_block&)> change, int64_t triton_block::*size = nullptr) {
@@ -89,7 +91,7 @@ std::function<bool(triton_schedule&, const loop_program&)> reblocked(std::functi
         if (size == &triton_block::lanes && x.lanes >= 2 * limits.m) return false;
         if (size == &triton_block::columns && x.columns >= 2 * limits.n) return false;
         if (size == &triton_block::steps && x.steps >= 2 * limits.k) return false;
-        return of.split_first ? fits_split(x) : fits(x);
+        return fits(x, of.split_first);
       };
       auto next = of.block;
       change(next);
@@ -122,14 +124,20 @@ bool splitting_pays(const loop_program& p, const region& r, const device_size& s
   if (s.k < precise_depth) return false;
   const auto& c = *r.anchor;
   const auto fixed = [&](int buffer) { return p.buffers[static_cast<size_t>(buffer)].kind == buffer_kind::param; };
-  if (s.convolution ? fixed(c.a) : fixed(c.a) || fixed(c.b)) return true;
+  if (s.convolution && fixed(c.a)) return true;
+  const double flops = 2.0 * static_cast<double>(s.outer) * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
   const auto elements = [&](const index_form& f, int64_t outer) {
     for (int a : c.batch)
       if (f.coefficient(a) != 0) outer *= r.axes[static_cast<size_t>(a)].extent;
     return static_cast<double>(outer * s.k);
   };
+  if (!s.convolution && (fixed(c.a) || fixed(c.b))) {
+    // A parameter is laid out once, but its two parts are twice the bytes at every call: a product of few rows is bound by them.
+    const double parameter = fixed(c.b) ? elements(c.b_at, s.n) : elements(c.a_at, s.m);
+    const double moved = 4 * (elements(c.a_at, s.m) + elements(c.b_at, s.n) + static_cast<double>(s.outer * s.m * s.n));
+    return std::max(flops / float_flops, moved / split_bytes) > std::max(flops / split_flops, (moved + 4 * parameter) / split_bytes);
+  }
   const double smaller = s.convolution ? elements(c.a_at, s.m) : std::min(elements(c.a_at, s.m), elements(c.b_at, s.n));
-  const double flops = 2.0 * static_cast<double>(s.outer) * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
   return flops / float_flops > 1.2 * (flops / split_flops + smaller * 12 / split_bytes + launch_seconds);
 }
 
@@ -170,11 +178,13 @@ triton_region_schedule starting_anchor_schedule(const loop_program& program, con
     x.block.warps = t.warps;
     x.block.stages = parts(size.k, x.block.steps) >= 3 ? 3 : 2;
     const int64_t programs = size.outer * parts(size.m, t.m) * parts(size.n, t.n);
-    x.chunks = programs >= device.units ? 1 : std::clamp<int64_t>(parts(2 * device.units, programs), 1, most_parts);
-    // Waves of programs times the work of one; two programs a unit hide each other's latencies, one alone waits for its loads.
+    // Parts of k are worth a second kernel where a quarter of the units would idle.
+    x.chunks = 4 * programs >= 3 * device.units ? 1 : std::clamp<int64_t>(parts(2 * device.units, programs), 1, most_parts);
+    // Waves of programs times the work of one; two programs a unit hide each other's latencies, where two fit: of the largest tile one does.
+    const bool alone = t.m * t.n >= 128 * 128;
     const double waves = std::ceil(static_cast<double>(programs * x.chunks) / device.units);
     const double work = static_cast<double>(t.m * t.n) * static_cast<double>(size.k) / static_cast<double>(x.chunks) / t.speed;
-    x.cost = (std::max(waves, 1.0) + (waves < 2 ? 0.3 : 0)) * work;
+    x.cost = (std::max(waves, 1.0) + (waves < 2 && !alone ? 0.3 : 0)) * work;
     plans.push_back(x);
   }
   std::stable_sort(plans.begin(), plans.end(), [](const plan& x, const plan& y) { return x.cost < y.cost; });
@@ -184,12 +194,17 @@ triton_region_schedule starting_anchor_schedule(const loop_program& program, con
     s.precision = "tf32x3";
     s.split_first = true;
   }
+  const auto fitted = [&](triton_block x) { // fewer loads in flight where a unit of the device has less shared memory
+    while (x.stages > 1 && shared_bytes(x, s.split_first) > device.shared) --x.stages;
+    return x;
+  };
+  s.block = fitted(s.block);
   // What the estimate cannot tell apart is left to autotune: the next tiles, and more loads in flight.
-  for (size_t i = 1; i < plans.size() && i < 3; ++i)
-    if (plans[i].cost < 1.5 * plans[0].cost) s.alternatives.push_back(plans[i].block);
+  for (size_t i = 1; i < plans.size() && s.alternatives.size() < 2; ++i)
+    if (plans[i].cost < 1.5 * plans[0].cost && plans[i].chunks == s.chunks) s.alternatives.push_back(fitted(plans[i].block)); // parts are the region's
   auto deeper = s.block;
   deeper.stages = 4;
-  if (parts(size.k, deeper.steps) >= 8 && fits_split(deeper)) s.alternatives.push_back(deeper);
+  if (parts(size.k, deeper.steps) >= 8 && fitted(deeper) == deeper && !(deeper == s.block)) s.alternatives.push_back(deeper);
   return s;
 }
 
@@ -244,7 +259,7 @@ const std::vector<triton_move>& triton_anchor_moves() {
        reblocked([](triton_block& x) { x.steps *= 2; }, &triton_block::steps)},
       {"shorter steps of k", "smaller tiles of the operands", {b::occupancy_limited, b::register_spills, b::bank_conflicts},
        reblocked([](triton_block& x) { x.steps /= 2; }, &triton_block::steps)},
-      {"float32 units instead of tensor cores", "factors need not be split", {b::register_spills, b::bank_conflicts, b::latency_bound}, arithmetic("ieee", false)},
+      {"float32 units instead of tensor cores", "factors need not be split", {b::register_spills, b::bank_conflicts, b::latency_bound, b::memory_bandwidth_bound}, arithmetic("ieee", false)},
       {"taller groups of tiles", "rows are read once for more columns", {b::memory_bandwidth_bound},
        each([](triton_region_schedule& s, const region& r) {
          if (r.anchor->op != "matmul" || s.group >= 32 || size_on_device(r, true).m <= s.block.lanes * s.group) return false;

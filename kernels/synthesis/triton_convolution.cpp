@@ -240,9 +240,11 @@ std::string anchor_emitter::quotients(bool matrix) const {
   return sum;
 }
 
-std::string anchor_emitter::loop_end(const std::string& steps) const {
-  if (chunks_ == 1) return "range(0, " + steps + ")";
-  return "range((" + steps + ") * chunk // " + number(chunks_) + ", (" + steps + ") * (chunk + 1) // " + number(chunks_) + ")";
+void anchor_emitter::open_steps(const std::string& steps) {
+  const std::string span = number(longest_sum) + " // BLOCK_K";
+  if (chunks_ == 1) return open_loop("step", "0", steps, "", span);
+  const std::string part = "(" + steps + ") * ", of = " // " + number(chunks_);
+  open_loop("step", part + "chunk" + of, part + "(chunk + 1)" + of, "", span);
 }
 
 void anchor_emitter::convolution() {
@@ -284,7 +286,7 @@ void anchor_emitter::loop_within_taps(const std::string& taps) {
   const std::string m = along_m ? "m[None, :]" : "m[:, None]", channel = along_m ? "channel[:, None]" : "channel[None, :]";
   const std::string blocks = "((" + number(channels_) + " + BLOCK_K - 1) // BLOCK_K)";
   v_.line("weights_at = " + weights_base());
-  v_.open("for step in " + loop_end(taps + " * " + blocks) + ":");
+  open_steps(taps + " * " + blocks);
   v_.line("tap = step // " + blocks);
   v_.line("channel = step % " + blocks + " * BLOCK_K + k");
   coordinates("tap");
@@ -304,7 +306,7 @@ void anchor_emitter::loop_within_taps(const std::string& taps) {
   add(at, weight_of_tap(strides));
   load_weights(at, {mask(m, m_, &triton_block::lanes), channels_left(channel)}, along_m);
   dot();
-  v_.close();
+  close_loop();
 }
 
 /// Few channels: k counts channels and taps together, so that its steps are full.
@@ -313,7 +315,7 @@ void anchor_emitter::loop_over_mixed_taps(const std::string& taps) {
   v_.line("weights_at = " + weights_base());
   const bool fixed = taps != "taps";
   const std::string count = fixed ? number(k_) : "(taps * " + number(channels_) + ")";
-  v_.open("for step in " + loop_end("(" + count + " + BLOCK_K - 1) // BLOCK_K") + ":");
+  open_steps("(" + count + " + BLOCK_K - 1) // BLOCK_K");
   v_.line("of_k = step * BLOCK_K + k");
   v_.line("channel = of_k // " + taps);
   v_.line("tap = of_k % " + taps);
@@ -346,7 +348,7 @@ void anchor_emitter::loop_over_mixed_taps(const std::string& taps) {
     load_weights("weights_at + " + times("m[:, None]", w_m) + " + " + at, {m_mask(), k_left("of_k[None, :]")}, false);
   }
   dot();
-  v_.close();
+  close_loop();
 }
 
 /// Weights as the loop reads them. Parameters do not change, so they are laid out when they are loaded.

@@ -12,7 +12,6 @@ namespace {
 using b = bottleneck;
 constexpr int64_t largest_tile = 32768;  ///< elements; more than 1024 threads with 32 registers each cannot hold it
 constexpr int64_t smallest_tile = 64;
-constexpr int64_t most_shares = 1024;    ///< programs of one row
 constexpr int most_warps = 32, most_stages = 8;
 
 using change = std::function<bool(triton_region_schedule&, const region&)>;

@@ -98,7 +98,7 @@ void rows(triton_region_schedule& s, const loop_program& p, const region& r, con
     };
     auto shared = b;
     if (b.steps == whole) shared.steps = std::min<int64_t>(loop_step / 2, whole);
-    const int64_t wanted = std::max<int64_t>(1, 8 * device.units / std::max<int64_t>(1, programs));
+    const int64_t wanted = std::clamp<int64_t>(8 * device.units / std::max<int64_t>(1, programs), 1, most_shares);
     const int64_t chunks = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, steps / (2 * shared.steps)));
     if (chunks > 1 && time(1) > time(chunks) + plan.passes * launch_seconds) {
       s.chunks = chunks;
@@ -114,7 +114,6 @@ void rows(triton_region_schedule& s, const loop_program& p, const region& r, con
 
 device_sizes::device_sizes(const machine_limits& limits) {
   if (limits.compute_units > 0) units = limits.compute_units;
-  if (limits.backend != "cpu" && !limits.cache_bytes.empty() && limits.cache_bytes[0] > 0) l2 = limits.cache_bytes[0];
   if (limits.shared_bytes > 0) shared = limits.shared_bytes;
 }
 

@@ -41,10 +41,11 @@ PRAGMA_JSON(triton_schedule, regions)
 /// What the schedule takes from the device, with an H200's numbers where the limits do not say.
 struct device_sizes {
   int units = 132;                  ///< compute units
-  int64_t l2 = 50 << 20;            ///< bytes
   int64_t shared = 227 << 10;       ///< bytes of one unit
   explicit device_sizes(const machine_limits& limits);
 };
+
+constexpr int64_t most_shares = 1024; ///< programs of one row
 
 using triton_move = schedule_move<triton_schedule>;
 

@@ -106,6 +106,19 @@ TEST_CASE("A process that was started before its candidate was written serves it
 
 TEST_CASE("A waiting process that died is replaced", "[python]") { CHECK_FALSE(waiting_process_serves(true)); }
 
+TEST_CASE("Results of earlier calls are gone: a device has no memory to spare for them", "[python]") {
+  // 4 slots, one more while it is made: more were kept by a cycle that only the collector ends.
+  const auto counting = module_of("import gc, weakref; gc.disable(); y = self.right(x, scale)\n"
+                                  "        alive = [r for r in self.kept.get('all', []) if r() is not None] + [weakref.ref(y)]\n"
+                                  "        self.kept['all'] = alive\n"
+                                  "        if len(alive) > 6: raise MemoryError('%d results are kept' % len(alive))\n"
+                                  "        return y");
+  const auto v = timed(counting);
+  INFO(v.reason << "\n" << v.log);
+  CHECK_THAT(v.reason, !Contains("results are kept"));
+  CHECK(v.passed());
+}
+
 TEST_CASE("Timing against the reference finds honest modules honest", "[python]") {
   const auto v = timed(module_of("return self.right(x, scale)"));
   INFO(v.reason);

@@ -155,6 +155,55 @@ TEST_CASE_METHOD(stand_in, "large products start on tensor cores, and a paramete
   CHECK(c.source.find("_split[", forward) == std::string::npos);
 }
 
+TEST_CASE_METHOD(stand_in, "no sum on tensor cores is longer than they keep exact") {
+  const small_task product{"a_long", "return x @ y", "[torch.randn(20, 2500), torch.randn(2500, 24)]", "", "x, y"};
+  const small_task channels{"a_long_taps", "return self.c(x)", "[torch.randn(1, 140, 5, 6)]", "self.c = nn.Conv2d(140, 20, 3, padding=1)"};
+  const small_task mixed{"a_long_mixed", "return self.c(x)", "[torch.randn(1, 5, 20, 21)]", "self.c = nn.Conv2d(5, 20, (16, 17))"};
+  for (const auto& small : {product, channels, mixed}) {
+    const auto t = describe(small);
+    const json split{{"chunks", 1}, {"precision", "tf32x3"}, {"split_first", true}};
+    const auto c = with(t, split);
+    CHECK(c.source.find("acc += part") != std::string::npos);
+    add(small, c, "split");
+    auto two = split;
+    two["chunks"] = 2;
+    add(small, with(t, two), "two_parts");
+    two["split_first"] = false;
+    add(small, with(t, two), "in_the_loop");
+    two["precision"] = "ieee"; // no tensor cores
+    CHECK(with(t, two).source.find("acc += part") == std::string::npos);
+  }
+  run();
+}
+
+TEST_CASE_METHOD(stand_in, "the start of a product fits the device and what the product is bound by") {
+  machine_limits limits;
+  limits.backend = "cuda";
+  limits.shared_bytes = 99 << 10;
+  const auto start = [&](const char* x, const char* y, const char* init, const machine_limits& device) {
+    auto options = in_triton();
+    options.machine = device;
+    const std::string inputs = std::string("[torch.randn(") + x + ")" + (*y ? std::string(", torch.randn(") + y + ")" : "") + "]";
+    const small_task small{"a_start", *init ? "return self.l(x)" : "return x @ y", inputs.c_str(), init, *init ? "x" : "x, y"};
+    const auto parsed = parse_json(first_of(describe(small), options).schedule, "test");
+    REQUIRE(parsed);
+    return (*parsed)["regions"][0];
+  };
+  const auto bytes = [](const json& b) { // a split factor takes twice the memory
+    const int64_t m = b["lanes"], n = b["columns"], k = b["steps"], stages = b["stages"];
+    return (m + n + std::max(m, n)) * k * 4 * stages;
+  };
+  const auto small_device = start("1024, 2048", "2048, 1024", "", limits);
+  CHECK(bytes(small_device["block"]) <= limits.shared_bytes);
+  for (const auto& b : small_device["alternatives"]) CHECK(bytes(b) <= limits.shared_bytes);
+  limits.shared_bytes = 227 << 10;
+  CHECK(start("1024, 4096", "4096, 2048", "", limits)["chunks"] == 1); // 128 tiles on 132 units
+  CHECK(start("64, 8192", "8192, 64", "", limits)["chunks"] > 1);
+  // Ten rows: bound by the bytes of the weights, which two parts would double.
+  CHECK(start("10, 8192", "", "self.l = nn.Linear(8192, 2048)", limits)["precision"] == "ieee");
+  CHECK(start("1024, 2048", "", "self.l = nn.Linear(2048, 2048)", limits)["precision"] == "tf32x3");
+}
+
 TEST_CASE_METHOD(stand_in, "views around a product cost no copies") {
   const small_task small{"a_views", "return torch.einsum('bijl,lk->bijk', x, y)", "[torch.randn(2, 3, 20, 18), torch.randn(18, 33)]", "", "x, y"};
   const auto c = first_of(describe(small), in_triton());
