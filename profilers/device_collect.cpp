@@ -101,7 +101,7 @@ expected<seen_call> see_call(const build_output& built, reference& ref, const st
     source_result found;
     collect_by_manifest(m, request,
                         [&](const std::vector<std::string>& wrapper, const std::filesystem::path& scratch, double seconds) {
-                          return run_under(built, ref, request.calls, wrapper, scratch, seconds);
+                          return run_under(built, ref, request.calls, wrapper, scratch, seconds, cancel);
                         },
                         found);
     seen.kernels = std::move(found.kernels);
