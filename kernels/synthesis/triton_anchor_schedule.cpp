@@ -234,6 +234,7 @@ const std::vector<triton_move>& triton_anchor_moves() {
        each([](triton_region_schedule& s, const region& r) {
          const auto size = size_on_device(r, s.by_residue);
          if (size.strided || s.chunks * 2 > most_chunks || size.k / (s.chunks * 2) < 2 * s.block.steps) return false;
+         if (s.chunks * 2 > most_partial_sums / (size.outer * size.m * size.n)) return false;
          s.chunks *= 2;
          return true;
        })},

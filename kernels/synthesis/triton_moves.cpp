@@ -13,7 +13,6 @@ using b = bottleneck;
 constexpr int64_t largest_tile = 32768;  ///< elements; more than 1024 threads with 32 registers each cannot hold it
 constexpr int64_t smallest_tile = 64;
 constexpr int most_warps = 32, most_stages = 8;
-constexpr int64_t most_partial_sums = int64_t{1} << 28; ///< float32 of one contraction: 1 GiB
 
 using change = std::function<bool(triton_region_schedule&, const region&)>;
 

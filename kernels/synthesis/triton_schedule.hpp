@@ -46,6 +46,7 @@ struct device_sizes {
 };
 
 constexpr int64_t most_shares = 1024; ///< programs of one row
+constexpr int64_t most_partial_sums = int64_t{1} << 28; ///< float32 of one contraction: 1 GiB
 
 using triton_move = schedule_move<triton_schedule>;
 
