@@ -44,18 +44,20 @@ private:
 /// A call of which the profiler saw nothing, or not all, is looked at once more, for its kernels alone. A reason to refuse it, where it hides.
 expected<std::string> look_again(const build_output& built, reference& ref, const std::vector<json>& manifests, const std::atomic<bool>* cancel, profile& p) {
   if (!p.kernels.empty() && !p.cut) return std::string();
+  if (p.kernels.empty()) { // of a tool that sees nothing here at all (no right to read counters), nobody is accused, and asked once only
+    auto works = sees_calls(built, ref, manifests, cancel);
+    if (!works) return fail(works.error());
+    if (!*works) return std::string();
+  }
   auto seen = see_call(built, ref, manifests, cancel);
   if (!seen) return fail(seen.error());
-  if (!seen->kernels.empty()) {
-    p.kernels = std::move(seen->kernels);
-    p.cut = seen->cut;
-    p.device_seconds = seen->device_seconds;
-    return std::string();
-  }
-  auto works = p.kernels.empty() ? sees_calls(built, ref, manifests, cancel) : expected<bool>(true);
-  if (!works) return fail(works.error());
-  if (!*works) return std::string();
-  return "a profiler that sees another module's kernels here did not see its own (" + join(seen->missing, "; ") + "): this measurement is not believed";
+  if (seen->kernels.empty() && p.kernels.empty())
+    return "a profiler that sees another module's kernels here did not see its own (" + join(seen->missing, "; ") + "): this measurement is not believed";
+  if (seen->kernels.empty()) return std::string();
+  p.kernels = std::move(seen->kernels);
+  p.cut = seen->cut;
+  p.device_seconds = seen->device_seconds;
+  return std::string();
 }
 
 /// What the profiler saw from outside counts for more than what the candidate's process said of its time and of Torch's operators.
