@@ -64,6 +64,9 @@ expected<build_output> build_python(const candidate& c, const build_options& opt
   if (ran->cancelled) return fail(ec::interrupted, "interrupted while the module was checked");
   if (!ran->ok()) {
     const auto said = trim(cut_lines(printable(ran->err), 2, 10));
+    // The module is not run here, so these are the checker's own words.
+    if (said.find("PermissionError") != std::string::npos)
+      return fail(ec::tool_failed, "the sandbox's user cannot read " + out.module.string(), "set TMPDIR to a folder that every user may enter (chmod o+x)");
     return fail(ec::build_failed, "reading the module failed: " + (said.empty() ? describe_end(*ran, options.wall_seconds) : said), said);
   }
   out.binary_hash = sha256_hex(c.source);

@@ -7,6 +7,7 @@
 #include "kernels/allocator.hpp"
 #include "kernels/contention.hpp"
 #include "kernels/device_lease.hpp"
+#include "kernels/output_guard.hpp"
 #include "kernels/python_process.hpp"
 #include "kernels/runner/protocol.h"
 #include "kernels/sandbox_filter.hpp"
@@ -42,8 +43,6 @@ constexpr size_t max_captured = 64 << 10;          ///< bytes kept of the candid
 constexpr uint64_t address_space_slack = 256ull << 20; ///< code, stacks of a few threads, the reservation's guard pages
 constexpr uint64_t stack_per_thread = 72ull << 20; ///< 8 MiB of stack and a 64 MiB malloc arena, address space only
 constexpr uint64_t wrapper_memory_bytes = 8ull << 30; ///< address space of a profiler round the candidate
-constexpr uint64_t page = 4096;
-constexpr auto poison_byte = std::byte{0xA5};
 
 struct unique_fd {
   int fd = -1;
@@ -71,20 +70,6 @@ std::string describe(const tensor_layout& layout) {
   return text;
 }
 
-template <class T> void fill(std::byte* at, uint64_t bytes, T pattern) {
-  for (uint64_t i = 0; i + sizeof pattern <= bytes; i += sizeof pattern) std::memcpy(at + i, &pattern, sizeof pattern);
-}
-
-void poison_tensor(std::byte* at, const tensor_spec& spec) {
-  switch (spec.dtype) {
-    case dtype::float32: return fill<uint32_t>(at, spec.bytes(), 0x7fa5a5a5u);
-    case dtype::float64: return fill<uint64_t>(at, spec.bytes(), 0x7ff5a5a5a5a5a5a5ull);
-    case dtype::float16: return fill<uint16_t>(at, spec.bytes(), 0x7da5u);
-    case dtype::bfloat16: return fill<uint16_t>(at, spec.bytes(), 0x7fa5u);
-    default: std::memset(at, static_cast<int>(poison_byte), spec.bytes());
-  }
-}
-
 /// A descriptor to execute. Where the folder for temporary files is mounted noexec, a copy in memory serves.
 expected<int> open_executable(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -108,16 +93,6 @@ expected<int> open_executable(const std::filesystem::path& path) {
     return fail(ec::io_error, "cannot copy " + path.string() + " into memory to execute it: " + std::strerror(errno),
                 "set TMPDIR to a folder that is not mounted noexec");
   return again;
-}
-
-/// The bytes around a tensor that the candidate can reach: from the start of its first page, to the end of its last.
-struct margins {
-  uint64_t before, start, end, after;
-};
-margins margins_of(const tensor_layout& layout, int slot, size_t tensor) {
-  const uint64_t start = layout.slot_bytes * static_cast<uint64_t>(slot) + layout.offsets[tensor];
-  const uint64_t end = start + layout.specs[tensor].bytes();
-  return {start / page * page, start, end, (end + page - 1) / page * page};
 }
 
 } // namespace
@@ -503,32 +478,8 @@ std::vector<std::string> runner_process::torch_operators() {
   return found;
 }
 
-
-void runner_process::poison() {
-  auto& p = *impl_;
-  for (int s = 0; s < p.outputs.slots; ++s)
-    for (size_t i = 0; i < p.outputs.specs.size(); ++i) {
-      const auto m = margins_of(p.outputs, s, i);
-      std::memset(p.memory + m.before, static_cast<int>(poison_byte), m.start - m.before);
-      poison_tensor(p.memory + m.start, p.outputs.specs[i]);
-      std::memset(p.memory + m.end, static_cast<int>(poison_byte), m.after - m.end);
-    }
-}
-
-std::string runner_process::overrun() const {
-  const auto& p = *impl_;
-  for (int s = 0; s < p.outputs.slots; ++s)
-    for (size_t i = 0; i < p.outputs.specs.size(); ++i) {
-      const auto m = margins_of(p.outputs, s, i);
-      for (auto at = m.before; at < m.start; ++at)
-        if (p.memory[at] != poison_byte)
-          return "wrote " + std::to_string(m.start - at) + " bytes before the start of output " + p.outputs.specs[i].name;
-      for (auto at = m.after; at > m.end; --at)
-        if (p.memory[at - 1] != poison_byte)
-          return "wrote " + std::to_string(at - m.end) + " bytes past the end of output " + p.outputs.specs[i].name;
-    }
-  return "";
-}
+void runner_process::poison() { poison_outputs(impl_->outputs, impl_->memory); }
+std::string runner_process::overrun() const { return find_overrun(impl_->outputs, impl_->memory); }
 
 bool runner_process::freeze() {
   auto& p = *impl_;

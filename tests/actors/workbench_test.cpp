@@ -59,6 +59,13 @@ void kill_candidates() {
   }
 }
 
+void passes_beside_the_best(const expected<measurement>& m) {
+  if (!m) FAIL(render(m.error()));
+  INFO(m->verdict.reason);
+  CHECK(m->verdict.passed());
+  CHECK(m->compared);
+}
+
 struct loaded_bench {
   temp_dir folder = std::move(*temp_dir::create("pragma-test-"));
   std::atomic<bool> cancel = false;
@@ -127,10 +134,7 @@ TEST_CASE("A challenger that dies beside the best is refused, and the next one i
   const auto next = honest(2);
   const auto nv = b.verify(next);
   const auto m = b.measure(next, nv, &best);
-  if (!m) FAIL(render(m.error()));
-  INFO(m->verdict.reason);
-  CHECK(m->verdict.passed());
-  CHECK(m->compared);
+  passes_beside_the_best(m);
 }
 
 TEST_CASE("Processes that died while they waited are replaced, the best's too", "[workbench]") {
@@ -140,10 +144,7 @@ TEST_CASE("Processes that died while they waited are replaced, the best's too", 
   const auto v = b.verify(next);
   kill_candidates();
   const auto m = b.measure(next, v, &best);
-  if (!m) FAIL(render(m.error()));
-  INFO(m->verdict.reason);
-  CHECK(m->verdict.passed());
-  CHECK(m->compared);
+  passes_beside_the_best(m);
 }
 
 TEST_CASE("A best that cannot be started again is compared with by way of the reference", "[workbench]") {

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
+#include <unistd.h>
 
 using namespace pragma;
 using namespace pragma::test;
@@ -69,6 +71,21 @@ TEST_CASE("What is no module is refused before it runs", "[python]") {
   output = build_candidate(c);
   REQUIRE(!output);
   CHECK_THAT(output.error().message, Contains("ModelNew"));
+}
+
+TEST_CASE("A folder that the sandbox's user cannot enter is the machine's fault", "[python]") {
+  if (::geteuid() != 0) return; // an ordinary user's candidates have that user's rights
+  auto closed = temp_dir::create("pragma-closed-");
+  REQUIRE(closed);
+  std::filesystem::permissions(closed->path(), std::filesystem::perms::owner_all);
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before ? before : "";
+  ::setenv("TMPDIR", closed->path().c_str(), 1);
+  const auto output = build_candidate(module_of("return self.right(x, scale)"));
+  before ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
+  REQUIRE(!output);
+  CHECK(output.error().code == ec::tool_failed);
+  CHECK_THAT(output.error().hint, Contains("TMPDIR"));
 }
 
 TEST_CASE("A module that fails says why", "[python]") {

@@ -88,6 +88,16 @@ candidate with(const task& t, const json& changes) {
   return c;
 }
 
+synthesis::loop_program program_of(const task& t) {
+  const auto g = synthesis::parse_graph(t.graph);
+  REQUIRE(g);
+  const auto lowered = synthesis::lower(*g);
+  REQUIRE(lowered);
+  const auto program = synthesis::build_program(*lowered, false);
+  REQUIRE(program);
+  return *program;
+}
+
 const std::pair<const char*, json> variants[] = {
     {"tall", {{"block", {{"lanes", 32}}}, {"group", 2}, {"precision", "ieee"}}},
     {"wide_split", {{"block", {{"columns", 32}}}, {"precision", "tf32x3"}, {"split_first", true}}},
@@ -250,20 +260,15 @@ TEST_CASE_METHOD(stand_in, "a known schedule whose parts of k sum up to more tha
 TEST_CASE_METHOD(stand_in, "partial sums beyond 2^31 are numbered with 64 bits") {
   using namespace synthesis;
   const small_task small{"a_far_sums", "return x @ y", "[torch.randn(8192, 1024), torch.randn(1024, 8192)]", "", "x, y"};
-  const auto g = parse_graph(describe(small).graph);
-  REQUIRE(g);
-  const auto lowered = lower(*g);
-  REQUIRE(lowered);
-  const auto program = build_program(*lowered, false);
-  REQUIRE(program);
+  const auto program = program_of(describe(small));
   triton_schedule s;
-  s.regions.resize(program->regions.size());
+  s.regions.resize(program.regions.size());
   auto& r = s.regions.front();
   r.block = {64, 16, 64, 4, 3};
   r.chunks = 16; // 2^30 sums
-  CHECK(emit_triton(*program, s, "test").find("int64") == std::string::npos);
+  CHECK(emit_triton(program, s, "test").find("int64") == std::string::npos);
   r.chunks = 64; // 2^32
-  const auto text = emit_triton(*program, s, "test");
+  const auto text = emit_triton(program, s, "test");
   CHECK(text.find("chunk.to(tl.int64) * 67108864 + e") != std::string::npos);
   CHECK(text.find("m = (tile_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)") != std::string::npos);
 }
@@ -271,21 +276,16 @@ TEST_CASE_METHOD(stand_in, "partial sums beyond 2^31 are numbered with 64 bits")
 TEST_CASE_METHOD(stand_in, "TF32 splits no factor any more, so larger tiles fit again") {
   using namespace synthesis;
   const small_task small{"a_tf32", "return x @ y", "[torch.randn(512, 1024), torch.randn(1024, 512)]", "", "x, y"};
-  const auto g = parse_graph(describe(small).graph);
-  REQUIRE(g);
-  const auto lowered = lower(*g);
-  REQUIRE(lowered);
-  const auto program = build_program(*lowered, false);
-  REQUIRE(program);
+  const auto program = program_of(describe(small));
   auto options = in_triton();
   options.allow_tf32 = true;
-  const auto space = triton_space(*program, options, "test");
+  const auto space = triton_space(program, options, "test");
   const auto move = std::find_if(space.moves.begin(), space.moves.end(), [](const auto& m) { return m.name == "TF32"; });
   REQUIRE(move != space.moves.end());
   auto s = space.start;
   s.regions.front().precision = "tf32x3";
   s.regions.front().split_first = true;
-  REQUIRE(move->apply(s, *program));
+  REQUIRE(move->apply(s, program));
   CHECK(s.regions.front().precision == "tf32");
   CHECK_FALSE(s.regions.front().split_first);
 }
