@@ -31,6 +31,7 @@ constexpr double launch_slack = 200e-6;      ///< launches from Python on our cl
 constexpr double most_protocol = 300e-6;     ///< of an empty command: more is not subtracted, since a candidate could answer those slowly
 constexpr double late_factor = 2, late_slack = 10e-3; ///< of fetching results after calls back to back, over fetching them again
 constexpr int fresh_rounds = 3;
+constexpr double later_seconds = 0.2;        ///< on the device, of the calls from Python that follow on replays
 constexpr int64_t warm_calls = 30;           ///< before a single timed call, so that the device's clocks are up
 constexpr double fresh_factor = 1.5, fresh_slack = 20e-6;
 
@@ -232,12 +233,21 @@ public:
     return "a call takes " + format_seconds(fresh) + " on inputs that it never saw and " + format_seconds(seen) + " on the same ones again: it keeps answers";
   }
 
-  /// What it leaves to Torch is what it left to it while it was verified.
-  answer leaves_no_more_to_torch(const std::vector<std::string>& before) {
+  /// Calls from Python are after timing what they were while it was verified: right on contents that it never saw, and what it leaves to Torch is
+  /// what it left to it then. Replays of a graph call nothing of a module, so that as many calls are made first: users call the module.
+  answer calls_as_before(const std::vector<std::string>& before, double call_seconds, way how) {
+    if (how == way::graphs) {
+      const auto calls = side_.few(std::clamp<int64_t>(static_cast<int64_t>(later_seconds / std::max(call_seconds, 1e-7)), warm_calls, most_outer_calls));
+      const auto lease = lease_device(device_);
+      if (auto ran = side_.runner->run(0, side_.slots, calls, false, side_.limit(calls)); !ran) return fail(ran.error());
+    }
+    if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 2000), input_kind::own); !made) return fail(made.error());
+    checker_.refresh(0, "unseen inputs of a later call");
     const auto name_of = [](const std::string& counted) { return counted.substr(0, counted.rfind(':')); };
     std::set<std::string> known;
     for (const auto& one : before) known.insert(name_of(one));
     if (auto called = side_.runner->call(0, side_.slots, side_.slots, side_.limit(side_.slots)); !called) return fail(called.error());
+    if (auto right = results_are_right("called again"); !right || !right->empty()) return right;
     std::vector<std::string> more;
     for (const auto& one : side_.runner->torch_operators())
       if (!known.count(name_of(one))) more.push_back(one);
@@ -379,7 +389,7 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
     auto found = step == 0   ? audits.results_are_right("after timing")
                  : step == 1 ? audits.clock_agrees(call_seconds, *how, doubtful)
                  : step == 2 ? audits.unseen_is_as_fast(call_seconds, *how)
-                             : audits.leaves_no_more_to_torch(earlier.torch_operators);
+                             : audits.calls_as_before(earlier.torch_operators, call_seconds, *how);
     if (!found) return blame(found.error(), " (after timing)");
     if (!found->empty()) return refuse(verdict_stage::audit, *found, audits.mismatches);
     if (doubtful && built.kept) { // nobody is accused, and only what our clock sees counts

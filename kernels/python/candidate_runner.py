@@ -286,7 +286,8 @@ class Runner:
             self.graphs[slot] = graph, self._tensors(result)
         return 0
 
-    def _cycle(self, first, count, with_graph):
+    def _cycle(self, first, count, calls, with_graph):
+        """What makes call i. Graphs give the results of the slots that they are replayed for; the others keep what they have."""
         if not with_graph:
             model, arguments, results, tensors = self.model, self.arguments, self.results, self._tensors
 
@@ -297,7 +298,7 @@ class Runner:
 
             return forward
         graphs = [self.graphs[first + i][0] for i in range(count)]
-        for i in range(count):
+        for i in range(min(count, calls)):
             self.results[first + i] = self.graphs[first + i][1]
 
         def replay(i):
@@ -310,29 +311,29 @@ class Runner:
         for slot in range(first, first + min(count, calls)):
             self.results[slot] = self._tensors(self.results[slot])
 
-    def _spoil(self, first, count):
-        """Garbage in what the graphs write to."""
-        for i in range(count):
+    def _spoil(self, first, count, calls):
+        """Garbage in what the graphs will write to."""
+        for i in range(min(count, calls)):
             for value in self.graphs[first + i][1]:
                 value.view(-1).view(torch.uint8).fill_(GARBAGE) if value.numel() else None
 
     def timed(self, first, count, calls, with_graph):
-        self._spoil(first, count) if with_graph else self._poison()
-        seconds = self.device.seconds(self._cycle(first, count, with_graph), calls)
+        self._spoil(first, count, calls) if with_graph else self._poison()
+        seconds = self.device.seconds(self._cycle(first, count, calls, with_graph), calls)
         self._settle(first, count, calls)
         return seconds
 
     def run(self, first, count, calls, with_graph):
-        one = self._cycle(first, count, with_graph)
-        if with_graph and calls:
-            self._spoil(first, count)
+        one = self._cycle(first, count, calls, with_graph)
+        if with_graph:
+            self._spoil(first, count, calls)
         for i in range(calls):
             one(i)
         self.device.wait()
         self._settle(first, count, calls)
 
     def profile(self, first, count, calls):
-        one = self._cycle(first, count, False)
+        one = self._cycle(first, count, calls, False)
         one(0)
         self.device.wait()
         self.device.profiled(True)

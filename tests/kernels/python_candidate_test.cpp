@@ -156,6 +156,80 @@ TEST_CASE("Results of earlier calls are gone: a device has no memory to spare fo
 
 namespace {
 
+/// A stand-in for graphs, which a CPU has not: the operators of one call, replayed without the module. The task's file brings it into both processes.
+const char* graphs_on_cpu = R"(import sys
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+class Graph(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.calls.append((function, args, kwargs or {}, result))
+        return result
+
+    def replay(self):
+        made = {}
+        now = lambda value: made.get(id(value), value)
+        for function, args, kwargs, result in self.calls:
+            made[id(result)] = function(*tree_map(now, args), **tree_map(now, kwargs))
+        self.result.copy_(made[id(self.source)])
+
+def capture(self, call):
+    graph = Graph()
+    with graph:
+        graph.source = call()
+    graph.result = torch.full_like(graph.source, 7.0)
+    return graph, graph.result, ""
+
+sys.modules["device"].Device.capture = capture
+)";
+
+struct graph_bench {
+  loaded_task loaded = loaded_task::load(std::string(graphs_on_cpu) + python_task);
+  task_audit audit;
+  graph_bench() {
+    auto made = audit_task(loaded.task, loaded.ref, {});
+    if (!made) FAIL(render(made.error()));
+    audit = *made;
+  }
+  timed_verdict timed(const candidate& c, const timing_options& options) {
+    auto result = time_candidate(loaded.task, audit, loaded.ref, made(c), verified(torch_of_stand_ins), options);
+    if (!result) FAIL(render(result.error()));
+    return *result;
+  }
+};
+
+} // namespace
+
+TEST_CASE("Short calls are timed as graphs, and only what was replayed is asked for its results", "[python]") {
+  graph_bench b;
+  auto options = short_timing();
+  options.sample_seconds = 1e-6; // one call a command: the last leaves the other slots as they are
+  const auto v = b.timed(module_of("return self.right(x, scale)"), options);
+  INFO(v.result.reason);
+  CHECK(v.result.passed());
+  CHECK_THAT(v.time.cache, Contains("graphs"));
+}
+
+TEST_CASE("What a module does in calls that follow on replays is checked as well", "[python]") {
+  graph_bench b;
+  // Honest while it is captured, which replays repeat; then it keeps what it has.
+  const auto v = b.timed(module_of("self.calls += 1\n"
+                                   "        if self.calls < 300 or x.data_ptr() not in self.kept: self.kept[x.data_ptr()] = self.right(x, scale)\n"
+                                   "        return self.kept[x.data_ptr()]"),
+                         short_timing());
+  INFO(v.result.reason);
+  CHECK(v.result.stage == verdict_stage::audit);
+  CHECK_THAT(v.result.reason, Contains("called again"));
+}
+
+namespace {
+
 /// Becomes true once the candidate has written the file "here" to its folder.
 class cancel_when_here {
 public:
