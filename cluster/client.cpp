@@ -15,6 +15,7 @@ using clock = std::chrono::steady_clock;
 constexpr double dial_seconds = 5;
 constexpr auto answer_time = std::chrono::seconds(30); ///< the first question may build the compendium's indexes
 constexpr auto news_pause = std::chrono::milliseconds(200);
+constexpr int most_changes = 20;                       ///< of a record while it is fetched
 
 } // namespace
 
@@ -48,10 +49,11 @@ struct head_client::impl {
 
   expected<run_result> record(const std::string& run) {
     std::string text, hash;
-    for (;;) {
+    for (int changes = 0;;) {
       auto slice = ask<text_slice>(desk, fetch_atom::value, run, static_cast<uint64_t>(text.size()));
       if (!slice) return fail(slice.error());
       if (slice->offset != text.size() || (!hash.empty() && slice->sha256 != hash)) { // it changed meanwhile
+        if (++changes > most_changes) return fail(ec::remote_failed, "the record of run " + printable(run) + " changes while it is fetched", "ask again when the run is over");
         text.clear();
         hash.clear();
         continue;

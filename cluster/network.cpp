@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -47,6 +49,16 @@ struct configuration : caf::actor_system_config {
   }
 };
 
+/// What a file holds, in memory that lasts as long as the process, and no longer however that ends; it can be opened as the path that is given back.
+expected<std::filesystem::path> copy_to_memory(const std::filesystem::path& file) {
+  const auto text = read_file(file);
+  if (!text) return fail(text.error());
+  const int memory = ::memfd_create("pragma-tls", MFD_CLOEXEC);
+  if (memory < 0 || ::write(memory, text->data(), text->size()) != static_cast<ssize_t>(text->size()))
+    return fail(ec::io_error, "cannot copy " + file.string() + ": " + std::strerror(errno));
+  return "/proc/self/fd/" + std::to_string(memory);
+}
+
 } // namespace
 
 network::network(const network_options&) : config_(std::make_unique<configuration>()) {}
@@ -66,14 +78,12 @@ expected<std::unique_ptr<network>> network::start(const network_options& options
     auto facts = check_tls_files(theirs);
     if (!facts) return fail(facts.error());
     net->certificate_days_ = facts->days_left;
-    auto folder = temp_dir::create("pragma-tls-");
-    if (!folder) return fail(folder.error());
-    net->copies_ = std::move(*folder);
-    net->tls_ = tls_files::in(net->copies_->path());
-    std::error_code problem;
-    for (const auto file : {&tls_files::ca, &tls_files::certificate, &tls_files::key})
-      if (!std::filesystem::copy_file(theirs.*file, (*net->tls_).*file, problem))
-        return fail(ec::io_error, "cannot copy " + (theirs.*file).string() + ": " + problem.message());
+    net->tls_.emplace();
+    for (const auto file : {&tls_files::ca, &tls_files::certificate, &tls_files::key}) {
+      auto copy = copy_to_memory(theirs.*file);
+      if (!copy) return fail(copy.error());
+      (*net->tls_).*file = std::move(*copy);
+    }
     config.openssl_cafile = net->tls_->ca.string();
     config.openssl_certificate = net->tls_->certificate.string();
     config.openssl_key = net->tls_->key.string();

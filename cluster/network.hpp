@@ -20,7 +20,7 @@ class network {
 public:
   /// Checks the certificates, takes private copies of them. One per process.
   static expected<std::unique_ptr<network>> start(const network_options& options);
-  ~network(); ///< removes the copies of the certificates; see leave_process()
+  ~network(); ///< see leave_process()
 
   caf::actor_system& system() { return *system_; }
   /// Of the own certificate; -1 without TLS.
@@ -35,8 +35,7 @@ private:
   explicit network(const network_options& options);
   expected<void> may_use(const address& a, const char* doing) const;
 
-  std::optional<temp_dir> copies_;          ///< of the certificates: CAF aborts when one is gone at the next connection
-  std::optional<tls_files> tls_;
+  std::optional<tls_files> tls_;            ///< copies in memory: CAF aborts when a file is gone at the next connection
   int certificate_days_ = -1;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;

@@ -149,7 +149,10 @@ struct cluster {
   void start_head(const std::string& interface = "127.0.0.1") {
     const auto ready = path("ready");
     fs::remove(ready);
-    auto child = child_process::start(command(PRAGMA_EXE, with_tls({"head", "--listen", interface + ":" + std::to_string(port), "--ready-file", ready, "--grace", "5"}, "head"), "head"));
+    fs::create_directories(path("head-tmp"));
+    auto spec = command(PRAGMA_EXE, with_tls({"head", "--listen", interface + ":" + std::to_string(port), "--ready-file", ready, "--grace", "5"}, "head"), "head");
+    spec.env.emplace_back("TMPDIR", path("head-tmp"));
+    auto child = child_process::start(spec);
     REQUIRE(child);
     members.insert_or_assign("head", std::move(*child));
     REQUIRE(within(20, [&] { return fs::exists(ready) && fs::file_size(ready) > 1; }));
@@ -370,6 +373,7 @@ TEST_CASE("the head that configs/cluster.json.example names is the one that comm
 TEST_CASE("strangers get nothing, and the head goes on") {
   cluster c(true);
   c.start_head();
+  CHECK(fs::is_empty(c.path("head-tmp"))); // no copy of its key lies on a disk
   // Another authority's certificate, a key that is not the certificate's, none at all.
   REQUIRE(c.run({"cluster", "ca", "init", c.path("other")}).exit_code == 0);
   REQUIRE(c.run({"cluster", "ca", "issue", "user", "--dir", c.path("other")}).exit_code == 0);
