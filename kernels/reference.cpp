@@ -32,7 +32,8 @@ constexpr double import_timeout_seconds = 120;     // `import torch` from a cold
 constexpr double cancel_poll_seconds = 0.05;
 constexpr double oracle_factor = 100;              // float64 convolutions have no fast path in Torch
 constexpr uint64_t virtual_overhead = 8ull << 30;  // address space of Torch's libraries, stacks and arenas
-constexpr double memory_share = 0.85;              // of what is available now, for one task: its parts are counted one by one
+constexpr double memory_share = 0.9;               // of what is available now, for one task: its parts are counted one by one
+constexpr uint64_t alive_at_once = 3;              // tensors as large as the largest of a call: what an operator reads, writes, and the name before it
 constexpr uint64_t most_kept_bytes = 6ull << 30;   // of input sets that are kept with their expected results
 constexpr double kept_share = 0.25;                // of what a task leaves free
 constexpr int min_slots = 2;                       // verification needs two contents at once
@@ -122,6 +123,7 @@ struct reference::impl {
   };
   std::vector<kept_set> kept;
   uint64_t kept_bytes = 0, kept_limit = 0;
+  uint64_t largest_bytes = 0; // that one call allocates at once, in its own type; 0: not known
 
   struct slot_part {
     std::byte* at;
@@ -255,11 +257,12 @@ struct reference::impl {
     n_slots = slots;
   }
 
-  /// Shared memory, the candidate's outputs, Torch's own copies (two models, results in both types).
-  uint64_t needed() const {
+  /// Shared memory, the candidate's outputs, Torch's own copies (two models, results in both types) and what it allocates on the way to them.
+  uint64_t needed(bool with_float64) const {
     const auto once = [](const tensor_layout& l) { return l.slot_bytes; };
-    return 4 * params_layout.total_bytes() + inputs_layout.total_bytes() + 2 * outputs_layout.total_bytes() +
-           oracle_layout.total_bytes() + 3 * once(inputs_layout) + 2 * once(outputs_layout) + 2 * once(oracle_layout);
+    const uint64_t results = 2 * once(outputs_layout), wide = 2 * once(oracle_layout), way = alive_at_once * largest_bytes;
+    return 4 * params_layout.total_bytes() + inputs_layout.total_bytes() + 2 * outputs_layout.total_bytes() + oracle_layout.total_bytes() +
+           3 * once(inputs_layout) + (with_float64 ? results + std::max(wide, 2 * way) : std::max(results + wide, way));
   }
 
   expected<task> ask(const fs::path& file) {
@@ -275,6 +278,7 @@ struct reference::impl {
       return fail(e);
     }
     task_path = absolute;
+    largest_bytes = reply->value("largest_bytes", uint64_t{0});
     return from_json_value<task>((*reply)["task"], "task");
   }
 };
@@ -383,14 +387,16 @@ expected<task> reference::load(const fs::path& file, int slots) {
   p.lay_out(*t, slots);
   if (p.inputs_layout.slot_bytes + p.outputs_layout.slot_bytes > large_set) p.lay_out(*t, slots = std::min(slots, min_slots));
   const int asked = slots;
-  const auto available = static_cast<double>(available_memory()) * memory_share;
-  while (slots > min_slots && static_cast<double>(p.needed()) > available) p.lay_out(*t, --slots);
-  if (static_cast<double>(p.needed()) > available)
+  const auto available = p.options.memory_bytes ? static_cast<double>(p.options.memory_bytes) : static_cast<double>(available_memory()) * memory_share;
+  while (slots > min_slots && static_cast<double>(p.needed(true)) > available) p.lay_out(*t, --slots);
+  const bool with_float64 = static_cast<double>(p.needed(true)) <= available;
+  const auto needed = static_cast<double>(p.needed(with_float64));
+  if (needed > available)
     return fail(ec::task_invalid,
-                t->path + ": checking this task takes about " + format_bytes(static_cast<double>(p.needed())) +
+                t->path + ": checking this task takes about " + format_bytes(needed) +
                   " of memory; " + format_bytes(available) + " can be used here now",
                 "make the shapes smaller (a sidecar with \"constants\" does it without touching the file)");
-  p.kept_limit = std::min(most_kept_bytes, static_cast<uint64_t>(kept_share * std::max(0.0, available - static_cast<double>(p.needed()))));
+  p.kept_limit = std::min(most_kept_bytes, static_cast<uint64_t>(kept_share * std::max(0.0, available - needed)));
   if (slots < asked) t->notes.push_back("memory is short: " + std::to_string(slots) + " input sets at once");
 
   struct wanted {
@@ -430,7 +436,7 @@ expected<task> reference::load(const fs::path& file, int slots) {
   auto trial = p.exchange({{"do", "trial"}}, "one reference call (" + t->name + ")", p.options.call_timeout_seconds);
   if (!trial) return slow(trial.error());
   p.call_seconds = trial->value("seconds", 0.0);
-  auto checked = p.exchange({{"do", "check"}}, "checking the reference (" + t->name + ")",
+  auto checked = p.exchange({{"do", "check"}, {"float64", with_float64}}, "checking the reference (" + t->name + ")",
                             p.options.load_timeout_seconds + (3 + oracle_factor) * p.call_seconds);
   if (!checked) return slow(checked.error());
   p.float64_oracle = checked->value("oracle_float64", false);

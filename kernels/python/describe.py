@@ -85,6 +85,7 @@ class Look:
         self.scalars = ["%d=%r" % (i, v) for i, v in enumerate(inputs) if not isinstance(v, torch.Tensor)]
         self.strided = [i for i, v in enumerate(inputs) if isinstance(v, torch.Tensor) and not v.is_contiguous()]
         self.graph, self.graph_error, self.outputs, self.traced = None, "", None, None
+        self.largest = 0
 
     def see_outputs(self, outputs):
         refuse_large(self.task.path, [("inputs", self.input_bytes), ("parameters", self.state),
@@ -93,7 +94,8 @@ class Look:
 
     def trace(self, model, inputs):
         self.traced, outputs = trace(model, inputs, self.task)
-        refuse_large(self.task.path, [("the largest intermediate tensor", largest_intermediate(self.traced))], self.limit)
+        self.largest = largest_intermediate(self.traced)
+        refuse_large(self.task.path, [("the largest intermediate tensor", self.largest)], self.limit)
         self.see_outputs(outputs)
 
     def convert(self):
@@ -151,7 +153,7 @@ def look(task, limit):
 
 
 def describe(task, limit=DEFAULT_MAX_BYTES):
-    """The task as kernels/task.hpp has it (graph as an object)."""
+    """The task as kernels/task.hpp has it (graph as an object), and the bytes of the largest tensor that one call allocates (0: not known)."""
     found = look(task, limit)
     sidecar = task.sidecar
     notes = list(sidecar.get("notes", []))
@@ -185,4 +187,4 @@ def describe(task, limit=DEFAULT_MAX_BYTES):
             "outputs": found.outputs, "scalars": found.scalars, "flops": flops, "bytes": moved,
             "tolerance": float(sidecar.get("tolerance", 0)), "deterministic": not (graph and graph["random"]),
             "training_mode": found.training, "mutated": mutated, "notes": notes, "graph": graph,
-            "graph_error": found.graph_error}
+            "graph_error": found.graph_error}, found.largest

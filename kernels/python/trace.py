@@ -396,7 +396,7 @@ def main():
     failed = False
     for path in sys.argv[1:]:
         try:
-            print(json.dumps(describe(TaskFile(path)), allow_nan=False, indent=1 if len(sys.argv) == 2 else None))
+            print(json.dumps(describe(TaskFile(path))[0], allow_nan=False, indent=1 if len(sys.argv) == 2 else None))
         except TaskError as e:
             failed = True
             print("%s: %s%s" % (e.code, e, "\n  hint: " + e.hint if e.hint else ""), file=sys.stderr)

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -62,6 +63,20 @@ std::set<int> buffers_used(const loop_program& p) {
   return used;
 }
 
+constexpr uint64_t most_static_bytes = uint64_t{1} << 30; ///< arrays lie within reach of 32-bit addresses, of which the libraries need some
+constexpr uint64_t least_heap_bytes = uint64_t{64} << 20;
+
+/// At least: what is narrower than a float is one in the source.
+uint64_t bytes_of(const buffer& b) { return static_cast<uint64_t>(b.elements) * std::max<size_t>(sizeof(float), size_of(b.dtype)); }
+
+/// Of everything between regions.
+uint64_t scratch_bytes(const loop_program& p, const std::set<int>& used) {
+  uint64_t total = 0;
+  for (int b : used)
+    if (const auto& buf = p.buffers[static_cast<size_t>(b)]; buf.kind == buffer_kind::scratch) total += bytes_of(buf);
+  return total;
+}
+
 std::string axes_text(const region& r, const region_schedule& s) {
   std::string text;
   if (r.anchor) {
@@ -102,6 +117,8 @@ std::string emit_source(const loop_program& program, const schedule& s, const st
   if (streams) body += "  stream_fence();\n";
   const auto used = buffers_used(program);
   std::string pointers, statics;
+  bool allocated = false;
+  const bool heap = scratch_bytes(program, used) > most_static_bytes;
   for (int b : used) {
     const auto& buf = program.buffers[static_cast<size_t>(b)];
     const auto type = c_type(buf.dtype);
@@ -115,6 +132,12 @@ std::string emit_source(const loop_program& program, const schedule& s, const st
         pointers += "  " + type + "* " + buf.name + " = static_cast<" + type + "*>(args->outputs[" + std::to_string(buf.index) + "].data);\n";
         break;
       case buffer_kind::scratch:
+        if (const auto bytes = bytes_of(buf); heap && !buf.of_item && bytes >= least_heap_bytes) {
+          allocated = true;
+          statics += type + "* const " + buf.name + " = static_cast<" + type + "*>(std::aligned_alloc(64, " + std::to_string((bytes + 63) / 64 * 64) +
+                     ")); // between regions: more than arrays may take\n";
+          break;
+        }
         statics += std::string("alignas(64) ") + (buf.of_item && s.threads > 1 ? "thread_local " : "") + type + " " + buf.name + "[" + std::to_string(std::max<int64_t>(1, buf.elements)) +
                    (buf.of_item ? "]; // between regions, one batch element\n" : "]; // between regions\n");
         break;
@@ -129,7 +152,7 @@ std::string emit_source(const loop_program& program, const schedule& s, const st
   out += comment("Reference:", join(program.ops, ", "));
   out += comment("Schedule:", json(s).dump());
   out += "// Written by PRAGMA's built-in coder (docs/synthesis.md).\n";
-  out += "#include \"pragma_kernel.h\"\n\n#include <algorithm>\n#include <cmath>\n#include <cstdint>\n#include <cstring>\n#include <limits>\n#include <type_traits>\n";
+  out += "#include \"pragma_kernel.h\"\n\n#include <algorithm>\n#include <cmath>\n#include <cstdint>\n" + std::string(allocated ? "#include <cstdlib>\n" : "") + "#include <cstring>\n#include <limits>\n#include <type_traits>\n";
   out += "#include <utility>\n";
   if (streams) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
   out += "\nnamespace {\n\n" + helpers_for(body + statics, s.lanes) + "\n" + statics + (statics.empty() ? "" : "\n") + "} // namespace\n\n";

@@ -2,11 +2,13 @@
 
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
+#include "base/text.hpp"
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <sys/mman.h>
 
 using namespace pragma;
@@ -238,6 +240,37 @@ TEST_CASE("a task that casts down has no float64 oracle and says so") {
   CHECK_FALSE(ref.oracle_is_float64());
   CHECK(has_note(t, "no float64 oracle"));
   CHECK(ref.oracle(0, 0)[0] == static_cast<double>(floats(ref.reference_output(0, 0))[0]));
+}
+
+TEST_CASE("where memory is short there are fewer input sets, then no float64 oracle, then no task") {
+  // 4 MiB come in and go out; on the way 64 MiB in float32, and three times 128 MiB in float64.
+  auto dir = temp_dir::create("pragma-test-");
+  REQUIRE(dir);
+  const auto file = dir->path() / "wide.py";
+  std::ofstream(file) << "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return (x.repeat(1, 16) * 2.0).view(1024, 16, 1024).sum(1)\n"
+                         "def get_inputs(): return [torch.rand(1024, 1024)]\ndef get_init_inputs(): return []\n";
+  const auto with = [&](uint64_t mebibytes, bool& float64, int& slots, std::string& notes) {
+    reference_options options;
+    options.memory_bytes = mebibytes << 20;
+    auto ref = reference::start(options);
+    REQUIRE(ref);
+    auto loaded = ref->load(file);
+    if (!loaded) return render(loaded.error());
+    float64 = ref->oracle_is_float64();
+    slots = ref->slots();
+    notes = join(loaded->notes, "; ");
+    return std::string();
+  };
+  bool float64 = false;
+  int slots = 0;
+  std::string notes;
+  CHECK(with(1024, float64, slots, notes).empty());
+  CHECK((float64 && slots == 4));
+  CHECK(notes.find("memory is short") == std::string::npos);
+  CHECK(with(300, float64, slots, notes).empty());
+  CHECK((!float64 && slots == 2));
+  CHECK(notes.find("no float64 oracle (memory is short)") != std::string::npos);
+  CHECK(with(100, float64, slots, notes).find("checking this task takes about") != std::string::npos);
 }
 
 TEST_CASE("unusual but usable tasks") {

@@ -58,7 +58,7 @@ def replay(graph, params, inputs):
 
 def check(path):
     task = TaskFile(path)
-    told = describe(task)
+    told, _ = describe(task)
     if told["graph"] is None:
         return told["graph_error"]
     module = task.execute()

@@ -71,6 +71,16 @@ TEST_CASE_METHOD(torch_fixture, "the first kernel of every family is right, on s
   }
 }
 
+TEST_CASE_METHOD(torch_fixture, "what is computed on the way may be larger than arrays can be") {
+  const auto described = describe({"outer", "return torch.cumsum(x.unsqueeze(1) * x.unsqueeze(0), 1).sum(0)", "[torch.randn(24000)]"}); // 2.1 GiB
+  auto coder = coder_for(described);
+  const auto first = coder.next(std::nullopt);
+  REQUIRE(first);
+  CHECK(first->source.find("aligned_alloc") != std::string::npos);
+  const auto built = build_candidate(*first, {});
+  if (!built) FAIL(render(built.error()));
+}
+
 TEST_CASE_METHOD(torch_fixture, "an operation that cannot be lowered is named") {
   auto described = describe({"sorted", "return torch.sort(x)[0]", "[torch.randn(3, 8)]"});
   const auto coder = builtin_coder::create(described, {});
