@@ -19,6 +19,7 @@ constexpr double warmup_seconds = 0.5;       ///< of one side, at most (one call
 constexpr int64_t max_calls = 5'000'000;     ///< of one sample
 constexpr double precise_enough = 0.02;      ///< half the interval's width over its value: no need for `repetitions` calls of a slow task
 constexpr double overtime = 4;               ///< times max_seconds: not even min_accepted_blocks pairs are waited for
+constexpr double longest_pair = 120;         ///< seconds: up to it there is a second pair whatever the limit, since one alone is no measurement
 constexpr double contended_margin = 0.07;    ///< spread of lower quartiles under load (docs/measuring.md): widens the interval
 
 struct sample {
@@ -136,7 +137,8 @@ private:
       const double now = options_.clock();
       if (quiet >= wanted && (enough_calls() || precise())) return {};
       const bool few = static_cast<int>(pairs_.size()) < defaults::min_accepted_blocks;
-      if (now - begin > seconds && !(few && now - start_ < overtime * options_.max_seconds)) return {};
+      const bool single = pairs_.size() == 1 && now - start_ <= longest_pair;
+      if (now - begin > seconds && !single && !(few && now - start_ < overtime * options_.max_seconds)) return {};
       auto p = take_pair(pairs_.size() % 2 == 0);
       if (!p) return fail(p.error());
       pairs_.push_back(*p);

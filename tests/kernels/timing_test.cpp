@@ -178,9 +178,13 @@ TEST_CASE("what runs too long for two pairs is no measurement") {
   machine m;
   auto options = m.options();
   options.max_seconds = 1;
-  auto time = compare_times(m.side("candidate", 50, 0.01, m.candidate_delay), m.side("baseline", 50, 0.01, m.baseline_delay), options);
+  auto time = compare_times(m.side("candidate", 100, 0.01, m.candidate_delay), m.side("baseline", 100, 0.01, m.baseline_delay), options);
   REQUIRE_FALSE(time);
   CHECK(time.error().code == ec::measurement_failed);
+  time = compare_times(m.side("candidate", 10, 0.01, m.candidate_delay), m.side("baseline", 30, 0.01, m.baseline_delay), options); // two whatever the limit
+  REQUIRE(time);
+  CHECK(time->blocks_tried == 2);
+  CHECK(time->note.find("only 2 pairs") != std::string::npos);
   options.max_seconds = 40; // three pairs fit: a figure, and a word about it
   time = compare_times(m.side("candidate", 25, 0.01, m.candidate_delay), m.side("baseline", 50, 0.01, m.baseline_delay), options);
   REQUIRE(time);
