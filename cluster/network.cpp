@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -49,16 +48,6 @@ struct configuration : caf::actor_system_config {
   }
 };
 
-/// What a file holds, in memory that lasts as long as the process, and no longer however that ends; it can be opened as the path that is given back.
-expected<std::filesystem::path> copy_to_memory(const std::filesystem::path& file) {
-  const auto text = read_file(file);
-  if (!text) return fail(text.error());
-  const int memory = ::memfd_create("pragma-tls", MFD_CLOEXEC);
-  if (memory < 0 || ::write(memory, text->data(), text->size()) != static_cast<ssize_t>(text->size()))
-    return fail(ec::io_error, "cannot copy " + file.string() + ": " + std::strerror(errno));
-  return "/proc/self/fd/" + std::to_string(memory);
-}
-
 } // namespace
 
 network::network(const network_options&) : config_(std::make_unique<configuration>()) {}
@@ -80,9 +69,13 @@ expected<std::unique_ptr<network>> network::start(const network_options& options
     net->certificate_days_ = facts->days_left;
     net->tls_.emplace();
     for (const auto file : {&tls_files::ca, &tls_files::certificate, &tls_files::key}) {
-      auto copy = copy_to_memory(theirs.*file);
+      const auto text = read_file(theirs.*file);
+      if (!text) return fail(text.error());
+      auto copy = memory_file::create("pragma-tls", text->size());
       if (!copy) return fail(copy.error());
-      (*net->tls_).*file = std::move(*copy);
+      std::memcpy(copy->data(), text->data(), text->size());
+      (*net->tls_).*file = "/proc/self/fd/" + std::to_string(copy->fd());
+      net->copies_.push_back(std::move(*copy));
     }
     config.openssl_cafile = net->tls_->ca.string();
     config.openssl_certificate = net->tls_->certificate.string();

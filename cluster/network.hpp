@@ -5,9 +5,11 @@
 #include "base/files.hpp"
 #include "cluster/probe.hpp"
 #include "cluster/wire.hpp"
+#include "kernels/memory_file.hpp"
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace pragma {
 
@@ -35,7 +37,8 @@ private:
   explicit network(const network_options& options);
   expected<void> may_use(const address& a, const char* doing) const;
 
-  std::optional<tls_files> tls_;            ///< copies in memory: CAF aborts when a file is gone at the next connection
+  std::vector<memory_file> copies_;         ///< of the certificates and the key, on no disk: CAF aborts when a file is gone at the next connection
+  std::optional<tls_files> tls_;            ///< the paths under which this process can open them
   int certificate_days_ = -1;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;

@@ -1,7 +1,5 @@
 // Models over real sockets and real processes: what a user notices when an endpoint behaves, and when it doesn't.
-#include "base/files.hpp"
-#include "llm/chat.hpp"
-#include "stub_server.hpp"
+#include "chat_fixture.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -10,52 +8,6 @@
 
 using namespace pragma;
 using namespace pragma::test;
-
-namespace {
-
-const char* const secret = "sk-test-5f0c1d2e3b4a59687";
-
-llm_config openai(const stub_server& server) {
-  ::setenv("PRAGMA_TEST_KEY", secret, 1);
-  llm_config c;
-  c.base_url = server.url();
-  c.model = "stub-model";
-  c.key_env = "PRAGMA_TEST_KEY";
-  c.timeout_seconds = 10;
-  c.retry_seconds = 0.01;
-  c.max_wait_seconds = 5;
-  c.retries = 2;
-  return c;
-}
-
-const std::vector<chat_message> question = {{"system", "be brief"}, {"user", "what is it?"}};
-
-expected<chat_answer> ask(const llm_config& c, const std::filesystem::path& transcript = {},
-                          const std::atomic<bool>* cancel = nullptr) {
-  auto model = make_chat_model(c, transcript, cancel);
-  if (!model) return fail(model.error());
-  return (*model)->ask(question);
-}
-
-std::vector<json> lines_of(const std::filesystem::path& file) {
-  std::vector<json> all;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);)
-    if (auto entry = json::parse(line); !entry.contains("begin")) all.push_back(entry);
-  return all;
-}
-
-double seconds_between(const stub_request& a, const stub_request& b) {
-  return std::chrono::duration<double>(b.at - a.at).count();
-}
-
-std::string everything_in(const std::filesystem::path& folder) {
-  std::string all;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) all += *read_file(entry.path());
-  return all;
-}
-
-} // namespace
 
 TEST_CASE("a streamed answer arrives whole, with progress and the endpoint's own token counts") {
   const std::string text = "Use wider vectors.\n```cpp\nint x;\n```\nUnicode: \xc3\xa9 \xe2\x82\xac";
@@ -462,82 +414,6 @@ TEST_CASE("nobody listening is an error that asks whether the server is up") {
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == ec::remote_failed);
   CHECK_THAT(answer.error().hint, Catch::Contains("server up"));
-}
-
-TEST_CASE("each exchange is in the transcript before its answer is used, also the failed ones") {
-  stub_server server({completion_stream("first"), failure(404, "gone")});
-  auto dir = temp_dir::create("llm");
-  REQUIRE(dir);
-  const auto file = dir->path() / "sub" / "t.jsonl";
-  auto model = make_chat_model(openai(server), file);
-  REQUIRE(model);
-  REQUIRE((*model)->ask(question));
-  auto lines = lines_of(file);
-  REQUIRE(lines.size() == 1);
-  CHECK(lines[0]["answer"] == "first");
-  CHECK(lines[0]["messages"][1]["content"] == "what is it?");
-  CHECK(lines[0]["usage"]["prompt_tokens"] == 100);
-  REQUIRE_FALSE((*model)->ask(question));
-  lines = lines_of(file);
-  REQUIRE(lines.size() == 2);
-  CHECK(lines[1]["error"]["code"] == "remote_failed");
-  CHECK((std::filesystem::status(file).permissions() & std::filesystem::perms::others_read) == std::filesystem::perms::none);
-}
-
-TEST_CASE("a full disk loses no answer silently") {
-  std::error_code ignored;
-  if (!std::filesystem::exists("/dev/full", ignored)) return;
-  stub_server server({completion_stream("paid for")});
-  auto answer = ask(openai(server), "/dev/full");
-  REQUIRE_FALSE(answer);
-  CHECK(answer.error().code == ec::io_error);
-}
-
-TEST_CASE("a recorded run is replayed in order, ends with a clear error, and goes on where a resumed run stood") {
-  auto dir = temp_dir::create("llm");
-  REQUIRE(dir);
-  const auto recorded = dir->path() / "recorded.jsonl", again = dir->path() / "again.jsonl";
-  {
-    stub_server server({completion_stream("one"), failure(404, "x"), completion_stream("two"), completion_stream("three")});
-    auto model = make_chat_model(openai(server), recorded);
-    REQUIRE(model);
-    for (int i = 0; i < 4; ++i) (void)(*model)->ask(question);
-    std::ofstream(recorded, std::ios::app) << "{\"answer\": \"torn by kill -9";
-  }
-  llm_config c;
-  c.kind = "replay";
-  c.replay_file = recorded;
-  {
-    auto model = make_chat_model(c, again);
-    REQUIRE(model);
-    CHECK((*model)->ask({{"user", "another question"}})->text == "one");
-    CHECK((*model)->ask(question)->text == "two");
-    CHECK((*model)->total().cost == 0);
-  }
-  auto resumed = make_chat_model(c, again, nullptr, true);
-  REQUIRE(resumed);
-  CHECK((*resumed)->ask(question)->text == "three");
-  auto end = (*resumed)->ask(question);
-  REQUIRE_FALSE(end);
-  CHECK(end.error().code == ec::not_found);
-  CHECK_THAT(end.error().message, Catch::Contains("no more answers"));
-  CHECK_FALSE(make_chat_model(c, recorded)); // never read and written at once
-}
-
-TEST_CASE("a transcript that is missing or is no transcript is refused") {
-  auto dir = temp_dir::create("llm");
-  REQUIRE(dir);
-  llm_config c;
-  c.kind = "replay";
-  c.replay_file = dir->path() / "absent.jsonl";
-  auto absent = make_chat_model(c, {});
-  REQUIRE_FALSE(absent);
-  CHECK(absent.error().code == ec::not_found);
-  std::ofstream(c.replay_file) << "hello\n";
-  auto garbled = make_chat_model(c, {});
-  REQUIRE_FALSE(garbled);
-  CHECK(garbled.error().code == ec::parse_error);
-  CHECK_THAT(garbled.error().message, Catch::Contains("line 1"));
 }
 
 TEST_CASE("a command gets the prompt on stdin and answers on stdout") {
