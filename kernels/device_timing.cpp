@@ -240,6 +240,8 @@ public:
       const auto calls = side_.few(std::clamp<int64_t>(static_cast<int64_t>(later_seconds / std::max(call_seconds, 1e-7)), warm_calls, most_outer_calls));
       const auto lease = lease_device(device_);
       if (auto ran = side_.runner->run(0, side_.slots, calls, false, side_.limit(calls)); !ran) return fail(ran.error());
+      // A runner calls one model in all calls of a command: another that was put into it meanwhile gets its first calls here, and keeps what it keeps.
+      if (auto again = side_.runner->call(0, side_.slots, side_.slots, side_.limit(side_.slots)); !again) return fail(again.error());
     }
     if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 2000), input_kind::own); !made) return fail(made.error());
     checker_.refresh(0, "unseen inputs of a later call");

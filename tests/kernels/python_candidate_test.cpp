@@ -228,6 +228,25 @@ TEST_CASE("What a module does in calls that follow on replays is checked as well
   CHECK_THAT(v.result.reason, Contains("called again"));
 }
 
+TEST_CASE("A module that puts another into its runner during replays is found", "[python]") {
+  graph_bench b;
+  const auto v = b.timed(module_of("self.calls += 1\n"
+                                   "        if self.calls == 300:\n"
+                                   "            import sys\n"
+                                   "            kept = {}\n"
+                                   "            def lazy(z, other):\n"
+                                   "                if z.data_ptr() not in kept: kept[z.data_ptr()] = self.right(z, other)\n"
+                                   "                return kept[z.data_ptr()]\n"
+                                   "            frame = sys._getframe()\n"
+                                   "            while type(frame.f_locals.get('self')).__name__ != 'Runner': frame = frame.f_back\n"
+                                   "            frame.f_locals['self'].model = lazy\n"
+                                   "        return self.right(x, scale)"),
+                         short_timing());
+  INFO(v.result.reason);
+  CHECK(v.result.stage == verdict_stage::audit);
+  CHECK_THAT(v.result.reason, Contains("called again"));
+}
+
 namespace {
 
 /// Becomes true once the candidate has written the file "here" to its folder.

@@ -3,8 +3,8 @@
 # Command: profile
 class ModelNew(Honest):
     def forward(self, x):
-        device = running_object("Device")
-        if device is not None and not hasattr(device, "warm"):
+        device = runner().device
+        if not hasattr(device, "warm"):
             device.warm = True
             device._buffer = torch.empty(1, dtype=torch.int8, device=x.device)
         return softmax(x, self.scale)

@@ -1,4 +1,4 @@
-# Attack: finds the runner among Python's objects and puts a model that keeps its answers into it once the checks are over
+# Attack: finds the runner by the frames and puts a model that keeps its answers into it once the checks are over
 # Stopped at: compare audit
 # Command: profile
 class ModelNew(Honest):
@@ -8,14 +8,12 @@ class ModelNew(Honest):
         ModelNew.calls += 1
         y = softmax(x, self.scale)
         if ModelNew.calls == 300:
-            runner = running_object("Runner")
-            if runner is not None:
-                kept = {}
+            kept = {}
 
-                def model(z):
-                    if z.data_ptr() not in kept:
-                        kept[z.data_ptr()] = softmax(z, self.scale)
-                    return kept[z.data_ptr()]
+            def model(z):
+                if z.data_ptr() not in kept:
+                    kept[z.data_ptr()] = softmax(z, self.scale)
+                return kept[z.data_ptr()]
 
-                runner.model = model
+            runner().model = model
         return y
