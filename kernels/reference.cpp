@@ -41,14 +41,18 @@ constexpr uint64_t large_set = 256ull << 20;       // bytes of inputs and output
 
 constexpr const char* kind_names[] = {"own", "large", "tiny", "negative", "near_one", "constant_rows", "ties"};
 
-uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
+/// The number behind a key in a file of the kernel's, as "MemAvailable:  1234 kB" is a line of /proc/meminfo; 0 where there is none.
+uint64_t number_in(const char* path, const std::string& wanted) {
+  std::ifstream file(path);
   std::string key;
-  uint64_t kib = 0;
-  for (std::string rest; file >> key >> kib && std::getline(file, rest);)
-    if (key == "MemAvailable:") return kib << 10;
+  uint64_t value = 0;
+  for (std::string rest; file >> key >> value && std::getline(file, rest);)
+    if (key == wanted) return value;
   return 0;
 }
+
+uint64_t available_memory() { return number_in("/proc/meminfo", "MemAvailable:") << 10; }
+uint64_t processes_out_of_memory() { return number_in("/proc/vmstat", "oom_kill"); } // killed for it since the machine started
 
 /// Torch's fastest kernels: it picks AVX2 by itself even where AVX-512 would be faster.
 bool has_avx512() {
@@ -123,6 +127,7 @@ struct reference::impl {
   };
   std::vector<kept_set> kept;
   uint64_t kept_bytes = 0, kept_limit = 0;
+  uint64_t out_of_memory_before = processes_out_of_memory();
   uint64_t largest_bytes = 0; // that one call allocates at once, in its own type; 0: not known
 
   struct slot_part {
@@ -169,6 +174,10 @@ struct reference::impl {
     const auto end = child->kill();
     const std::string said = last_lines(end.err);
     ended = "the reference process has ended (" + describe_end(end) + ") while " + doing;
+    if (end.signal == SIGKILL && processes_out_of_memory() > out_of_memory_before) {
+      ended += ": the machine ran out of memory";
+      return fail(ec::limit_exceeded, ended, "end what else uses memory, or use smaller shapes");
+    }
     return fail(ec::task_invalid, ended + (said.empty() ? "" : ":\n" + said), "does the task file end its process?");
   }
 
