@@ -54,6 +54,9 @@ def flatten_outputs(outputs, path=""):
             raise TaskError("%s: forward() returns %s, not a tensor" %
                             (path, "a " + type(value).__name__ if value is not None else "None"),
                             "a task must return one tensor or a tuple of tensors")
+        if value.numel() == 0:
+            raise TaskError("%s: forward() returns a tensor of shape %s, which has no elements: there is nothing to compute, or to check" %
+                            (path, tuple(value.shape)), "give the inputs sizes above 0")
     return values
 
 

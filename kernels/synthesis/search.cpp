@@ -9,6 +9,7 @@ namespace pragma::synthesis {
 namespace {
 
 constexpr int most_pairs = 12;       ///< of moves, in one run
+constexpr double hopeless = 0.5;     ///< of the best's speed: a move that fell below it is not tried beside another
 constexpr int draws_of_random = 200; ///< without a new schedule: the space is exhausted
 
 std::string title_of(bottleneck what) {
@@ -71,8 +72,14 @@ template <class Schedule> std::optional<candidate> schedule_search<Schedule>::ne
 
 template <class Schedule> void schedule_search<Schedule>::learn(const attempt_feedback& about) {
   const auto known = offered_.find(about.candidate);
-  if (known == offered_.end() || !about.passed || (!about.new_best && best_)) return;
+  if (known == offered_.end() || !about.passed) return;
+  if (!about.new_best && best_) {
+    if (const auto move = made_by_.find(about.candidate); move != made_by_.end()) reached_[move->second] = about.speedup;
+    return;
+  }
   best_ = known->second;
+  best_speedup_ = about.speedup;
+  reached_.clear();
   best_findings_ = about.findings;
 }
 
@@ -110,9 +117,21 @@ template <class Schedule> std::optional<candidate> schedule_search<Schedule>::ne
     Schedule s = from;
     if (!m->apply(s, program_)) continue;
     const std::string because = f ? title_of(f->what) + " (confidence " + format_number(f->confidence, 2) + "): " : std::string();
-    if (auto c = offer(s, because + m->name + ": " + m->why + ".")) return c;
+    if (auto c = offer(s, because + m->name + ": " + m->why + ".")) {
+      made_by_[c->id()] = m;
+      return c;
+    }
   }
-  // One step from it is all tried: two steps, as the single ones were ordered.
+  // One step from it is all tried: the same step twice (the axis after the next one), then two of them, as the single ones were ordered.
+  for (const auto& [m, f] : options) {
+    Schedule s = from;
+    if (!m->apply(s, program_) || !m->apply(s, program_)) continue;
+    if (auto c = offer(s, std::string(m->name) + ", twice: once was tried.")) return c;
+  }
+  options.erase(std::remove_if(options.begin(), options.end(), [&](const option& o) {
+    const auto reached = reached_.find(o.m);
+    return reached != reached_.end() && reached->second < hopeless * best_speedup_;
+  }), options.end());
   for (size_t i = 0; i < options.size() && pairs_ < most_pairs; ++i)
     for (size_t j = i + 1; j < options.size() && pairs_ < most_pairs; ++j) {
       Schedule s = from;

@@ -56,7 +56,10 @@ private:
   builtin_options options_;
   const loop_program& program_;
   std::map<std::string, Schedule> offered_; ///< by candidate
+  std::map<std::string, const schedule_move<Schedule>*> made_by_; ///< by candidate: the one move that made it
+  std::map<const schedule_move<Schedule>*, double> reached_;      ///< the speed-up after that move alone from the best
   std::optional<Schedule> best_;
+  double best_speedup_ = 0;
   std::vector<finding> best_findings_;
   std::set<std::string> given_;
   bool begun_ = false;

@@ -351,6 +351,7 @@ TEST_CASE("bad tasks are refused with the line and the reason, and the process l
     {"nan_reference", "holds NaN at index [0, 0]"},
     {"wrong_output", "returns a dict, not a tensor"},
     {"number_output", "returns a float, not a tensor"},
+    {"empty_output", "returns a tensor of shape (8, 0), which has no elements"},
     {"raises", "line 8: ValueError: no such luck"},
     {"bad_sidecar", "unknown key 'tolerence'"},
   };

@@ -1,6 +1,7 @@
 // The built-in coder against real Torch: small tasks of every family, odd shapes and dtypes, traced, written, built in the
 // sandbox and verified like any other candidate. And the search: steered by findings, deterministic, finite.
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "kernels/build.hpp"
 #include "kernels/synthesis/builtin.hpp"
 #include "kernels/verify.hpp"
@@ -122,6 +123,38 @@ TEST_CASE_METHOD(torch_fixture, "different findings lead to different moves") {
 
 namespace {
 
+const small_task& named(const std::string& name) {
+  for (const auto& t : tasks)
+    if (name == t.name) return t;
+  FAIL("no task " << name);
+  return tasks[0];
+}
+
+} // namespace
+
+TEST_CASE_METHOD(torch_fixture, "after all single moves each is made twice, and what lost most of the speed is not tried beside others") {
+  const auto t = describe(named("max_pool_tall"));
+  auto coder = coder_for(t);
+  std::optional<attempt_feedback> feedback;
+  std::vector<std::string> said;
+  while (const auto c = coder.next(feedback)) {
+    said.push_back(c->rationale);
+    const bool axis = c->rationale.find("another vector axis") != std::string::npos;
+    feedback = attempt_feedback{c->id(), true, said.size() == 1, axis ? 0.5 : 2.0, {seen(bottleneck::dependency_chain)}, ""};
+  }
+  INFO(join(said, "\n"));
+  const auto starting = [&](const std::string& words) {
+    return std::find_if(said.begin(), said.end(), [&](const std::string& s) { return s.find(words) != std::string::npos; });
+  };
+  const auto first = starting("another vector axis:"), twice = starting("another vector axis, twice"), pair = starting("each alone was tried");
+  CHECK(first < twice);
+  CHECK(twice < pair);
+  REQUIRE(pair != said.end());
+  CHECK(std::none_of(pair, said.end(), [](const std::string& s) { return s.find("vector axis") != std::string::npos; }));
+}
+
+namespace {
+
 /// Verifies up to `most` candidates of a coder on a task.
 void check_candidates(torch_fixture& torch, const small_task& small, const builtin_options& options, int most) {
   INFO(small.name);
@@ -146,13 +179,6 @@ void check_candidates(torch_fixture& torch, const small_task& small, const built
     CHECK(v->passed());
     feedback = attempt_feedback{c->id(), v->passed(), i == 0, 2.0, {seen(bottleneck::memory_bandwidth_bound), seen(bottleneck::port_pressure)}, ""};
   }
-}
-
-const small_task& named(const std::string& name) {
-  for (const auto& t : tasks)
-    if (name == t.name) return t;
-  FAIL("no task " << name);
-  return tasks[0];
 }
 
 } // namespace
