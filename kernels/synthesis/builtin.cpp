@@ -1,5 +1,6 @@
 #include "kernels/synthesis/builtin.hpp"
 
+#include "base/hash.hpp"
 #include "kernels/synthesis/algebra.hpp"
 #include "kernels/synthesis/lower.hpp"
 #include "kernels/synthesis/search.hpp"
@@ -72,8 +73,10 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
   p->program = std::move(*loops);
   p->facts = unused_results(*g);
   for (const auto& text : p->program.redundant) p->facts.push_back(redundant(text));
-  if (triton) p->search = std::make_unique<schedule_search<triton_schedule>>(triton_space(p->program, options, t.name), options, p->program);
-  else p->search = std::make_unique<schedule_search<schedule>>(processor_space(p->program, options, t.name), options, p->program);
+  auto own = options;
+  own.seed = hash64(t.name, options.seed); // else a suite's tasks would all be given the same draws
+  if (triton) p->search = std::make_unique<schedule_search<triton_schedule>>(triton_space(p->program, own, t.name), own, p->program);
+  else p->search = std::make_unique<schedule_search<schedule>>(processor_space(p->program, own, t.name), own, p->program);
   return builtin_coder(std::move(p));
 }
 

@@ -95,8 +95,18 @@ bool next_vector_axis(schedule& s, const loop_program& p) {
 
 } // namespace
 
+/// Ordered by what they gained on average where they were tried (docs/synthesis.md has the figures).
 const std::vector<schedule_move<schedule>>& moves() {
   static const std::vector<schedule_move<schedule>> list{
+      {"clang", "another compiler's scheduling and register allocation",
+       {b::not_vectorized, b::port_pressure, b::front_end_bound, b::dependency_chain, b::scalar_tail},
+       [](schedule& s, const loop_program&) {
+         if (s.compiler == "clang") return false;
+         s.compiler = "clang";
+         return true;
+       }},
+      {"wider tile", "more columns per step: longer runs of contiguous memory",
+       {b::strided_access, b::dependency_chain, b::port_pressure, b::memory_latency_bound, b::memory_bandwidth_bound}, tiled(true)},
       {"streaming stores", "results go past the caches, so that their lines are not read first",
        {b::store_bandwidth_bound, b::memory_bandwidth_bound},
        [](schedule& s, const loop_program& p) {
@@ -106,16 +116,26 @@ const std::vector<schedule_move<schedule>>& moves() {
        }},
       {"fewer blocks of steps", "sums wait in memory less often", {b::store_bandwidth_bound, b::port_pressure, b::memory_bandwidth_bound},
        reblocked([](blocking& x, const contraction_size& size, int) { x.k = std::min(size.k, x.k * 2); })},
-      {"more blocks of steps", "a panel of columns stays in the first-level cache", {b::memory_latency_bound, b::memory_bandwidth_bound},
-       reblocked([](blocking& x, const contraction_size&, int) { x.k = std::max<int64_t>(64, x.k / 2); })},
+      {"cheaper polynomials", "one degree less, at most 4 ULP", {b::port_pressure},
+       [](schedule& s, const loop_program&) { return s.cheap_math ? false : (s.cheap_math = true); }},
+      {"wider blocks of columns", "rows are read less often", {b::memory_bandwidth_bound},
+       reblocked([](blocking& x, const contraction_size& size, int) { x.n = std::min(size.n, x.n * 2); })},
       {"another register tile", "other idle lanes and rows, other loads per multiplication", {b::port_pressure, b::dependency_chain, b::front_end_bound},
        reblocked([](blocking& x, const contraction_size&, int lanes) { next_tile(x, lanes); })},
+      {"prefetch", "asks for data 64 cache lines ahead", {b::memory_latency_bound, b::memory_bandwidth_bound},
+       [](schedule& s, const loop_program& p) {
+         return each_region(s, p, [&](region_schedule& rs, const region& r) {
+           if (!row_mode(r, rs) || rs.prefetch > 0) return false;
+           rs.prefetch = 1024;
+           return true;
+         });
+       }},
       {"smaller blocks of rows", "the block of rows stays in the second-level cache", {b::memory_latency_bound, b::memory_bandwidth_bound},
        reblocked([](blocking& x, const contraction_size&, int) { x.m = std::max<int64_t>(x.rows, x.m / 2); })},
       {"larger blocks of rows", "columns are read less often", {b::memory_bandwidth_bound},
        reblocked([](blocking& x, const contraction_size& size, int) { x.m = std::min(size.m, x.m * 2); })},
-      {"wider blocks of columns", "rows are read less often", {b::memory_bandwidth_bound},
-       reblocked([](blocking& x, const contraction_size& size, int) { x.n = std::min(size.n, x.n * 2); })},
+      {"more blocks of steps", "a panel of columns stays in the first-level cache", {b::memory_latency_bound, b::memory_bandwidth_bound},
+       reblocked([](blocking& x, const contraction_size&, int) { x.k = std::max<int64_t>(64, x.k / 2); })},
       {"one pass less", "means and variances, block by block, need the data once", {b::too_many_passes, b::memory_bandwidth_bound},
        [](schedule& s, const loop_program& p) {
          return each_region(s, p, [&](region_schedule& rs, const region& r) {
@@ -140,23 +160,9 @@ const std::vector<schedule_move<schedule>>& moves() {
          });
        }},
       {"more accumulators", "more independent chains in flight", {b::dependency_chain, b::memory_latency_bound}, unrolled(true)},
-      {"wider tile", "more columns per step: longer runs of contiguous memory",
-       {b::strided_access, b::dependency_chain, b::memory_latency_bound, b::memory_bandwidth_bound}, tiled(true)},
       {"narrower tile", "the tile's passes stay closer to the core", {b::too_many_passes, b::front_end_bound, b::memory_bandwidth_bound},
        tiled(false)},
-      {"another vector axis", "lanes along another dimension", {b::strided_access, b::not_vectorized, b::scalar_tail, b::dependency_chain},
-       next_vector_axis},
-      {"cheaper polynomials", "one degree less, at most 4 ULP", {b::port_pressure},
-       [](schedule& s, const loop_program&) { return s.cheap_math ? false : (s.cheap_math = true); }},
       {"less unrolling", "a smaller loop body", {b::front_end_bound, b::call_overhead}, unrolled(false)},
-      {"prefetch", "asks for data 64 cache lines ahead", {b::memory_latency_bound, b::memory_bandwidth_bound},
-       [](schedule& s, const loop_program& p) {
-         return each_region(s, p, [&](region_schedule& rs, const region& r) {
-           if (!row_mode(r, rs) || rs.prefetch > 0) return false;
-           rs.prefetch = 1024;
-           return true;
-         });
-       }},
       {"stores through the caches", "the next reader finds the results there", {b::memory_bandwidth_bound, b::memory_latency_bound},
        [](schedule& s, const loop_program& p) {
          return each_region(s, p, [&](region_schedule& rs, const region&) {
@@ -164,13 +170,6 @@ const std::vector<schedule_move<schedule>>& moves() {
            rs.stream = false;
            return true;
          });
-       }},
-      {"clang", "another compiler's scheduling and register allocation",
-       {b::not_vectorized, b::port_pressure, b::front_end_bound, b::dependency_chain, b::scalar_tail},
-       [](schedule& s, const loop_program&) {
-         if (s.compiler == "clang") return false;
-         s.compiler = "clang";
-         return true;
        }},
       {"half the threads", "less to start and to wait for", {b::thread_overhead, b::load_imbalance},
        [](schedule& s, const loop_program&) {
@@ -195,6 +194,8 @@ const std::vector<schedule_move<schedule>>& moves() {
        }},
       {"smaller code", "-O2 instead of -O3", {b::front_end_bound, b::call_overhead},
        [](schedule& s, const loop_program&) { return set_flag(s, "-O2", "-O3"); }},
+      {"another vector axis", "lanes along another dimension", {b::strided_access, b::not_vectorized, b::scalar_tail},
+       next_vector_axis},
   };
   return list;
 }
