@@ -1,5 +1,6 @@
 // Is the built-in coder right beyond the suites? Random tasks (tests/synthesis/random_task.hpp) against the float64 oracle.
 //   build/bin/random_graphs [COUNT] [FIRST SEED]        default: 500 from seed 1000
+// Where one went wrong, its task and its kernel are left in the current folder.
 #include "tests/synthesis/random_task.hpp"
 
 #include <chrono>
@@ -25,6 +26,12 @@ int main(int argc, char** argv) {
     const auto outcome = check_random_task(*ref, folder->path(), seed);
     const auto what = static_cast<size_t>(outcome.what);
     ++found[what];
+    if (outcome.what == random_outcome::kind::wrong || outcome.what == random_outcome::kind::failed) {
+      const auto kept = "random_" + std::to_string(seed);
+      std::ofstream(kept + ".py") << random_task(seed).text();
+      std::ofstream(kept + ".cpp") << outcome.source;
+      std::printf("task and kernel: %s.py, %s.cpp\n", kept.c_str(), kept.c_str());
+    }
     if (outcome.what != random_outcome::kind::right)
       std::printf("seed %llu: %s: %s\n", static_cast<unsigned long long>(seed), names[what], outcome.reason.c_str());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -79,15 +79,19 @@ template <int M, int64_t Row, int64_t Step> inline void pack_rows(float* to, con
       for (int r = 0; r < M; ++r) to[k * M + r] = from[r * Row + k * Step];
     return;
   }
-  for (int64_t k = 0; k < depth; ++k)
-    for (int r = 0; r < M; ++r) to[k * M + r] = r < rows ? from[r * Row + k * Step] : 0;
+  for (int64_t k = 0; k < depth; ++k) { // no condition on a load: GCC 12 makes one that is not masked of it
+    for (int64_t r = 0; r < rows; ++r) to[k * M + r] = from[r * Row + k * Step];
+    for (int64_t r = rows; r < M; ++r) to[k * M + r] = 0;
+  }
 }
 )"},
       {{"pack_columns"}, R"(// N columns (whole vectors) side by side, step after step; columns past the last are zeros.
 template <int N, int64_t Column, int64_t Step> inline void pack_columns(float* to, const float* from, int64_t columns, int64_t depth) {
   if (columns < N) {
-    for (int64_t k = 0; k < depth; ++k)
-      for (int j = 0; j < N; ++j) to[k * N + j] = j < columns ? from[j * Column + k * Step] : 0;
+    for (int64_t k = 0; k < depth; ++k) { // no condition on a load: GCC 12 makes one that is not masked of it
+      for (int64_t j = 0; j < columns; ++j) to[k * N + j] = from[j * Column + k * Step];
+      for (int64_t j = columns; j < N; ++j) to[k * N + j] = 0;
+    }
     return;
   }
   if constexpr (Column == 1) {
@@ -116,8 +120,11 @@ template <int N, int64_t Column, int64_t Step> inline void pack_columns(float* t
       {{"pack_weights"}, R"(// M output channels side by side, for every input channel and tap; past the last one zeros.
 template <int M> inline void pack_weights(float* to, const float* from, int64_t rows, int64_t row, int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
   for (int64_t c = 0; c < channels; ++c)
-    for (int64_t k = 0; k < count; ++k, to += M)
-      for (int r = 0; r < M; ++r) to[r] = r < rows ? from[r * row + c * channel + taps[k]] : 0;
+    for (int64_t k = 0; k < count; ++k, to += M) {
+      const int64_t there = std::min<int64_t>(rows, M);
+      for (int64_t r = 0; r < there; ++r) to[r] = from[r * row + c * channel + taps[k]];
+      for (int64_t r = there; r < M; ++r) to[r] = 0;
+    }
 }
 )"},
       {{"copy_row"}, R"(template <int64_t Step> inline void copy_row(float* to, const float* from, int64_t n) {

@@ -20,6 +20,16 @@ TEST_CASE("random tasks on odd sizes are right") {
   CHECK(unverifiable < count / 5); // else this test says little
 }
 
+TEST_CASE("17 columns in a tile of 24: nothing is read behind the last row of the weights") {
+  const auto folder = temp_dir::create("pragma-random-");
+  auto ref = reference::start({});
+  REQUIRE(folder);
+  REQUIRE(ref);
+  const auto outcome = check_random_task(*ref, folder->path(), 1504);
+  INFO(outcome.reason << "\n" << outcome.source);
+  CHECK(outcome.what == random_outcome::kind::right);
+}
+
 TEST_CASE("a seed names one task") {
   CHECK(random_task(7).text() == random_task(7).text());
   CHECK(random_task(7).text() != random_task(8).text());
