@@ -128,7 +128,7 @@ struct reference::impl {
   };
   std::vector<kept_set> kept;
   uint64_t kept_bytes = 0, kept_limit = 0;
-  uint64_t out_of_memory_before = processes_out_of_memory();
+  uint64_t out_of_memory_before = processes_out_of_memory(); // as of the last reply
   uint64_t largest_bytes = 0; // that one call allocates at once, in its own type; 0: not known
 
   struct slot_part {
@@ -219,6 +219,7 @@ struct reference::impl {
     if (auto sent = child->write_all(line.data(), line.size()); !sent) return died(doing);
     auto reply = wait(doing, timeout_seconds);
     if (!reply) return fail(reply.error());
+    out_of_memory_before = processes_out_of_memory();
     return decode(*reply, doing);
   }
 

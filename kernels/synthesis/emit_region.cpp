@@ -13,7 +13,7 @@ constexpr int64_t sum_block = 16384;
 /// A block whose mean and squared distances are taken one after the other stays in the first-level cache.
 constexpr int64_t moments_block = 4096;
 /// Steps of a column sum before its float32 accumulator is added to the total.
-constexpr int64_t column_block_steps = 512;
+constexpr int64_t column_block_steps = 64;
 
 std::string number(int64_t n) { return std::to_string(n); }
 
@@ -167,10 +167,11 @@ void region_emitter::row_pass(int pass) {
   for (int e : reduces(pass)) {
     if (plan_.moments.count(e)) {
       const auto& m = plan_.moments.at(e);
-      if (uses_[static_cast<size_t>(e)] > 0) line("const vf " + reduce_name(e) + " = splat(float(moments" + number(e) + ".sum()));");
-      line("const vf " + reduce_name(m.squares) + " = splat(float(moments" + number(e) + ".squares));");
+      for (int sum : {e, m.squares})
+        if (uses_[static_cast<size_t>(sum)] > 0) line("const vf " + reduce_name(sum) + " = splat(float(" + total_of(sum) + "));");
       names_[static_cast<size_t>(m.squares)] = reduce_name(m.squares);
     } else if (flushes(e)) {
+      if (uses_[static_cast<size_t>(e)] == 0) continue; // only its mean is used
       const std::string cast = at(e).dtype == dtype::float32 ? "float" : at(e).dtype == dtype::float64 ? "double" : at(e).dtype == dtype::int64 ? "int64_t" : "int32_t";
       line("const " + lane_type(at(e).dtype) + " " + reduce_name(e) + " = splat(" + cast + "(" + reduce_name(e) + "_total));");
     } else if (is_arg(e)) {

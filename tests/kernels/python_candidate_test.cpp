@@ -202,6 +202,13 @@ struct graph_bench {
     if (!result) FAIL(render(result.error()));
     return *result;
   }
+  /// Honest until it is captured, then no longer: the calls that follow on replays must show it.
+  void found_when_called_again(const std::string& forward) {
+    const auto v = timed(module_of(forward), short_timing());
+    INFO(v.result.reason);
+    CHECK(v.result.stage == verdict_stage::audit);
+    CHECK_THAT(v.result.reason, Contains("called again"));
+  }
 };
 
 } // namespace
@@ -217,34 +224,23 @@ TEST_CASE("Short calls are timed as graphs, and only what was replayed is asked 
 }
 
 TEST_CASE("What a module does in calls that follow on replays is checked as well", "[python]") {
-  graph_bench b;
-  // Honest while it is captured, which replays repeat; then it keeps what it has.
-  const auto v = b.timed(module_of("self.calls += 1\n"
-                                   "        if self.calls < 300 or x.data_ptr() not in self.kept: self.kept[x.data_ptr()] = self.right(x, scale)\n"
-                                   "        return self.kept[x.data_ptr()]"),
-                         short_timing());
-  INFO(v.result.reason);
-  CHECK(v.result.stage == verdict_stage::audit);
-  CHECK_THAT(v.result.reason, Contains("called again"));
+  graph_bench().found_when_called_again("self.calls += 1\n"
+                                        "        if self.calls < 300 or x.data_ptr() not in self.kept: self.kept[x.data_ptr()] = self.right(x, scale)\n"
+                                        "        return self.kept[x.data_ptr()]");
 }
 
 TEST_CASE("A module that puts another into its runner during replays is found", "[python]") {
-  graph_bench b;
-  const auto v = b.timed(module_of("self.calls += 1\n"
-                                   "        if self.calls == 300:\n"
-                                   "            import sys\n"
-                                   "            kept = {}\n"
-                                   "            def lazy(z, other):\n"
-                                   "                if z.data_ptr() not in kept: kept[z.data_ptr()] = self.right(z, other)\n"
-                                   "                return kept[z.data_ptr()]\n"
-                                   "            frame = sys._getframe()\n"
-                                   "            while type(frame.f_locals.get('self')).__name__ != 'Runner': frame = frame.f_back\n"
-                                   "            frame.f_locals['self'].model = lazy\n"
-                                   "        return self.right(x, scale)"),
-                         short_timing());
-  INFO(v.result.reason);
-  CHECK(v.result.stage == verdict_stage::audit);
-  CHECK_THAT(v.result.reason, Contains("called again"));
+  graph_bench().found_when_called_again("self.calls += 1\n"
+                                        "        if self.calls == 300:\n"
+                                        "            import sys\n"
+                                        "            kept = {}\n"
+                                        "            def lazy(z, other):\n"
+                                        "                if z.data_ptr() not in kept: kept[z.data_ptr()] = self.right(z, other)\n"
+                                        "                return kept[z.data_ptr()]\n"
+                                        "            frame = sys._getframe()\n"
+                                        "            while type(frame.f_locals.get('self')).__name__ != 'Runner': frame = frame.f_back\n"
+                                        "            frame.f_locals['self'].model = lazy\n"
+                                        "        return self.right(x, scale)");
 }
 
 namespace {

@@ -41,5 +41,8 @@ def callers():
 
 
 def runner():
-    """The object that runs us."""
-    return next((f.f_locals["self"] for f in callers() if type(f.f_locals.get("self")).__name__ == "Runner"), None)
+    """The object that runs us. RuntimeError where it is not to be found: `run` takes that for an attack that was never made."""
+    for frame in callers():
+        if type(frame.f_locals.get("self")).__name__ == "Runner":
+            return frame.f_locals["self"]
+    raise RuntimeError("@NO_RUNNER@")
