@@ -23,6 +23,8 @@ constexpr double short_call = 50e-6;         ///< below it a launch counts for a
 constexpr int64_t probe_calls = 40;          ///< to find out how long a call takes
 constexpr double least_share = 0.02;         ///< of the wall-clock time that a device's clock may advance in
 constexpr double outer_batch_seconds = 0.03; ///< calls back to back by our clock
+constexpr double least_device_share = 0.75;  ///< of its time that is ours; beside one other process it is a half
+constexpr int most_shared = 2;               ///< comparisons, where somebody else was at work during the first
 constexpr int outer_rounds = 2, more_outer_rounds = 6; ///< more where our clock sees more: other work on the processor only adds time
 constexpr int64_t most_outer_calls = 4000;
 constexpr double outer_factor = 1.5;         ///< our clock over the events': kernels that run back to back also wait for each other's ends
@@ -146,6 +148,25 @@ expected<double> reference_seconds(reference& ref, int64_t calls, way how) {
   return since(start);
 }
 
+double most_by_our_clock(double call_seconds, way how) { return outer_factor * call_seconds + (how == way::graphs ? graph_slack : launch_slack); }
+
+int64_t outer_calls(double call_seconds) {
+  return std::clamp<int64_t>(static_cast<int64_t>(outer_batch_seconds / std::max(call_seconds, 1e-7)), 3, most_outer_calls);
+}
+
+/// Whether others work on the device: then calls wait for them or not as it happens, and neither clock tells how long a call takes.
+expected<bool> device_is_shared(reference& ref, const device_choice& device) {
+  const auto lease = lease_device(device);
+  const auto share = ref.device_share();
+  if (!share) return fail(share.error());
+  return *share < least_device_share;
+}
+
+tl::unexpected<error> shared_device() {
+  return fail(ec::measurement_failed, "another process works on this device: it would wait for the others' work as it happens, so that no time means anything",
+              "end what else uses the device, or choose another one (--device)");
+}
+
 /// The way for two sides whose calls take so long by events; both are captured where either is no long one.
 template <class Left, class Right> expected<way> choose_way(double left, double right, Left capture_left, Right capture_right) {
   if (std::min(left, right) >= graphs_below) return way::events;
@@ -178,10 +199,10 @@ public:
   /// Our clock sees no more than the events say, and calls are over when the process says so. `doubtful`: it sees more, which launching from Python
   /// could be, and work that the events do not see as well.
   answer clock_agrees(double call_seconds, way how, bool& doubtful) {
-    const auto calls = std::clamp<int64_t>(static_cast<int64_t>(outer_batch_seconds / std::max(call_seconds, 1e-7)), 3, most_outer_calls);
+    const auto calls = outer_calls(call_seconds);
     double least = 1e300, late = 1e300, usual = 1e300;
     const auto lease = lease_device(device_);
-    const double replay = outer_factor * call_seconds + graph_slack;
+    const double replay = most_by_our_clock(call_seconds, way::graphs);
     for (int round = 0; round < outer_rounds || (round < more_outer_rounds && how != way::our_clock && least > replay); ++round) {
       auto seconds = side_.outer(calls, how == way::graphs);
       if (!seconds) return fail(seconds.error());
@@ -196,8 +217,7 @@ public:
       return "fetching its results takes " + format_seconds(late) + " after " + std::to_string(calls) + " calls and " + format_seconds(usual) +
              " when they are fetched again: it says that calls are over before they are";
     if (how == way::our_clock) return std::string();
-    const double allowed = how == way::graphs ? replay : outer_factor * call_seconds + launch_slack;
-    if (least <= allowed) {
+    if (least <= most_by_our_clock(call_seconds, how)) {
       auto right = results_are_right("after calls back to back");
       if (!right || !right->empty() || least <= replay) return right;
       auto launches = replays_in(replay, calls);
@@ -354,27 +374,37 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
   if (!how) return blame(how.error(), " (while its call was captured)");
 
   auto failure = std::make_shared<error>();
-  device_clock clock(options, since(start));
   double used = 0, baseline_wall = 0; // CPU time of the candidate and its children while the reference is timed
-  auto time = compare_times(clock.side("candidate", [&](int64_t n) { return side.seconds(n, *how); }, failure),
-                            clock.side(ref.baseline_name(),
-                                       [&](int64_t n) {
-                                         const double before = session_cpu_seconds((*runner)->pid());
-                                         const auto begin = steady::now();
-                                         auto seconds = reference_seconds(ref, n, *how);
-                                         const double wall_seconds = since(begin);
-                                         const double after = session_cpu_seconds((*runner)->pid());
-                                         if (before >= 0 && after >= 0) {
-                                           used += std::max(0.0, after - before); // less: a child is gone that nobody waited for
-                                           baseline_wall += wall_seconds;
-                                         }
-                                         return seconds;
-                                       }),
-                            clock.options(options, *how == way::our_clock ? 1.0 : share));
+  const auto look = since(start);
+  const auto compared = [&]() -> expected<timing> {
+    device_clock clock(options, look);
+    return compare_times(clock.side("candidate", [&](int64_t n) { return side.seconds(n, *how); }, failure),
+                         clock.side(ref.baseline_name(),
+                                    [&](int64_t n) {
+                                      const double before = session_cpu_seconds((*runner)->pid());
+                                      const auto begin = steady::now();
+                                      auto seconds = reference_seconds(ref, n, *how);
+                                      const double wall_seconds = since(begin);
+                                      const double after = session_cpu_seconds((*runner)->pid());
+                                      if (before >= 0 && after >= 0) {
+                                        used += std::max(0.0, after - before); // less: a child is gone that nobody waited for
+                                        baseline_wall += wall_seconds;
+                                      }
+                                      return seconds;
+                                    }),
+                         clock.options(options, *how == way::our_clock ? 1.0 : share));
+  };
+  expected<timing> time = compared();
+  expected<bool> shared = device_is_shared(ref, built.device);
+  for (int more = 1; time && shared && *shared && more < most_shared; ++more) {
+    time = compared();
+    shared = device_is_shared(ref, built.device);
+  }
   if (!time) {
     if (!failure->message.empty()) return blame(*failure, " (while it was timed)");
     return fail(time.error());
   }
+  if (!shared) return fail(shared.error());
   time->cache = words(*how);
   answer.time = *time;
   if (const auto b = find_backend(built.device.backend); b && b->on_device())
@@ -383,6 +413,13 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
   if (baseline_wall > 0 && used > 0.1 * baseline_wall)
     return refuse(verdict_stage::audit, "it used " + format_seconds(used) + " of CPU time in the " + format_seconds(baseline_wall) +
                                             " in which the reference was being timed: it slows the reference down");
+  if (*shared) { // by whom? When the candidate has ended, its work has, too
+    (*runner)->end();
+    shared = device_is_shared(ref, built.device);
+    if (!shared) return fail(shared.error());
+    if (*shared) return shared_device();
+    return refuse(verdict_stage::audit, "the device was busy while nothing was asked of the candidate, and is not since its process has ended: it works in the background");
+  }
 
   const double call_seconds = time->candidate_seconds;
   if (lease.owns_lock()) lease.unlock(); // what follows asks for it as it needs it
@@ -393,7 +430,13 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
                  : step == 2 ? audits.unseen_is_as_fast(call_seconds, *how)
                              : audits.calls_as_before(earlier.torch_operators, call_seconds, *how);
     if (!found) return blame(found.error(), " (after timing)");
-    if (!found->empty()) return refuse(verdict_stage::audit, *found, audits.mismatches);
+    if (!found->empty()) {
+      const auto refused = refuse(verdict_stage::audit, *found, audits.mismatches);
+      if (step != 1 || !audits.mismatches.empty()) return refused;
+      (*runner)->end();
+      if (shared = device_is_shared(ref, built.device); !shared) return fail(shared.error());
+      return *shared ? expected<timed_verdict>(shared_device()) : refused;
+    }
     if (doubtful && built.kept) { // nobody is accused, and only what our clock sees counts
       built.kept->by_our_clock = true;
       return time_on_device(t, audit, ref, built, earlier, options);
@@ -446,15 +489,21 @@ expected<timing> compare_on_device(reference& ref, const build_output& challenge
   if (!how) return blame(captured, how.error());
   for (const auto* built : {&challenger, &champion})
     if (built->kept && built->kept->by_our_clock) how = way::our_clock;
-  device_clock clock(options, look);
   std::shared_ptr<error> failures[2] = {std::make_shared<error>(), std::make_shared<error>()};
-  auto time = compare_times(clock.side("challenger", [&](int64_t n) { return sides[0].seconds(n, *how); }, failures[0]),
-                            clock.side("best", [&](int64_t n) { return sides[1].seconds(n, *how); }, failures[1]),
-                            clock.options(options, *how == way::our_clock ? 1.0 : share));
-  for (size_t i = 0; i < 2; ++i)
-    if (!failures[i]->message.empty()) return blame(i, *failures[i]);
-  if (time) time->cache = words(*how);
-  return time;
+  for (int comparison = 0; comparison < most_shared; ++comparison) {
+    device_clock clock(options, look);
+    auto time = compare_times(clock.side("challenger", [&](int64_t n) { return sides[0].seconds(n, *how); }, failures[0]),
+                              clock.side("best", [&](int64_t n) { return sides[1].seconds(n, *how); }, failures[1]),
+                              clock.options(options, *how == way::our_clock ? 1.0 : share));
+    for (size_t i = 0; i < 2; ++i)
+      if (!failures[i]->message.empty()) return blame(i, *failures[i]);
+    if (!time) return time;
+    const auto shared = device_is_shared(ref, challenger.device);
+    if (!shared) return fail(shared.error());
+    time->cache = words(*how);
+    if (!*shared) return time;
+  }
+  return shared_device();
 }
 
 } // namespace pragma

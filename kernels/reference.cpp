@@ -211,7 +211,7 @@ struct reference::impl {
 
   expected<json> exchange(const json& command, const std::string& doing, double timeout_seconds) {
     if (auto ok = ready(); !ok) return fail(ok.error());
-    static constexpr const char* on_device[] = {"trial", "check", "compute", "time", "capture", "limits"};
+    static constexpr const char* on_device[] = {"trial", "check", "compute", "time", "capture", "share", "limits"};
     const auto what = command.value("do", "");
     const bool computes = std::find(std::begin(on_device), std::end(on_device), what) != std::end(on_device);
     const auto lease = lease_device(computes ? options.device : device_choice());
@@ -540,6 +540,12 @@ expected<bool> reference::capture() {
   auto reply = impl_->exchange({{"do", "capture"}}, "capturing the reference", impl_->options.load_timeout_seconds);
   if (!reply) return fail(reply.error());
   return reply->value("captured", false);
+}
+
+expected<double> reference::device_share() {
+  auto reply = impl_->exchange({{"do", "share"}}, "finding out who else works on the device", impl_->options.call_timeout_seconds);
+  if (!reply) return fail(reply.error());
+  return reply->value("share", 1.0);
 }
 
 std::optional<machine_limits> known_limits(const device_choice& device, const std::string& device_name, const std::string& torch) {

@@ -118,6 +118,8 @@ public:
   expected<double> time(int64_t calls, bool graph);
   /// Graphs of a call for each slot; false when the reference cannot be captured.
   expected<bool> capture();
+  /// How much of the device's time is the reference's when it works without a pause, in (0, 1]; less than 1: other processes work on it, too.
+  expected<double> device_share();
   /// What the device is, and its bandwidths, peaks and shortest launch, measured now (about 3 s) or by an earlier process with the
   /// same device, driver and Torch (cached in cache_home()).
   expected<machine_limits> limits(bool remeasure = false);

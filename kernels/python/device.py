@@ -16,6 +16,8 @@ LEAST_HEAD_START = 1e-3  # seconds: the first launch after a wait takes longer t
 MOST_HEAD_START = 300  # flushes: the queue of a device is finite
 DEFAULT_CACHE = 64 << 20
 CALIBRATION_SECONDS = 0.05
+SHARE_SECONDS = 0.03   # of writing over the cache: many slices of time of a device that processes share (about 2 ms on an H100)
+MOST_SHARE = 2000      # flushes
 
 
 class Device:
@@ -122,6 +124,23 @@ class Device:
             self._wait()
             total += sum(self._elapsed(a, b) for a, b in events) / 1e3
         return total
+
+    def share(self):
+        """How much of the device's time is ours, in (0, 1]: equal pieces of work back to back, of which those wait that meet another
+        process's slice of time. 1 where nobody else works on it."""
+        if not self.api:
+            return 1.0
+        self.flush()
+        count = max(16, min(MOST_SHARE, int(SHARE_SECONDS / self._flush_seconds)))
+        events = [self._new_event(enable_timing=True) for _ in range(count + 1)]
+        stream = self._stream()
+        for event in events:
+            self._buffer.zero_()
+            self._record(event, stream)
+        self._wait()
+        spans = sorted(self._elapsed(a, b) for a, b in zip(events, events[1:]))
+        total = self._elapsed(events[0], events[-1])
+        return min(1.0, count * spans[count // 4] / total) if total > 0 else 1.0
 
     def capture(self, call):
         """A graph of one call and what the call gave, or a reason why there is none."""

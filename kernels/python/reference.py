@@ -427,6 +427,9 @@ class Server:
     def capture(self, _):
         return {"captured": self.reference.capture()}
 
+    def share(self, _):
+        return {"share": DEVICE.share()}
+
     def limits(self, _):
         return {"limits": DEVICE.limits()}
 

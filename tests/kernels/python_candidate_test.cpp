@@ -190,9 +190,9 @@ sys.modules["device"].Device.capture = capture
 )";
 
 struct graph_bench {
-  loaded_task loaded = loaded_task::load(std::string(graphs_on_cpu) + python_task);
+  loaded_task loaded;
   task_audit audit;
-  graph_bench() {
+  explicit graph_bench(const std::string& more = "") : loaded(loaded_task::load(graphs_on_cpu + more + python_task)) {
     auto made = audit_task(loaded.task, loaded.ref, {});
     if (!made) FAIL(render(made.error()));
     audit = *made;
@@ -221,6 +221,29 @@ TEST_CASE("Short calls are timed as graphs, and only what was replayed is asked 
   INFO(v.result.reason);
   CHECK(v.result.passed());
   CHECK_THAT(v.time.cache, Contains("graphs"));
+}
+
+TEST_CASE("Nothing is measured, and nobody accused, on a device that another process works on", "[python]") {
+  graph_bench shared("sys.modules['device'].Device.share = lambda self: 0.5\n");
+  const auto nobody = time_candidate(shared.loaded.task, shared.audit, shared.loaded.ref, made(module_of("return self.right(x, scale)")),
+                                     verified(torch_of_stand_ins), short_timing());
+  REQUIRE_FALSE(nobody);
+  CHECK(nobody.error().code == ec::measurement_failed);
+  CHECK_THAT(nobody.error().message, Contains("another process works on this device"));
+}
+
+TEST_CASE("What another process does for a moment spoils no measurement", "[python]") {
+  graph_bench shared("shares = [0.5]\nsys.modules['device'].Device.share = lambda self: shares.pop() if shares else 1.0\n");
+  const auto v = shared.timed(module_of("return self.right(x, scale)"), short_timing());
+  INFO(v.result.reason);
+  CHECK(v.result.passed());
+}
+
+TEST_CASE("A device that is free once the candidate has ended was busy by it", "[python]") {
+  graph_bench shared("shares = [0.5, 0.5]\nsys.modules['device'].Device.share = lambda self: shares.pop() if shares else 1.0\n");
+  const auto v = shared.timed(module_of("return self.right(x, scale)"), short_timing());
+  CHECK(v.result.stage == verdict_stage::audit);
+  CHECK_THAT(v.result.reason, Contains("works in the background"));
 }
 
 TEST_CASE("What a module does in calls that follow on replays is checked as well", "[python]") {

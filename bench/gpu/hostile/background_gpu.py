@@ -1,5 +1,6 @@
 # Attack: a thread keeps the device busy while the reference is timed, and rests during our own calls
 # Stopped at: audit none
+# Disturbs: others
 # Command: profile
 import threading
 import time

@@ -1,5 +1,6 @@
 # Attack: a kernel that never ends
 # Stopped at: run load
+# Disturbs: others
 @triton.jit
 def endless_kernel(flag):
     while tl.load(flag, volatile=True) == 0:
