@@ -23,7 +23,6 @@ constexpr double short_call = 50e-6;         ///< below it a launch counts for a
 constexpr int64_t probe_calls = 40;          ///< to find out how long a call takes
 constexpr double least_share = 0.02;         ///< of the wall-clock time that a device's clock may advance in
 constexpr double outer_batch_seconds = 0.03; ///< calls back to back by our clock
-constexpr double least_device_share = 0.75;  ///< of its time that is ours; beside one other process it is a half
 constexpr int most_shared = 2;               ///< comparisons, where somebody else was at work during the first
 constexpr int outer_rounds = 2, more_outer_rounds = 6; ///< more where our clock sees more: other work on the processor only adds time
 constexpr int64_t most_outer_calls = 4000;
@@ -160,11 +159,6 @@ expected<bool> device_is_shared(reference& ref, const device_choice& device) {
   const auto share = ref.device_share();
   if (!share) return fail(share.error());
   return *share < least_device_share;
-}
-
-tl::unexpected<error> shared_device() {
-  return fail(ec::measurement_failed, "another process works on this device: it would wait for the others' work as it happens, so that no time means anything",
-              "end what else uses the device, or choose another one (--device)");
 }
 
 /// The way for two sides whose calls take so long by events; both are captured where either is no long one.
@@ -417,7 +411,7 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
     (*runner)->end();
     shared = device_is_shared(ref, built.device);
     if (!shared) return fail(shared.error());
-    if (*shared) return shared_device();
+    if (*shared) return fail(device_is_shared_error());
     return refuse(verdict_stage::audit, "the device was busy while nothing was asked of the candidate, and is not since its process has ended: it works in the background");
   }
 
@@ -435,7 +429,7 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
       if (step != 1 || !audits.mismatches.empty()) return refused;
       (*runner)->end();
       if (shared = device_is_shared(ref, built.device); !shared) return fail(shared.error());
-      return *shared ? expected<timed_verdict>(shared_device()) : refused;
+      return *shared ? expected<timed_verdict>(fail(device_is_shared_error())) : refused;
     }
     if (doubtful && built.kept) { // nobody is accused, and only what our clock sees counts
       built.kept->by_our_clock = true;
@@ -503,7 +497,7 @@ expected<timing> compare_on_device(reference& ref, const build_output& challenge
     time->cache = words(*how);
     if (!*shared) return time;
   }
-  return shared_device();
+  return fail(device_is_shared_error());
 }
 
 } // namespace pragma

@@ -542,6 +542,11 @@ expected<bool> reference::capture() {
   return reply->value("captured", false);
 }
 
+error device_is_shared_error() {
+  return {ec::measurement_failed, "another process works on this device: calls would wait for its work as it happens, so that no time means anything",
+          "end what else uses the device, or choose another one (--device)"};
+}
+
 expected<double> reference::device_share() {
   auto reply = impl_->exchange({{"do", "share"}}, "finding out who else works on the device", impl_->options.call_timeout_seconds);
   if (!reply) return fail(reply.error());
@@ -565,6 +570,9 @@ expected<machine_limits> reference::limits(bool remeasure) {
   if (!reply) return fail(reply.error());
   auto limits = from_json_value<machine_limits>((*reply)["limits"], "limits");
   if (!limits) return limits;
+  const auto share = device_share();
+  if (!share) return fail(share.error());
+  if (*share < least_device_share) return fail(device_is_shared_error());
   limits->backend = p.options.device.backend;
   limits->cores = limits->compute_units;
   limits->measured_at = utc_now();

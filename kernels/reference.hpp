@@ -63,6 +63,10 @@ struct tensor_layout {
   static tensor_layout of(const std::vector<tensor_spec>& specs, int slots);
 };
 
+constexpr double least_device_share = 0.75; ///< of its time; 0.985 was measured on a free H100, 0.45 beside one other process
+/// What is said where nothing can be measured: calls would wait for the others' work as it happens.
+error device_is_shared_error();
+
 class reference {
 public:
   static expected<reference> start(const reference_options& options);
@@ -118,10 +122,10 @@ public:
   expected<double> time(int64_t calls, bool graph);
   /// Graphs of a call for each slot; false when the reference cannot be captured.
   expected<bool> capture();
-  /// How much of the device's time is the reference's when it works without a pause, in (0, 1]; less than 1: other processes work on it, too.
+  /// How much of the device's time is the reference's when it works without a pause, in (0, 1]; below least_device_share others work on it, too.
   expected<double> device_share();
   /// What the device is, and its bandwidths, peaks and shortest launch, measured now (about 3 s) or by an earlier process with the
-  /// same device, driver and Torch (cached in cache_home()).
+  /// same device, driver and Torch (cached in cache_home()). measurement_failed where another process works on the device.
   expected<machine_limits> limits(bool remeasure = false);
   const device_choice& device() const;
   /// The loaded task's file.

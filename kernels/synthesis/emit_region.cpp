@@ -167,11 +167,10 @@ void region_emitter::row_pass(int pass) {
   for (int e : reduces(pass)) {
     if (plan_.moments.count(e)) {
       const auto& m = plan_.moments.at(e);
-      for (int sum : {e, m.squares})
-        if (uses_[static_cast<size_t>(sum)] > 0) line("const vf " + reduce_name(sum) + " = splat(float(" + total_of(sum) + "));");
+      if (uses_[static_cast<size_t>(e)] > 0) line("const vf " + reduce_name(e) + " = splat(float(moments" + number(e) + ".sum()));");
+      line("const vf " + reduce_name(m.squares) + " = splat(float(moments" + number(e) + ".squares));");
       names_[static_cast<size_t>(m.squares)] = reduce_name(m.squares);
     } else if (flushes(e)) {
-      if (uses_[static_cast<size_t>(e)] == 0) continue; // only its mean is used
       const std::string cast = at(e).dtype == dtype::float32 ? "float" : at(e).dtype == dtype::float64 ? "double" : at(e).dtype == dtype::int64 ? "int64_t" : "int32_t";
       line("const " + lane_type(at(e).dtype) + " " + reduce_name(e) + " = splat(" + cast + "(" + reduce_name(e) + "_total));");
     } else if (is_arg(e)) {

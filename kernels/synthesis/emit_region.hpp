@@ -56,8 +56,6 @@ private:
   const expr& at(int e) const { return r_.exprs[static_cast<size_t>(e)]; }
   int level(int e) const;
   void find_live();
-  bool divides_total(int e) const;              ///< a mean in row mode: divided before it is rounded, so that the mean of equal elements is that element
-  std::string total_of(int sum) const;          ///< in row mode, in double
   void named_values(int ready);                 ///< row- or column-level values known after that pass
   void element_values(const std::vector<int>& roots, bool second);
   std::string ref(int e);                       ///< how a use refers to a value here

@@ -76,27 +76,13 @@ void region_emitter::find_live() {
         }
       for (int a : args) {
         live_[static_cast<size_t>(a)] = true;
-        if (!divides_total(static_cast<int>(i))) ++uses_[static_cast<size_t>(a)];
+        ++uses_[static_cast<size_t>(a)];
       }
     }
   for (size_t i = 0; i < n; ++i) {
     after_reduce_[i] = r_.exprs[i].kind == expr_kind::reduce;
     for (int a : r_.exprs[i].args) after_reduce_[i] = after_reduce_[i] || after_reduce_[static_cast<size_t>(a)];
   }
-}
-
-bool region_emitter::divides_total(int e) const {
-  const auto& x = at(e);
-  return !columns_ && x.op == "div" && x.dtype == dtype::float32 && level(e) == 1 && at(x.args[1]).kind == expr_kind::constant &&
-         at(x.args[0]).kind == expr_kind::reduce && at(x.args[0]).op == "sum" && at(x.args[0]).dtype == dtype::float32;
-}
-
-std::string region_emitter::total_of(int sum) const {
-  for (const auto& [e, m] : plan_.moments) {
-    if (e == sum) return "moments" + std::to_string(e) + ".sum()";
-    if (m.squares == sum) return "moments" + std::to_string(e) + ".squares";
-  }
-  return reduce_name(sum) + "_total";
 }
 
 std::string region_emitter::lane_type(dtype t) const {
@@ -212,11 +198,10 @@ std::string region_emitter::build(int e) {
   if (x.op == "select") return "select(" + ref(x.args[0]) + ", " + ref(x.args[1]) + ", " + ref(x.args[2]) + ")";
   if (x.op == "not") return x.dtype == dtype::boolean ? "~" + operand(x.args[0]) : "~" + operand(x.args[0]);
   if (x.op == "neg") return "-" + operand(x.args[0]);
-  if (divides_total(e)) return "splat(float(" + total_of(x.args[0]) + " / " + constant(at(x.args[1]).value, dtype::float64, false) + "))";
   if (x.op == "div" && all_.reciprocals && x.dtype == dtype::float32) {
     const auto& divisor = at(x.args[1]);
-    // One division per row instead of one per element. What is known once per row is divided.
-    if (divisor.kind == expr_kind::constant && (level(e) == 3 || r_.has_window()) && divisor.value != 0 && std::isfinite(1 / static_cast<float>(divisor.value)) &&
+    // One division per row instead of one per element.
+    if (divisor.kind == expr_kind::constant && divisor.value != 0 && std::isfinite(1 / static_cast<float>(divisor.value)) &&
         at(x.args[0]).kind != expr_kind::constant)
       return operand(x.args[0]) + " * " + constant(1 / divisor.value, x.dtype, false);
     if (level(x.args[1]) < 3 && level(e) == 3) {

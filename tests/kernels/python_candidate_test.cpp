@@ -224,7 +224,11 @@ TEST_CASE("Short calls are timed as graphs, and only what was replayed is asked 
 }
 
 TEST_CASE("Nothing is measured, and nobody accused, on a device that another process works on", "[python]") {
-  graph_bench shared("sys.modules['device'].Device.share = lambda self: 0.5\n");
+  graph_bench shared("sys.modules['device'].Device.share = lambda self: 0.5\n"
+                     "sys.modules['device'].Device.limits = lambda self: {'copy_gbs': [1.0]}\n");
+  const auto limits = shared.loaded.ref.limits(true);
+  REQUIRE_FALSE(limits); // nor are they kept for later runs
+  CHECK(limits.error().code == ec::measurement_failed);
   const auto nobody = time_candidate(shared.loaded.task, shared.audit, shared.loaded.ref, made(module_of("return self.right(x, scale)")),
                                      verified(torch_of_stand_ins), short_timing());
   REQUIRE_FALSE(nobody);

@@ -196,9 +196,8 @@ TEST_CASE_METHOD(torch_fixture, "schedules drawn blindly are right: windows alon
 }
 
 // What is left of nearly equal elements after their mean was taken from them is the mean's error.
-TEST_CASE_METHOD(torch_fixture, "means are exact enough for what is subtracted from them") {
+TEST_CASE_METHOD(torch_fixture, "column sums are exact enough for what their means are subtracted from") {
   REQUIRE(ref);
-  check_candidates(*this, {"layer_norm_seven", "return self.n(x)", "[torch.randn(500, 7)]", "self.n = nn.LayerNorm(7)"}, {}, 3);
   builtin_options blind; // rows as well as columns
   blind.search = search_mode::random;
   check_candidates(*this, {"norm_of_nearly_equal", "return self.n(torch.sigmoid(x + 8))", "[torch.randn(2, 6, 40, 33)]", "self.n = nn.GroupNorm(3, 6)"}, blind, 10);
