@@ -1,10 +1,12 @@
 // Is the built-in coder right beyond the suites? Random tasks (tests/synthesis/random_task.hpp) against the float64 oracle.
 //   build/bin/random_graphs [COUNT] [FIRST SEED]        default: 500 from seed 1000
-// Where one went wrong, its task and its kernel are left in the current folder.
+// Where one went wrong, its task and its kernel are left in pragma-out/random.
 #include "tests/synthesis/random_task.hpp"
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 using namespace pragma;
@@ -27,7 +29,8 @@ int main(int argc, char** argv) {
     const auto what = static_cast<size_t>(outcome.what);
     ++found[what];
     if (outcome.what == random_outcome::kind::wrong || outcome.what == random_outcome::kind::failed) {
-      const auto kept = "random_" + std::to_string(seed);
+      std::filesystem::create_directories("pragma-out/random");
+      const auto kept = "pragma-out/random/" + std::to_string(seed);
       std::ofstream(kept + ".py") << random_task(seed).text();
       std::ofstream(kept + ".cpp") << outcome.source;
       std::printf("task and kernel: %s.py, %s.cpp\n", kept.c_str(), kept.c_str());

@@ -390,7 +390,7 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
   };
   expected<timing> time = compared();
   expected<bool> shared = device_is_shared(ref, built.device);
-  for (int more = 1; time && shared && *shared && more < most_shared; ++more) {
+  for (int more = 1; time && shared && *shared && more < most_shared; ++more) { // somebody was at work for a moment
     time = compared();
     shared = device_is_shared(ref, built.device);
   }
@@ -407,13 +407,16 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
   if (baseline_wall > 0 && used > 0.1 * baseline_wall)
     return refuse(verdict_stage::audit, "it used " + format_seconds(used) + " of CPU time in the " + format_seconds(baseline_wall) +
                                             " in which the reference was being timed: it slows the reference down");
-  if (*shared) { // by whom? When the candidate has ended, its work has, too
+  // What another process on the device could explain, too: when the candidate has ended, its own work has.
+  const auto refuse_unless_shared = [&](const std::string& reason) -> expected<timed_verdict> {
     (*runner)->end();
-    shared = device_is_shared(ref, built.device);
-    if (!shared) return fail(shared.error());
-    if (*shared) return fail(device_is_shared_error());
-    return refuse(verdict_stage::audit, "the device was busy while nothing was asked of the candidate, and is not since its process has ended: it works in the background");
-  }
+    const auto still = device_is_shared(ref, built.device);
+    if (!still) return fail(still.error());
+    if (*still) return fail(device_is_shared_error());
+    return refuse(verdict_stage::audit, reason);
+  };
+  if (*shared)
+    return refuse_unless_shared("the device was busy while nothing was asked of the candidate, and is not since its process has ended: it works in the background");
 
   const double call_seconds = time->candidate_seconds;
   if (lease.owns_lock()) lease.unlock(); // what follows asks for it as it needs it
@@ -424,13 +427,8 @@ expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, r
                  : step == 2 ? audits.unseen_is_as_fast(call_seconds, *how)
                              : audits.calls_as_before(earlier.torch_operators, call_seconds, *how);
     if (!found) return blame(found.error(), " (after timing)");
-    if (!found->empty()) {
-      const auto refused = refuse(verdict_stage::audit, *found, audits.mismatches);
-      if (step != 1 || !audits.mismatches.empty()) return refused;
-      (*runner)->end();
-      if (shared = device_is_shared(ref, built.device); !shared) return fail(shared.error());
-      return *shared ? expected<timed_verdict>(fail(device_is_shared_error())) : refused;
-    }
+    if (!found->empty() && step == 1 && audits.mismatches.empty()) return refuse_unless_shared(*found);
+    if (!found->empty()) return refuse(verdict_stage::audit, *found, audits.mismatches);
     if (doubtful && built.kept) { // nobody is accused, and only what our clock sees counts
       built.kept->by_our_clock = true;
       return time_on_device(t, audit, ref, built, earlier, options);

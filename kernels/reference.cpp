@@ -7,6 +7,7 @@
 #include "base/utc.hpp"
 #include "kernels/allocator.hpp"
 #include "kernels/device_lease.hpp"
+#include "kernels/limits_cache.hpp"
 #include "kernels/memory_file.hpp"
 #include "kernels/python_search.hpp"
 
@@ -78,10 +79,6 @@ ec code_named(const std::string& text) {
   for (ec code : {ec::task_invalid, ec::not_found, ec::unsupported, ec::limit_exceeded, ec::timeout})
     if (text == name(code)) return code;
   return ec::internal;
-}
-
-fs::path limits_file(const device_choice& device, const std::string& device_name, const std::string& torch) {
-  return cache_home() / ("device-" + short_hash(device.text() + '\0' + device_name + '\0' + torch) + ".json");
 }
 
 } // namespace
@@ -553,17 +550,8 @@ expected<double> reference::device_share() {
   return reply->value("share", 1.0);
 }
 
-std::optional<machine_limits> known_limits(const device_choice& device, const std::string& device_name, const std::string& torch) {
-  const auto file = limits_file(device, device_name, torch);
-  if (auto text = read_file(file))
-    if (auto known = parse_json(*text, file.string()))
-      if (auto limits = from_json_value<machine_limits>(*known, file.string())) return *limits;
-  return std::nullopt;
-}
-
 expected<machine_limits> reference::limits(bool remeasure) {
   auto& p = *impl_;
-  const auto file = limits_file(p.options.device, p.device_name, p.python.torch);
   if (!remeasure)
     if (auto known = known_limits(p.options.device, p.device_name, p.python.torch)) return *known;
   auto reply = p.exchange({{"do", "limits"}}, "measuring the limits of " + p.device_name, p.options.load_timeout_seconds);
@@ -576,9 +564,7 @@ expected<machine_limits> reference::limits(bool remeasure) {
   limits->backend = p.options.device.backend;
   limits->cores = limits->compute_units;
   limits->measured_at = utc_now();
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
-  (void)write_file_atomic(file, json(*limits).dump(1)); // no cache: it is measured again
+  keep_limits(*limits, p.options.device, p.device_name, p.python.torch);
   return limits;
 }
 
