@@ -70,6 +70,7 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   options.seed = setup.seed;
   options.machine = setup.limits;
   options.algebra = setup.algebra;
+  options.compilers = setup.compilers;
   options.known_schedule = setup.known_schedule;
   options.known_from = setup.known_from;
   if (!uses_model || setup.seed_builtin) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "actors/messages.hpp"
-#include "kernels/synthesis/builtin.hpp"
+#include "synthesis/search/builtin.hpp"
 #include "llm/prompts.hpp"
 
 #include <memory>

@@ -49,13 +49,15 @@ struct conductor_state {
 
   // -- talking ------------------------------------------------------------------------------------------------------
 
+  /// Of the attempt that is being made, where the event does not say which.
   void tell(run_event event) {
-    event.attempt = run.attempt();
+    if (event.attempt == 0) event.attempt = run.attempt();
     if (agents.observer) self->send(agents.observer, event_atom::value, std::move(event));
   }
-  void tell(const std::string& what, const std::string& text) {
+  void tell(const std::string& what, const std::string& text, int attempt = 0) {
     run_event event;
     event.what = what;
+    event.attempt = attempt;
     event.text = text;
     tell(std::move(event));
   }
@@ -175,7 +177,7 @@ struct conductor_state {
     const size_t room = static_cast<size_t>(std::max(1, request.stop.attempts - static_cast<int>(run.history().size())));
     const size_t wanted = std::min<size_t>(static_cast<size_t>(std::max(1, request.parallel)), room);
     if (batch.size() >= wanted) return verify();
-    tell("coding", "");
+    tell("coding", "", run.attempt() + static_cast<int>(batch.size()));
     ask<coded>(
         &conductor_state::coder, &conductor_agents::coder, code_atom::value, run.code_request_now(!batch.empty()),
         [this](const coded& answer) {
@@ -194,7 +196,7 @@ struct conductor_state {
   void verify() {
     open_verdicts = batch.size();
     for (size_t i = 0; i < batch.size(); ++i) {
-      tell("verifying", batch[i].answer.candidate.rationale);
+      tell("verifying", batch[i].answer.candidate.rationale, run.attempt() + static_cast<int>(i));
       ask<verdict>(
           &conductor_state::verifier, &conductor_agents::verifier, verify_atom::value, batch[i].answer.candidate,
           [this, i](const verdict& v) {
@@ -257,11 +259,19 @@ struct conductor_state {
 
   /// Durable before the next attempt.
   void keep(const iteration_record& record) {
+    const auto* retimed = run.retimed();
+    if (!retimed) return keep_last(record);
+    self->request(agents.store, agents.request_timeout, save_atom::value, run.header(), *retimed)
+        .then([this, record](bool) { keep_last(record); }, [this](const caf::error& e) { deliver_error(from_caf(self->system(), e)); });
+  }
+
+  void keep_last(const iteration_record& record) {
     self->request(agents.store, agents.request_timeout, save_atom::value, run.header(), record)
         .then(
             [this, record](bool) {
               run_event event;
               event.what = "iteration";
+              event.attempt = record.number; // it is over: the next one has begun
               event.iteration = record;
               tell(std::move(event));
               next_of_batch();
@@ -272,17 +282,31 @@ struct conductor_state {
   void confirm(const std::string& reason) {
     if (!run.best()) return end("finished", reason);
     if (halted) return end("interrupted", "stopped by the user");
-    tell("confirming", "attempt " + std::to_string(run.header().best_attempt));
+    tell("confirming", "attempt " + std::to_string(run.header().best_attempt), run.header().best_attempt);
     confirm_started = clock::now();
     ask<confirmation>(
         &conductor_state::profiler, &conductor_agents::profiler, confirm_atom::value, run.best_candidate(),
         [this, reason](const confirmation& c) {
           const double took = std::chrono::duration<double>(clock::now() - confirm_started).count();
-          if (run.confirmed(c, took)) return end("finished", reason);
-          tell("note", "the best version failed its confirmation: " + c.verdict.reason);
-          confirm(reason);
+          confirmed(c, took, reason);
         },
-        or_fail());
+        [this, reason](const error& e) {
+          if (e.code != ec::candidate_failed && e.code != ec::timeout) return end_with(e);
+          confirmation c; // it died on the way: a refusal like any other
+          c.verdict.stage = verdict_stage::run;
+          c.verdict.reason = e.message;
+          confirmed(c, std::chrono::duration<double>(clock::now() - confirm_started).count(), reason);
+        });
+  }
+
+  /// A refusal is durable before the next one is tried, so that a run that is resumed does not take it for the best again.
+  void confirmed(const confirmation& c, double took, const std::string& reason) {
+    if (run.confirmed(c, took)) return end("finished", reason);
+    tell("note", "the best version failed its confirmation: " + c.verdict.reason);
+    const auto* refused = run.refused();
+    if (!refused) return confirm(reason);
+    self->request(agents.store, agents.request_timeout, save_atom::value, run.header(), *refused)
+        .then([this, reason](bool) { confirm(reason); }, [this](const caf::error& e) { deliver_error(from_caf(self->system(), e)); });
   }
 
   // -- the end ------------------------------------------------------------------------------------------------------

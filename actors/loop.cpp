@@ -1,7 +1,7 @@
 #include "actors/loop.hpp"
 
+#include "actors/examine.hpp"
 #include "base/text.hpp"
-#include "diagnosis/rules.hpp"
 
 #include <algorithm>
 
@@ -84,6 +84,8 @@ coder_setup loop::coder_request() const {
   setup.task = header_.environment.task;
   setup.limits = header_.environment.limits;
   setup.threads = header_.request.load.threads;
+  setup.compilers.clear();
+  for (const auto& version : header_.environment.compilers) setup.compilers.push_back(version.substr(0, version.find(' '))); // "gcc 12.2.0"
   if (!header_.request.profile && setup.search == "findings") setup.search = "unguided";
   setup.history.clear();
   setup.tried.clear();
@@ -101,7 +103,7 @@ code_request loop::request_after(size_t finished) const {
     if (history_[i].new_best) best = &history_[i];
   const iteration_record* last = finished > 0 ? &history_[finished - 1] : nullptr;
   request.brief = make_brief(static_cast<int>(finished) + 1, last, best, header_.request.load.backend);
-  if (last) {
+  if (last && last->established()) {
     request.has_last = true;
     request.last_candidate = last->candidate;
     request.last_passed = last->passed();
@@ -123,6 +125,7 @@ code_request loop::code_request_now(bool sibling) {
   for (size_t i = asked_at_ + 1; i < history_.size(); ++i) { // all but the last, which the request is about
     code_request one;
     const auto& r = history_[i - 1];
+    if (!r.established()) continue;
     one.has_last = true;
     one.last_candidate = r.candidate;
     one.last_passed = r.passed();
@@ -184,6 +187,7 @@ measure_request loop::measure_request_now() const {
     request.has_best = true;
     request.best = candidate_of(*champion);
     request.best_speedup = champion->code.measured.time.speedup;
+    request.best_contended = champion->code.measured.time.contended;
   }
   return request;
 }
@@ -198,35 +202,37 @@ void loop::measured(const measurement& m) {
   current_.against_best = m.against_best.speedup;
   current_.time_seconds = m.time_seconds;
   current_.profile_seconds = m.profile_seconds;
+  retimed_ = 0;
+  for (auto& r : history_)
+    if (r.number == header_.best_attempt && m.best_again.speedup.value > 0) {
+      r.code.measured.time = m.best_again;
+      retimed_ = r.number;
+    }
+}
+
+const iteration_record* loop::retimed() const {
+  for (const auto& r : history_)
+    if (r.number == retimed_) return &r;
+  return nullptr;
 }
 
 void loop::not_measured(const error& e) {
-  current_.stage = "measure";
+  current_.stage = e.code == ec::measurement_failed ? "not established" : "measure";
   current_.reason = e.message;
   current_.log = e.hint;
 }
 
 const iteration_record& loop::conclude(std::string now) {
   const iteration_record* champion = best();
-  const auto j = judge(current_.passed(), champion != nullptr, current_.against_best);
+  const auto j = judge(current_, champion != nullptr);
   current_.new_best = j == judgement::first || j == judgement::better;
   if (current_.passed() && header_.request.profile) {
-    diagnosis_input input;
-    input.current = &current_.code.measured;
-    input.best = champion ? &champion->code.measured : nullptr;
-    input.limits = header_.environment.limits.peak_gflops > 0 ? &header_.environment.limits : nullptr;
-    input.source = current_.code.source;
-    input.flops = header_.environment.task.flops;
-    input.bytes = header_.environment.task.bytes;
-    input.written_bytes = 0;
-    for (const auto& output : header_.environment.task.outputs) input.written_bytes += static_cast<double>(output.bytes());
-    input.threads = header_.request.load.threads;
-    input.tf32 = header_.request.load.allow_tf32;
-    current_.findings = diagnose(input);
+    const auto* before = champion ? &champion->code.measured : nullptr;
+    current_.findings = diagnose(diagnosis_of(header_.environment, header_.request.load, current_.code.measured, before, current_.code.source));
   }
   for (const auto& f : current_.findings)
     if (!f.remedies.empty() && current_.actions.size() < 3) current_.actions.push_back(f.remedies.front());
-  if (!current_.passed())
+  if (current_.failed())
     for (const auto& hint : repairs_for(current_.stage, current_.reason, current_.log, current_.code.language)) current_.actions.push_back(hint.remedy);
   current_.reasoning = explain(current_, champion, j);
   current_.wall_seconds = std::chrono::duration<double>(clock::now() - attempt_started_).count();
@@ -268,10 +274,17 @@ const iteration_record& loop::documented(const look_up& asked, const looked_up& 
   return last;
 }
 
+/// The last that was better than the best before it. After a refusal that chain is broken: then the fastest of all that passed.
 void loop::rank() {
   header_.best_attempt = 0;
-  for (const auto& r : history_)
-    if (r.passed() && r.new_best) header_.best_attempt = r.number;
+  const bool refused = std::any_of(history_.begin(), history_.end(), [](const auto& r) { return r.stage == "confirm"; });
+  double fastest = 0;
+  for (const auto& r : history_) {
+    const double speedup = r.code.measured.time.speedup.value;
+    if (!r.passed() || (refused ? speedup <= fastest : !r.new_best)) continue;
+    header_.best_attempt = r.number;
+    fastest = speedup;
+  }
 }
 
 const iteration_record* loop::best() const {
@@ -289,6 +302,25 @@ std::string loop::stop_reason() const { return pragma::stop_reason(header_.reque
 
 bool loop::confirmed(const confirmation& c, double confirm_seconds) {
   header_.confirm_seconds += confirm_seconds;
+  refused_ = 0;
+  header_.not_confirmed.clear();
+  if (!c.verdict.established()) {
+    header_.not_confirmed = c.verdict.reason;
+    return true;
+  }
+  if (c.verdict.passed() && c.time.contended) {
+    // Right once more, and no figure: what was measured on a quiet machine stays.
+    const auto& clean = best()->code.measured.time;
+    header_.final = c;
+    header_.final.time = clean;
+    header_.final.as_called = false;
+    header_.final.not_called = "the machine was busy when the drop-in was called";
+    const auto used = std::to_string(c.time.blocks_accepted) + " of " + std::to_string(c.time.blocks_tried) + " pairs of samples were undisturbed";
+    if (clean.contended) header_.not_confirmed = "the machine was too busy to time the winner: " + used;
+    else header_.final.time.note += (clean.note.empty() ? "" : "; ") + std::string("measured in the search: while it was confirmed, ") + used;
+    header_.confirmed = !clean.contended;
+    return true;
+  }
   if (c.verdict.passed()) {
     header_.confirmed = true;
     header_.final = c;
@@ -299,6 +331,7 @@ bool loop::confirmed(const confirmation& c, double confirm_seconds) {
       r.stage = "confirm";
       r.reason = "passed at first, but failed in a fresh process with unseen seeds: " + c.verdict.reason;
       r.new_best = false;
+      refused_ = r.number;
     }
   rank();
   return false;

@@ -33,6 +33,8 @@ public:
   bool needs_measurement() const { return current_.passed(); }
   measure_request measure_request_now() const;
   void measured(const measurement& m);
+  /// The best of before, where that measurement has a better figure for it: to be saved, too.
+  const iteration_record* retimed() const;
   /// The measurement could not be taken (a noisy machine): the attempt is recorded as such and the loop goes on.
   void not_measured(const error& e);
   /// Diagnoses, judges, explains; appends to the history. The record is to be saved before anything else happens.
@@ -47,8 +49,10 @@ public:
   std::string stop_reason() const;
   const iteration_record* best() const;
   candidate best_candidate() const;
-  /// The winner's confirmation. False: it failed, the next best is to be confirmed (best() has changed).
+  /// The winner's confirmation. A busy machine leaves it unconfirmed, or with the figure of the search. False: it failed, the next best is to be confirmed (best() has changed).
   bool confirmed(const confirmation& c, double seconds);
+  /// The attempt that the last confirmation refused, to be stored again as such; null: none.
+  const iteration_record* refused() const { return refused_ > 0 ? &history_[static_cast<size_t>(refused_ - 1)] : nullptr; }
   /// What the winner teaches: its family and schedule; an empty family where there is nothing to keep.
   std::pair<std::string, won_schedule> lesson() const;
   void finish(std::string state, std::string reason, std::string now);
@@ -69,7 +73,9 @@ private:
   candidate current_candidate_;
   verdict current_verdict_;
   std::map<std::string, std::optional<citation>> documentation_; ///< by metric; nothing: the compendium does not know it
+  int refused_ = 0;                       ///< number of the attempt that lost its confirmation just now
   size_t asked_at_ = 0;                   ///< attempts that were over when the Coder was asked last
+  int retimed_ = 0;                       ///< attempt
   double seconds_before_ = 0;
   clock::time_point started_, attempt_started_;
 };

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "diagnosis/conductor.hpp"
-#include "kernels/backend.hpp"
+#include "devices/backend.hpp"
 #include "kernels/candidate.hpp"
-#include "kernels/synthesis/won_schedule.hpp"
+#include "synthesis/search/won_schedule.hpp"
 #include "kernels/task.hpp"
 #include "kernels/verdict.hpp"
 #include "llm/chat.hpp"
@@ -21,10 +21,11 @@ struct load_request {
   int device = 0;
   std::string baseline = "eager";            ///< "eager" or "compile" (devices)
   bool allow_tf32 = false, allow_torch = false;
+  bool call_drop_in = true;                  ///< the winner is tried and timed as a drop-in in a fresh Torch process
   std::vector<json> manifests;               ///< profilers that the user registered (devices)
   device_choice where() const { return {backend, device}; }
 };
-PRAGMA_JSON(load_request, path, threads, seeds, backend, device, baseline, allow_tf32, allow_torch, manifests)
+PRAGMA_JSON(load_request, path, threads, seeds, backend, device, baseline, allow_tf32, allow_torch, call_drop_in, manifests)
 
 /// Verifier -> Conductor: the task and the machine that it will be measured on.
 struct loaded_task {
@@ -44,21 +45,23 @@ struct measure_request {
   bool has_best = false;
   pragma::candidate best;
   interval best_speedup;                  ///< of the best, against the reference
+  bool best_contended = false;            ///< that was measured while other work ran: it is measured again
   bool profile = true;
   double profile_seconds = 4;             ///< budget of all tools together
   std::vector<std::string> extra_metrics; ///< the user's, beside the default set; an unknown name is an error
   std::vector<std::string> asked_metrics; ///< the Conductor's, after its findings; those that the machine lacks are left out
 };
-PRAGMA_JSON(measure_request, candidate, verdict, has_best, best, best_speedup, profile, profile_seconds, extra_metrics, asked_metrics)
+PRAGMA_JSON(measure_request, candidate, verdict, has_best, best, best_speedup, best_contended, profile, profile_seconds, extra_metrics, asked_metrics)
 
 struct measurement {
   pragma::verdict verdict;                ///< after the audits that timing makes possible
   pragma::profile profile;                ///< profile.time is the timing against the reference; metrics empty without profiling
   bool compared = false;                  ///< against_best was measured side by side
   timing against_best;
+  timing best_again;                      ///< the best against the reference, where that had been measured under contention; else without a value
   double time_seconds = 0, profile_seconds = 0;
 };
-PRAGMA_JSON(measurement, verdict, profile, compared, against_best, time_seconds, profile_seconds)
+PRAGMA_JSON(measurement, verdict, profile, compared, against_best, best_again, time_seconds, profile_seconds)
 
 /// Profiler -> Conductor, at the end of a run: the winner in a fresh process with unseen seeds. This is the figure reported.
 /// What the Conductor wants explained, by the names in a profile, and what the compendium knows of it.
@@ -73,9 +76,13 @@ PRAGMA_JSON(looked_up, known)
 
 struct confirmation {
   pragma::verdict verdict;
-  timing time;
+  timing time;                            ///< the headline: the drop-in as a Torch program calls it, or `kernel` where it was not called so
+  timing kernel;                          ///< the kernel alone: through the C interface, as replayed graphs
+  bool as_called = false;                 ///< `time` is the drop-in's
+  std::string drop_in;                    ///< what its check found
+  std::string not_called;                 ///< why it was not tried: nothing is wrong with it
 };
-PRAGMA_JSON(confirmation, verdict, time)
+PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, not_called)
 
 /// Conductor -> Coder, per attempt. The built-in coder reads the outcome, an LLM the brief.
 struct code_request {
@@ -94,9 +101,10 @@ struct coder_setup {
   machine_limits limits;
   std::string kind = "builtin";           ///< "builtin", "llm" (any chat_model)
   int threads = defaults::threads;
-  std::string search = "findings";  ///< "findings", "unguided", "random": kernels/synthesis/builtin.hpp
+  std::string search = "findings";  ///< "findings", "unguided", "random": synthesis/search/builtin.hpp
   bool seed_builtin = true;               ///< give an LLM the built-in's kernel to start from
   uint64_t seed = 1;
+  std::vector<std::string> compilers;     ///< "gcc", "clang": those of the machine that builds; empty: not known
   bool algebra = true;                    ///< built-in coder: use simplifications that hold for all inputs
   bool allow_tf32 = false, allow_torch = false; ///< devices
   bool cold = false;                      ///< built-in coder: ignore schedules that won on tasks like this one
@@ -106,7 +114,7 @@ struct coder_setup {
   std::vector<code_request> history;      ///< resume: the requests of the earlier attempts, to be lived through again
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, history, tried)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, history, tried)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try
@@ -129,8 +137,11 @@ struct run_request {
   std::vector<std::string> extra_metrics;
   int parallel = 1;                       ///< candidates that are made and verified side by side
   std::string out_dir;                    ///< where the report goes
+  std::string owner;                      ///< through a head: whose certificate began it; empty: in this process
+  int priority = 0;                       ///< through a head: higher first
+  std::string needs;                      ///< through a head: constraints on the node ("avx512,mem>=64G")
 };
-PRAGMA_JSON(run_request, id, new_id, load, coder, stop, profile, profile_seconds, extra_metrics, parallel, out_dir)
+PRAGMA_JSON(run_request, id, new_id, load, coder, stop, profile, profile_seconds, extra_metrics, parallel, out_dir, owner, priority, needs)
 
 /// The run's header: what RocksDB keeps beside the iterations, and the "run" part of run.json.
 struct run_header {
@@ -140,6 +151,7 @@ struct run_header {
   loaded_task environment;
   int best_attempt = 0;                   ///< 0 = none passed
   bool confirmed = false;
+  std::string not_confirmed;              ///< why nothing could be established about the winner
   confirmation final;                     ///< the figure that is reported
   std::string failure;                    ///< state "failed": why
   std::vector<finding> graph_findings;
@@ -147,7 +159,7 @@ struct run_header {
   double wall_seconds = 0, load_seconds = 0, code_seconds = 0, build_seconds = 0, verify_seconds = 0, time_seconds = 0,
          profile_seconds = 0, confirm_seconds = 0, overhead_seconds = 0; ///< overhead: wall less all the others
 };
-PRAGMA_JSON(run_header, id, state, started, finished, stop_reason, request, environment, best_attempt, confirmed, final, failure,
+PRAGMA_JSON(run_header, id, state, started, finished, stop_reason, request, environment, best_attempt, confirmed, not_confirmed, final, failure,
             graph_findings, usage, wall_seconds, load_seconds, code_seconds, build_seconds, verify_seconds, time_seconds,
             profile_seconds, confirm_seconds, overhead_seconds)
 

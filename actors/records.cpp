@@ -1,8 +1,8 @@
 // JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
 #include "diagnosis/conductor.hpp"
-#include "kernels/backend.hpp"
+#include "devices/backend.hpp"
 #include "kernels/candidate.hpp"
-#include "kernels/synthesis/won_schedule.hpp"
+#include "synthesis/search/won_schedule.hpp"
 #include "kernels/task.hpp"
 #include "kernels/verdict.hpp"
 #include "llm/chat.hpp"

@@ -3,13 +3,17 @@
 #pragma once
 
 #include "actors/messages.hpp"
-#include "kernels/timing.hpp"
+#include "timing/timing.hpp"
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 
 namespace pragma {
+
+/// For people, where more threads are asked for than can run at once; else empty.
+std::string too_many_threads(int threads, int processors);
 
 class workbench {
 public:
@@ -38,8 +42,10 @@ private:
   int release_others(const build_output* one, const build_output* other);
   /// Side by side with the best; by way of the reference where the best cannot be run. A challenger that fails is refused.
   expected<void> compare(const measure_request& request, const build_output& challenger, measurement& result);
+  expected<void> time_best_again(const measure_request& request, measurement& result);
   /// Of all builds but the latest and this one: a device's memory is not for those that lost.
   void release_processes(const std::string& best);
+  std::function<std::string(double)> beyond_limits() const;
   timing_options timing_for(const verify_options& checks) const;
 
   const std::atomic<bool>* cancel_;

@@ -57,7 +57,83 @@ struct launched {
   int in = -1, out = -1, err = -1;
 };
 
-/// Everything that allocates happens before fork; between fork and exec only async-signal-safe calls.
+/// What exec wants, made before the fork: a child of a process with threads may not allocate.
+struct exec_arguments {
+  std::string program;
+  std::vector<std::string> environment;
+  std::vector<char*> argv, envp;
+  cpu_set_t cpus;
+
+  exec_arguments(const process_spec& spec, std::string found) : program(std::move(found)) {
+    if (!spec.clear_env)
+      for (char** e = environ; *e; ++e) {
+        const std::string_view entry = *e;
+        const auto key = entry.substr(0, entry.find('='));
+        if (std::none_of(spec.env.begin(), spec.env.end(), [&](const auto& kv) { return kv.first == key; })) environment.emplace_back(entry);
+      }
+    for (const auto& [key, value] : spec.env) environment.push_back(key + "=" + value);
+    for (const auto& a : spec.argv) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    for (const auto& e : environment) envp.push_back(const_cast<char*>(e.c_str()));
+    envp.push_back(nullptr);
+    CPU_ZERO(&cpus);
+    for (int c : spec.cpus)
+      if (c >= 0 && c < CPU_SETSIZE) CPU_SET(c, &cpus);
+  }
+};
+
+void set_limits(const process_limits& limits) {
+  set_limit(RLIMIT_CPU, limits.cpu_seconds);
+  set_limit(RLIMIT_AS, limits.memory_bytes);
+  set_limit(RLIMIT_FSIZE, limits.file_bytes);
+  set_limit(RLIMIT_NPROC, limits.processes);
+  set_limit(RLIMIT_NOFILE, limits.open_files);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+}
+
+void standard_signals() {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int s = 1; s < 32; ++s) ::sigaction(s, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+/// The child, from fork to exec: only async-signal-safe calls. Says through `status` why there is no exec.
+[[noreturn]] void become(const process_spec& spec, const exec_arguments& arguments, pid_t parent, int in, int out, int err, int status) {
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
+  // The inherited descriptors may sit on numbers that others want: lift all of them out of the way first.
+  int lifted[32];
+  const size_t count = std::min<size_t>(spec.inherit_fds.size(), 32);
+  const auto lift = [](int fd) { return ::fcntl(fd, F_DUPFD_CLOEXEC, 900); };
+  for (size_t i = 0; i < count; ++i) lifted[i] = lift(spec.inherit_fds[i].first);
+  const int exec_fd = spec.exec_fd >= 0 ? lift(spec.exec_fd) : -1;
+  const int standard[] = {lift(in), lift(out), lift(err)};
+  status = lift(status);
+  if (status < 0 || standard[0] < 0 || standard[1] < 0 || standard[2] < 0) ::_exit(127);
+  const auto give_up = [status](int code) {
+    const ssize_t ignored = ::write(status, &code, sizeof code);
+    (void)ignored;
+    ::_exit(127);
+  };
+  for (int fd = 0; fd < 3; ++fd) ::dup2(standard[fd], fd);
+  for (size_t i = 0; i < count; ++i)
+    if (lifted[i] < 0 || ::dup2(lifted[i], spec.inherit_fds[i].second) < 0) give_up(errno);
+  if (!spec.cwd.empty() && ::chdir(spec.cwd.c_str()) != 0) give_up(errno);
+  if (!spec.cpus.empty()) ::sched_setaffinity(0, sizeof arguments.cpus, &arguments.cpus);
+  set_limits(spec.limits);
+  standard_signals();
+  if (spec.before_exec && !spec.before_exec()) give_up(errno ? errno : EPERM);
+  if (exec_fd >= 0) ::syscall(SYS_execveat, exec_fd, "", arguments.argv.data(), arguments.envp.data(), AT_EMPTY_PATH);
+  else ::execve(arguments.program.c_str(), arguments.argv.data(), arguments.envp.data());
+  give_up(errno);
+  ::_exit(127);
+}
+
 expected<launched> launch(const process_spec& spec) {
   if (spec.argv.empty()) return fail(ec::internal, "run_process without a program");
   std::string program = spec.argv[0];
@@ -65,78 +141,14 @@ expected<launched> launch(const process_spec& spec) {
     program = find_program(spec.argv[0]);
     if (program.empty()) return fail(ec::not_found, "program not found: " + spec.argv[0], "install it or give its full path");
   }
-  std::vector<std::string> environment;
-  if (!spec.clear_env)
-    for (char** e = environ; *e; ++e) {
-      const std::string_view entry = *e;
-      const auto key = entry.substr(0, entry.find('='));
-      if (std::none_of(spec.env.begin(), spec.env.end(), [&](const auto& kv) { return kv.first == key; }))
-        environment.emplace_back(entry);
-    }
-  for (const auto& [key, value] : spec.env) environment.push_back(key + "=" + value);
-  std::vector<char*> argv, envp;
-  for (const auto& a : spec.argv) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
-  for (const auto& e : environment) envp.push_back(const_cast<char*>(e.c_str()));
-  envp.push_back(nullptr);
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  for (int c : spec.cpus)
-    if (c >= 0 && c < CPU_SETSIZE) CPU_SET(c, &cpus);
-
+  const exec_arguments arguments(spec, std::move(program));
   pipe_pair in, out, err, status;
   if (!in.open() || !out.open() || !err.open() || !status.open())
     return fail(ec::io_error, std::string("cannot make pipes for ") + spec.argv[0] + ": " + std::strerror(errno));
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return fail(ec::io_error, std::string("cannot start ") + spec.argv[0] + ": " + std::strerror(errno));
-  if (pid == 0) {
-    const auto give_up = [&](int code) {
-      const ssize_t ignored = ::write(status.write, &code, sizeof code);
-      (void)ignored;
-      ::_exit(127);
-    };
-    ::setsid();
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);
-    // The inherited descriptors may sit on numbers that others want: lift all of them out of the way first.
-    int lifted[32];
-    const size_t count = std::min<size_t>(spec.inherit_fds.size(), 32);
-    const int above = 900;
-    for (size_t i = 0; i < count; ++i) lifted[i] = ::fcntl(spec.inherit_fds[i].first, F_DUPFD_CLOEXEC, above);
-    int exec_fd = spec.exec_fd >= 0 ? ::fcntl(spec.exec_fd, F_DUPFD_CLOEXEC, above) : -1;
-    const int status_fd = ::fcntl(status.write, F_DUPFD_CLOEXEC, above);
-    const int in_fd = ::fcntl(in.read, F_DUPFD_CLOEXEC, above), out_fd = ::fcntl(out.write, F_DUPFD_CLOEXEC, above),
-              err_fd = ::fcntl(err.write, F_DUPFD_CLOEXEC, above);
-    if (status_fd < 0 || in_fd < 0 || out_fd < 0 || err_fd < 0) ::_exit(127);
-    status.write = status_fd;
-    ::dup2(in_fd, 0);
-    ::dup2(out_fd, 1);
-    ::dup2(err_fd, 2);
-    for (size_t i = 0; i < count; ++i)
-      if (lifted[i] < 0 || ::dup2(lifted[i], spec.inherit_fds[i].second) < 0) give_up(errno);
-    if (!spec.cwd.empty() && ::chdir(spec.cwd.c_str()) != 0) give_up(errno);
-    if (!spec.cpus.empty()) ::sched_setaffinity(0, sizeof cpus, &cpus);
-    set_limit(RLIMIT_CPU, spec.limits.cpu_seconds);
-    set_limit(RLIMIT_AS, spec.limits.memory_bytes);
-    set_limit(RLIMIT_FSIZE, spec.limits.file_bytes);
-    set_limit(RLIMIT_NPROC, spec.limits.processes);
-    set_limit(RLIMIT_NOFILE, spec.limits.open_files);
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_CORE, &no_core);
-    struct sigaction standard {};
-    standard.sa_handler = SIG_DFL;
-    for (int s = 1; s < 32; ++s) ::sigaction(s, &standard, nullptr);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    if (spec.before_exec && !spec.before_exec()) give_up(errno ? errno : EPERM);
-    if (exec_fd >= 0)
-      ::syscall(SYS_execveat, exec_fd, "", argv.data(), envp.data(), AT_EMPTY_PATH);
-    else
-      ::execve(program.c_str(), argv.data(), envp.data());
-    give_up(errno);
-  }
+  if (pid == 0) become(spec, arguments, parent, in.read, out.write, err.write, status.write);
   pipe_pair::close(in.read);
   pipe_pair::close(out.write);
   pipe_pair::close(err.write);
@@ -146,7 +158,7 @@ expected<launched> launch(const process_spec& spec) {
   while ((got = ::read(status.read, &code, sizeof code)) < 0 && errno == EINTR) {}
   if (got == static_cast<ssize_t>(sizeof code)) {
     ::waitpid(pid, nullptr, 0);
-    return fail(code == ENOENT ? ec::not_found : ec::io_error, "cannot run " + program + ": " + std::strerror(code));
+    return fail(code == ENOENT ? ec::not_found : ec::io_error, "cannot run " + arguments.program + ": " + std::strerror(code));
   }
   launched l{pid, in.write, out.read, err.read};
   in.write = out.read = err.read = -1;

@@ -15,6 +15,13 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+/// Characters that are text, and yet change what is around them on a terminal or a page: the C1 controls (U+009B begins a sequence as ESC [ does),
+/// what turns the direction of writing (U+202E shows "gpj.exe" as "exe.jpg"), separators of lines, and tags that nobody sees.
+bool misleading(uint32_t c) {
+  return (c >= 0x80 && c <= 0x9f) || c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
+         c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff);
+}
+
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -145,7 +152,10 @@ std::string printable(std::string_view text) {
       if ((c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f)) good = false;
     }
     if (good) {
-      out.append(text.substr(i, length));
+      uint32_t character = length == 2 ? c & 0x1fu : length == 3 ? c & 0x0fu : c & 0x07u;
+      for (size_t k = 1; k < length; ++k) character = character << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3fu);
+      if (misleading(character)) out += '?';
+      else out.append(text.substr(i, length));
       i += length;
     } else {
       if (c != '\r') out += '?';

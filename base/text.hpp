@@ -21,7 +21,7 @@ std::string format_seconds(double seconds);
 std::string format_bytes(double bytes);
 /// Keeps the first `head` and last `tail` lines, with "... (N lines left out)" between them, and at most `max_bytes`.
 std::string cut_lines(std::string_view text, size_t head, size_t tail, size_t max_bytes = 16384);
-/// Valid UTF-8 with control characters (but \n and \t) replaced: for logs of hostile programs.
+/// Any text from outside, safe for a terminal and (escaped) a page: valid UTF-8; controls (but \n and \t), turns of direction and what nobody sees are '?'.
 std::string printable(std::string_view text);
 
 } // namespace pragma

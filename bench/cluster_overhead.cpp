@@ -6,7 +6,8 @@
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
-#include "cluster/network.hpp"
+#include "cluster/gate.hpp"
+#include "cluster/local_system.hpp"
 #include "cluster/node_bench.hpp"
 #include "cluster/placement.hpp"
 
@@ -56,8 +57,8 @@ long resident_kib(pid_t pid) {
 
 class bench {
 public:
-  bench(const std::string& exe, network& net, cluster_actor head, uint16_t port, std::filesystem::path folder)
-      : exe_(exe), net_(net), head_(std::move(head)), port_(port), folder_(std::move(folder)), self_(net.system()) {}
+  bench(const std::string& exe, local_system& system, cluster_actor head, uint16_t port, std::filesystem::path folder)
+      : exe_(exe), head_(std::move(head)), port_(port), folder_(std::move(folder)), self_(system.get()) {}
 
   cluster_status status() {
     cluster_status s;
@@ -76,7 +77,7 @@ public:
   bool grow_to(size_t wanted) {
     while (nodes_.size() < wanted) {
       process_spec spec;
-      const auto name = "n" + std::to_string(nodes_.size());
+      const auto name = "member.n" + std::to_string(nodes_.size());
       spec.argv = {exe_, "--join", "127.0.0.1:" + std::to_string(port_), "--name", name, "--tls", (folder_ / "member").string(), "--slots", "1"};
       spec.env = {{"PRAGMA_HOME", (folder_ / "home").string()}}; // the first node measures the machine's bandwidth, the others read it
       auto child = child_process::start(spec);
@@ -121,7 +122,6 @@ public:
 
 private:
   std::string exe_;
-  network& net_;
   cluster_actor head_;
   uint16_t port_;
   std::filesystem::path folder_;
@@ -148,17 +148,23 @@ int main(int argc, char** argv) {
   if (!made_folder) return fail_with(made_folder.error());
   std::optional<temp_dir> folder(std::move(*made_folder));
   if (auto made = create_ca(folder->path() / "ca", "bench"); !made) return fail_with(made.error());
-  for (const char* name : {"head", "member"})
-    if (auto made = issue_certificate(folder->path() / "ca", name); !made) return fail_with(made.error());
+  for (const auto& [name, what] : {std::pair{"head", role::head}, {"member", role::node}})
+    if (auto made = issue_certificate(folder->path() / "ca", name, what); !made) return fail_with(made.error());
   std::filesystem::rename(folder->path() / "ca" / "member", folder->path() / "member");
-  auto net = network::start({folder->path() / "ca" / "head", 4});
-  if (!net) return fail_with(net.error());
-  const auto head = spawn_placement((*net)->system(), {}, desk_actor{});
-  auto port = (*net)->publish(head, {"127.0.0.1", 0});
-  if (!port) return fail_with(port.error());
+  local_system system(4);
+  const auto head = spawn_placement(system.get(), {});
+  const auto out = std::make_shared<std::unique_ptr<door>>();
+  const auto entrance = spawn_gate(system.get(), out, head, desk_actor{});
+  door::options listening;
+  listening.listen = {"127.0.0.1", 0};
+  listening.tls = folder->path() / "ca" / "head";
+  listening.on_event = [entrance](door_event event) { caf::anon_send(entrance, gate_event{std::make_shared<door_event>(std::move(event))}); };
+  auto opened = door::open(std::move(listening));
+  if (!opened) return fail_with(opened.error());
+  *out = std::move(*opened);
+  const auto port = (*out)->port();
 
-  std::atomic<bool> cancel = false;
-  node_bench here("here", folder->path() / "here", &cancel);
+  node_bench here("here", folder->path() / "here");
   std::vector<double> local;
   for (int i = 0; i < round_trips; ++i) {
     const auto start = clock_type::now();
@@ -168,7 +174,7 @@ int main(int argc, char** argv) {
   std::printf("in this process: p50 %.1f us\n", 1e6 * percentile(local, 0.5));
   std::printf("%6s %14s %14s %10s %18s\n", "nodes", "job p50 ms", "job p99 ms", "jobs/s", "idle node MiB");
   {
-    bench b(argv[1], **net, head, *port, folder->path());
+    bench b(argv[1], system, head, port, folder->path());
     for (const size_t n : sizes) {
       if (!b.grow_to(n)) {
         std::fprintf(stderr, "%zu nodes did not join in time\n", n);

@@ -18,7 +18,7 @@ template <class T> T need(expected<T> value) {
     std::fprintf(stderr, "%s\n", render(value.error()).c_str());
     std::exit(exit_code(value.error().code));
   }
-  return std::move(*value);
+  if constexpr (!std::is_void_v<T>) return std::move(*value);
 }
 
 } // namespace pragma::bench

@@ -1,6 +1,7 @@
 // How well questions find their entries: BM25 over our tokens, vectors, both fused, and as baseline SQLite FTS5's own `porter`
 // tokenizer over the same texts. Prints R@1, R@5, MRR@10 and paired bootstrap intervals of the differences to the baseline.
-//   retrieval_quality STARTER_FOLDER QUESTIONS.json [GLOSSARY.json] [--each]
+//   retrieval_quality STARTER_FOLDER|ENTRIES.jsonl QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held]
+// --part: only questions that are not held back, or only those that are.
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "knowledge/index_text.hpp"
@@ -47,7 +48,16 @@ std::string id_of(const std::string& profiler, std::string name) {
   return profiler + "/" + name;
 }
 
+/// What build_corpus and `pragma kb export` write.
+std::vector<entry> read_lines(const fs::path& file) {
+  std::vector<entry> all;
+  for (const auto& line : split(need(read_file(file, 1u << 30)), '\n'))
+    if (!line.empty()) all.push_back(need(from_json_value<entry>(need(parse_json(line, file.string())), file.string())));
+  return all;
+}
+
 std::vector<entry> read_starter(const fs::path& folder) {
+  if (folder.extension() == ".jsonl") return read_lines(folder);
   std::vector<fs::path> files;
   for (const auto& item : fs::directory_iterator(folder))
     if (item.path().extension() == ".json") files.push_back(item.path());
@@ -66,11 +76,12 @@ std::vector<entry> read_starter(const fs::path& folder) {
   return all;
 }
 
-std::vector<labelled> read_questions(const fs::path& file) {
+std::vector<labelled> read_questions(const fs::path& file, const std::string& part) {
   auto value = need(parse_json(need(read_file(file)), file.string()));
   if (value.is_object()) value = value.at("questions");
   std::vector<labelled> all;
-  for (const auto& item : value) all.push_back({item.at("question"), item.at("answers")});
+  for (const auto& item : value)
+    if (part.empty() || item.value("held_back", false) == (part == "held")) all.push_back({item.at("question"), item.at("answers")});
   return all;
 }
 
@@ -180,12 +191,17 @@ double area_under_curve(const std::vector<double>& inside, const std::vector<dou
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool each = std::erase(arguments, "--each") > 0;
+  std::string part;
+  if (const auto it = std::find(arguments.begin(), arguments.end(), "--part"); it != arguments.end() && it + 1 != arguments.end()) {
+    part = it[1];
+    arguments.erase(it, it + 2);
+  }
   if (arguments.size() < 2 || arguments.size() > 3) {
-    std::fprintf(stderr, "usage: retrieval_quality STARTER_FOLDER QUESTIONS.json [GLOSSARY.json] [--each]\n");
+    std::fprintf(stderr, "usage: retrieval_quality STARTER_FOLDER QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held]\n");
     return 2;
   }
   const auto entries = read_starter(arguments[0]);
-  const auto questions = read_questions(arguments[1]);
+  const auto questions = read_questions(arguments[1], part);
   glossary words;
   if (arguments.size() == 3) words = need(parse_glossary(need(read_file(arguments[2])), arguments[2]));
 
@@ -236,8 +252,8 @@ int main(int argc, char** argv) {
       kept += !q.answers.empty() && found.in_scope;
       refused += q.answers.empty() && !found.in_scope;
       if (each)
-        std::printf("%s  %.2f %s  %-70s -> %s\n", q.answers.empty() ? "out" : measures[i + 1].first.back() > 0 ? " 1 " : measures[i + 1].five.back() > 0 ? " 5 " : " - ",
-                    found.evidence, found.in_scope ? "in " : "out", q.text.c_str(), ids.empty() ? "" : ids[0].c_str());
+        std::printf("%s  %.2f %.2f %.2f %s  %-70s -> %s\n", q.answers.empty() ? "out" : measures[i + 1].first.back() > 0 ? " 1 " : measures[i + 1].five.back() > 0 ? " 5 " : " - ",
+                    found.evidence, found.known_share, found.similarity, found.in_scope ? "in " : "out", q.text.c_str(), ids.empty() ? "" : ids[0].c_str());
     }
   }
   std::printf("%zu entries, %zu questions (%zu out of scope), %s, %zu labels without an entry\n\n", entries.size(), questions.size(),

@@ -3,7 +3,8 @@
 #include "bench/need.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "kernels/timing.hpp"
+#include "execution/contention.hpp"
+#include "timing/timing.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
   double farthest = 0;
   for (int i = 0; i < repeats; ++i) {
     begin = clock_type::now();
-    const auto same = need(compare_candidates(ref, built, built, {}));
+    const auto same = need(compare_candidates(t, audit, ref, built, built, {}).map([](const side_by_side& s) { return s.time; }));
     print("against itself", same, since(begin));
     covered += same.speedup.low <= 1 && 1 <= same.speedup.high;
     farthest = std::max(farthest, std::abs(same.speedup.value - 1));

@@ -10,6 +10,7 @@ namespace pragma::cli {
 
 namespace {
 
+constexpr size_t full_readings = 2; ///< hits of which it is told how to read them
 constexpr int not_covered = 3; ///< exit code: the compendium does not know
 
 struct ask_settings {
@@ -48,6 +49,16 @@ expected<library_answer> ask_head(const ask_settings& s, head_client& head) {
   return from_json_value<library_answer>(*answer, "the head's answer");
 }
 
+/// Whether this machine can count it.
+std::string where_text(const hit& h, const entry& e) {
+  const auto hardware = e.hardware.empty() ? std::string() : " (" + join(e.hardware, ", ") + ")";
+  if (e.kind == "option") return "  an option";
+  if (h.where == "here") return "  for this machine" + hardware;
+  if (h.where == "simulated") return "  simulated";
+  if (h.where == "elsewhere") return "  for other machines" + hardware;
+  return e.hardware.empty() ? "" : "  " + join(e.hardware, ", ");
+}
+
 int ask(const ask_settings& s) {
   terminal out(s.json);
   auto head = s.head.connect();
@@ -72,12 +83,14 @@ int ask(const ask_settings& s) {
   for (size_t i = 0; i < answer->entries.size(); ++i) {
     const auto& e = answer->entries[i];
     const auto& h = found.hits[i];
-    out.line(std::to_string(i + 1) + ". " + out.bold(e.name) + (e.profiler.empty() ? "  (concept)" : "  " + e.profiler) + (e.unit.empty() ? "" : "  [" + e.unit + "]"));
+    out.line(std::to_string(i + 1) + ". " + out.bold(e.name) + (e.profiler.empty() ? "  (concept)" : "  " + e.profiler) + (e.unit.empty() ? "" : "  [" + e.unit + "]") + out.dim(where_text(h, e)));
     if (s.explain)
       out.line(out.dim("   score " + format_number(h.score, 3) + " = lexical " + format_number(h.lexical, 3) + ", dense " + format_number(h.dense, 3) +
                        ", scope " + format_number(h.scope, 3) + "; by " + h.why + (h.family.empty() ? "" : "; " + std::to_string(h.family.size()) + " more of its family")));
-    const auto text = e.meaning.empty() ? e.measurement : e.meaning;
+    // The first in full, the others in a sentence.
+    const auto text = e.meaning.empty() ? e.measurement : i > 0 && !e.summary.empty() ? e.summary : e.meaning;
     if (!text.empty()) out.line("   " + printable(text));
+    if (!e.reading.empty() && i < full_readings) out.line("   " + out.dim("how to read it: ") + printable(e.reading));
     for (const auto& source : e.sources) {
       if (!source.quote.empty()) out.line("   \"" + printable(source.quote) + "\"");
       out.line(out.dim("   " + printable(source.url)));

@@ -9,8 +9,8 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "kernels/reference.hpp"
-#include "kernels/synthesis/builtin.hpp"
+#include "reference/reference.hpp"
+#include "synthesis/search/builtin.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -86,9 +86,12 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
     t.baseline_seconds = h.final.time.baseline_seconds;
     t.candidate_seconds = h.final.time.candidate_seconds;
     t.contended = h.final.time.contended;
-    t.dispatch_bound = h.final.time.mostly_dispatch();
+    t.dispatch_bound = !h.final.as_called && h.final.time.mostly_dispatch(); // as called, what a user gets counts
     for (const auto& r : run->iterations)
       if (r.number == h.best_attempt) t.roofline_share = r.code.measured.value("roofline_share").value_or(0);
+  } else if (!h.not_confirmed.empty()) {
+    t.status = "not established";
+    t.reason = h.not_confirmed;
   } else {
     t.status = "failed";
     t.reason = run->iterations.empty() ? h.stop_reason : run->iterations.back().stage + ": " + run->iterations.back().reason;
@@ -103,12 +106,20 @@ std::string table_text(const std::vector<suite_figures>& table) {
   std::string text;
   std::snprintf(line, sizeof line, "%-18s %4s %8s %9s %9s %7s %8s %7s  %s\n", "category", "n", "success", "arith.", "geom.", "fast_1", "fast_1.5", "fast_2", "of roofline");
   text += line;
+  const auto mean = [](double value) { return value > 0 ? format_number(value, 2) + "x" : std::string("-"); }; // no figure is not zero
   for (const auto& f : table) {
-    std::snprintf(line, sizeof line, "%-18s %4d %7.1f%% %8.2fx %8.2fx %6.1f%% %7.1f%% %6.1f%%  %.0f%% -> %.0f%%\n", f.category.c_str(), f.n, f.n ? 100.0 * f.success / f.n : 0,
-                  f.arithmetic_mean, f.geometric_mean, 100 * f.fast_1, 100 * f.fast_1_5, 100 * f.fast_2, f.limit_before, f.limit_after);
+    const auto limit = f.limit_after > 0 ? format_number(f.limit_before, 0) + "% -> " + format_number(f.limit_after, 0) + "%" : std::string("-");
+    std::snprintf(line, sizeof line, "%-18s %4d %7.1f%% %9s %9s %6.1f%% %7.1f%% %6.1f%%  %s\n", f.category.c_str(), f.n, f.n ? 100.0 * f.success / f.n : 0,
+                  mean(f.arithmetic_mean).c_str(), mean(f.geometric_mean).c_str(), 100 * f.fast_1, 100 * f.fast_1_5, 100 * f.fast_2, limit.c_str());
     text += line;
   }
   return text;
+}
+
+/// An event's own count goes on as soon as an attempt is recorded; the record's does not.
+std::string step_text(const run_event& e) {
+  if (e.what == "confirming") return "confirming " + e.text;
+  return "attempt " + std::to_string(e.what == "iteration" ? e.iteration.number : e.attempt) + " " + e.what;
 }
 
 class suite_run {
@@ -132,7 +143,7 @@ public:
     for (const auto& value : (*document)["tasks"]) {
       auto t = from_json_value<task_outcome>(value, file.string());
       if (!t) return fail(t.error());
-      if (t->status == "interrupted") continue;
+      if (t->status == "interrupted" || t->status == "not established") continue;
       bool chosen = false;
       for (size_t i = 0; i < tasks_.size(); ++i) {
         if (fs::absolute(tasks_[i]).string() != t->path) continue;
@@ -194,7 +205,7 @@ private:
         if (e.what == "loaded") loaded = e.loaded;
         const std::lock_guard lock(mutex_);
         if (e.what == "iteration" || e.what == "verifying" || e.what == "confirming")
-          out_.status("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + "] " + path.stem().string() + "  attempt " + std::to_string(e.attempt) + " " + e.what);
+          out_.status("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + "] " + path.stem().string() + "  " + step_text(e));
       });
     else result = fail(request.error());
     note(i, path, result, loaded, started, folder);
@@ -254,7 +265,7 @@ private:
     std::error_code ignored;
     fs::create_directories(s_.out, ignored);
     const fs::path folder = s_.out;
-    if (auto done = write_file_atomic(folder / "bench.json", document.dump(1, ' ', false, json::error_handler_t::replace)); !done) return fail(done.error());
+    if (auto done = write_file_atomic(folder / "bench.json", document.dump(1, ' ', true, json::error_handler_t::replace)); !done) return fail(done.error());
     if (auto done = write_file_atomic(folder / "bench.html", render_suite_html(document)); !done) return fail(done.error());
     return document;
   }

@@ -1,14 +1,14 @@
 // pragma verify, pragma profile: one candidate that the user has, without the loop.
+#include "cli/candidate_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
+#include "cli/html.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 
-#include "actors/workbench.hpp"
-#include "base/files.hpp"
+#include "actors/examine.hpp"
 #include "base/text.hpp"
-#include "diagnosis/rules.hpp"
 #include "profilers/collect.hpp"
 
 #include <memory>
@@ -16,45 +16,6 @@
 namespace pragma::cli {
 
 namespace {
-
-/// A C++ source with the flags given, a Triton module, or the best version of a run.json, which has its own.
-expected<candidate> read_candidate(const std::string& file, const std::string& compiler, const std::vector<std::string>& flags) {
-  candidate c;
-  c.origin = "user";
-  c.compiler = compiler;
-  c.flags = flags;
-  if (file.ends_with(".py")) {
-    c.language = "triton";
-    c.compiler.clear();
-    c.flags.clear();
-  }
-  if (!file.ends_with(".json")) {
-    auto source = read_file(file, defaults::max_candidate_source);
-    if (!source) return fail(source.error());
-    c.source = std::move(*source);
-    return c;
-  }
-  auto text = read_file(file);
-  if (!text) return fail(text.error());
-  auto document = parse_json(*text, file);
-  if (!document) return fail(document.error());
-  if (!document->is_object()) return fail(ec::parse_error, file + " is no run.json: not an object", "it should be the run.json of a result folder");
-  const auto number_of = [](const json& value) { return value.is_number_integer() ? value.get<int64_t>() : 0; };
-  const auto run = document->value("run", json());
-  const auto best = run.is_object() ? number_of(run.value("best", json())) : 0;
-  const auto attempts = document->value("iterations", json());
-  for (const auto& it : attempts.is_array() && best > 0 ? attempts : json::array()) {
-    if (!it.is_object() || number_of(it.value("number", json())) != best) continue;
-    auto record = from_json_value<iteration_record>(it, file);
-    if (!record) return fail(record.error());
-    c.source = record->code.source;
-    c.language = record->code.language;
-    c.compiler = record->code.compiler;
-    c.flags = record->code.flags;
-    return c;
-  }
-  return fail(ec::not_found, file + " has no accepted version", "it should be the run.json of a result folder");
-}
 
 struct candidate_settings {
   std::string task, source, against, compiler = "gcc";
@@ -82,6 +43,11 @@ void show_verdict(terminal& out, const verdict& v, const std::string& language) 
     out.line("  checked: " + join(v.checked, ", "));
     return;
   }
+  if (!v.established()) {
+    out.line(out.bold("not established") + ": " + v.reason);
+    out.line("  this says nothing of the kernel; try again when the machine is quiet");
+    return;
+  }
   out.line(out.red("failed at " + json(v.stage).get<std::string>()) + ": " + v.reason);
   for (const auto& m : v.mismatches) {
     std::vector<std::string> index;
@@ -93,96 +59,77 @@ void show_verdict(terminal& out, const verdict& v, const std::string& language) 
   for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log, language)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
 }
 
+void show_findings(terminal& out, const std::vector<finding>& findings) {
+  for (const auto& f : findings) {
+    out.line(out.bold(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + ": " + f.why);
+    for (const auto& e : f.proof) out.line("    evidence: " + (e.text.empty() ? e.metric + " = " + html::quantity(e.value, e.unit) : e.text));
+    for (const auto& r : f.remedies) out.line("    try: " + r);
+  }
+}
+
+void show_measurement(terminal& out, const examination& e, const std::string& against) {
+  const auto& p = e.profile;
+  const auto& t = e.side_by_side;
+  out.line(speedup_text(p.time.speedup) + " against " + p.time.baseline + ": " + format_seconds(p.time.baseline_seconds) + " -> " +
+           format_seconds(p.time.candidate_seconds) + (p.time.contended ? out.red("  under contention: not established") : ""));
+  if (e.compared)
+    out.line(speedup_text(t.speedup) + " against " + against + ", side by side: " + format_seconds(t.baseline_seconds) + " -> " +
+             format_seconds(t.candidate_seconds) + (t.contended ? out.red("  under contention: not established") : ""));
+  else if (!against.empty()) out.line(out.red("not compared with " + against) + ": " + printable(t.note));
+  for (const auto& m : p.metrics)
+    out.line("  " + m.name + std::string(m.name.size() < 28 ? 28 - m.name.size() : 1, ' ') + html::quantity(m.value, m.unit) + "  [" + json(m.how).get<std::string>() +
+             ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));
+  for (const auto& line : p.missing) out.line(out.dim("  not had: " + line));
+  show_findings(out, e.findings);
+}
+
+/// 6 also where a figure that was asked for is none.
+int exit_code_of(const examination& e, const std::string& against) {
+  const auto& v = e.verdict;
+  if (!v.established()) return exit_code(ec::measurement_failed);
+  if (!v.passed()) return exit_code(v.stage == verdict_stage::build ? ec::build_failed : ec::candidate_failed);
+  if (!e.measured) return 0;
+  const bool figures = !e.profile.time.contended && (against.empty() || (e.compared && !e.side_by_side.contended));
+  return figures ? 0 : exit_code(ec::measurement_failed);
+}
+
 int run(const candidate_settings& s, bool profile_too) {
   terminal out(s.json);
   if (profile_too)
     if (auto known = s.device.backend != "cpu" ? expected<void>() : check_metric_names(s.metrics); !known) return report(out, known.error());
-  auto read = read_candidate(s.source, s.compiler, s.flags);
-  if (!read) return report(out, read.error());
-  const auto c = std::move(*read);
-  candidate other;
-  if (!s.against.empty()) {
-    auto second = read_candidate(s.against, s.compiler, s.flags);
-    if (!second) return report(out, second.error());
-    other = std::move(*second);
-  }
   load_request load;
   load.path = std::filesystem::absolute(s.task).string();
   load.threads = s.threads;
   load.seeds = s.seeds;
   if (auto applied = s.device.apply(load); !applied) return report(out, applied.error());
-  if (profile_too)
-    if (auto given = hand_over_collectors(load); !given) out.line(out.dim("  the profilers that you registered are not used: " + given.error().message));
-  const auto chosen = find_backend(load.backend);
-  for (const candidate* one : std::initializer_list<const candidate*>{&c, &other})
-    if (chosen && !one->source.empty() && one->language != chosen->language)
-      return report(out, error{ec::invalid_argument, "backend " + chosen->name + " runs " + chosen->language + ", and this candidate is " + one->language,
-                          chosen->on_device() ? "give a Triton module (.py)" : "add --backend cuda"});
-  workbench bench(&cancelled(), false);
-  out.status("starting the Torch reference and reading the task ...");
-  auto loaded = bench.load(load);
-  if (!loaded) return report(out, loaded.error());
-  if (!loaded->unverifiable.empty())
-    return report(out, {ec::task_invalid, "this task cannot be verified: a kernel that gives " + join(loaded->unverifiable, ", ") + " would pass", ""});
-  out.status("building and verifying ...");
-  auto checked = bench.verify(c);
-  if (!checked) return report(out, checked.error());
-  json document = {{"task", loaded->task.name}, {"device", loaded->limits.cpu}, {"baseline", loaded->baseline}, {"candidate", c.id()}, {"verdict", *checked}};
-  if (!checked->passed() || !profile_too) {
-    out.result(document);
-    show_verdict(out, *checked, c.language);
-    return checked->passed() ? 0 : exit_code(checked->stage == verdict_stage::build ? ec::build_failed : ec::candidate_failed);
-  }
-  out.status("timing and profiling ...");
-  measure_request request;
-  request.candidate = c;
-  request.verdict = *checked;
+  examine_request request;
+  request.measure = profile_too;
   request.profile_seconds = s.profile_seconds;
   request.extra_metrics = s.metrics;
+  request.against_name = s.against;
+  auto read = read_candidate(s.source, s.compiler, s.flags);
+  if (!read) return report(out, read.error());
+  if (auto right = check_language(*read, load.backend); !right) return report(out, right.error());
+  request.candidate = std::move(*read);
   if (!s.against.empty()) {
-    auto right = bench.verify(other);
-    if (!right) return report(out, right.error());
-    if (!right->passed()) return report(out, {ec::candidate_failed, s.against + " is not right: " + right->reason, "a time is only compared with that of a right kernel"});
-    request.has_best = true;
-    request.best = other;
+    auto second = read_candidate(s.against, s.compiler, s.flags);
+    if (!second) return report(out, second.error());
+    if (auto right = check_language(*second, load.backend); !right) return report(out, right.error());
+    request.against = std::move(*second);
   }
-  auto measured = bench.measure(request);
-  if (!measured) return report(out, measured.error());
-  const auto& p = measured->profile;
-  diagnosis_input input;
-  input.current = &p;
-  input.limits = &loaded->limits;
-  input.source = c.source;
-  input.flops = loaded->task.flops;
-  input.bytes = loaded->task.bytes;
-  input.written_bytes = 0;
-  for (const auto& output : loaded->task.outputs) input.written_bytes += static_cast<double>(output.bytes());
-  input.threads = s.threads;
-  input.tf32 = load.allow_tf32;
-  const auto findings = measured->verdict.passed() ? diagnose(input) : std::vector<finding>{};
-  document["verdict"] = measured->verdict;
-  document["profile"] = p;
-  document["findings"] = findings;
-  if (measured->compared) document["against"] = {{"candidate", other.id()}, {"timing", measured->against_best}};
-  out.result(document);
-  show_verdict(out, measured->verdict, c.language);
-  if (!measured->verdict.passed()) return exit_code(ec::candidate_failed);
-  out.line(speedup_text(p.time.speedup) + " against " + p.time.baseline + ": " + format_seconds(p.time.baseline_seconds) + " -> " +
-           format_seconds(p.time.candidate_seconds) + (p.time.contended ? out.red("  under contention") : ""));
-  if (measured->compared)
-    out.line(speedup_text(measured->against_best.speedup) + " against " + s.against + ", side by side: " + format_seconds(measured->against_best.baseline_seconds) + " -> " +
-             format_seconds(measured->against_best.candidate_seconds) + (measured->against_best.contended ? out.red("  under contention") : ""));
-  else if (!s.against.empty()) out.line(out.red("not compared with " + s.against) + ": " + printable(measured->against_best.note));
-  for (const auto& m : p.metrics)
-    out.line("  " + m.name + std::string(m.name.size() < 28 ? 28 - m.name.size() : 1, ' ') + json(m.value).dump() + " " + m.unit + "  [" + json(m.how).get<std::string>() +
-             ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));
-  for (const auto& line : p.missing) out.line(out.dim("  not had: " + line));
-  for (const auto& f : findings) {
-    out.line(out.bold(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + ": " + f.why);
-    for (const auto& e : f.proof) out.line("    evidence: " + (e.text.empty() ? e.metric + " = " + json(e.value).dump() + " " + e.unit : e.text));
-    for (const auto& r : f.remedies) out.line("    try: " + r);
-  }
-  return 0;
+  if (profile_too)
+    if (auto given = hand_over_collectors(load); !given) out.line(out.dim("  the profilers that you registered are not used: " + given.error().message));
+
+  workbench bench(&cancelled(), false);
+  out.status("starting the Torch reference and reading the task ...");
+  auto loaded = load_checked(bench, load);
+  if (!loaded) return report(out, loaded.error());
+  auto found = examine(bench, *loaded, load, request, [&](const std::string& step) { out.status(step + " ..."); });
+  if (!found) return report(out, found.error());
+  out.result(document(*found));
+  show_verdict(out, found->verdict, found->language);
+  if (found->verdict.passed() && found->measured) show_measurement(out, *found, s.against);
+  return exit_code_of(*found, s.against);
 }
 
 } // namespace

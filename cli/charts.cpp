@@ -163,10 +163,11 @@ std::string bandwidth_plot(const machine_limits& limits, double bytes, const std
   }
   spread(labels, 14);
   for (const auto& [at, name] : labels) out += text(x.to + 8, at, name, "class=\"s\"");
+  const size_t stride = std::max<size_t>(1, dots.size() / 25); // of the names below: those of many attempts would lie on each other
   for (size_t i = 0; i < dots.size(); ++i) {
     const double px = x.at(static_cast<double>(i) + 1), gbs = bytes / dots[i].seconds / 1e9;
     out += dot(px, y.at(gbs), dots[i].best ? 7 : 5.5, dot_style(dots[i]), dots[i].label + ": " + quantity(gbs, "GB/s"));
-    out += text(px, y.from + 17, dots[i].label, std::string("class=\"s\" text-anchor=\"middle\"") + (dots[i].best ? " font-weight=\"700\"" : ""));
+    if (i % stride == 0) out += text(px, y.from + 17, dots[i].label, std::string("class=\"s\" text-anchor=\"middle\"") + (dots[i].best ? " font-weight=\"700\"" : ""));
   }
   return svg(height, "Bandwidth of each attempt against the measured bandwidths of this machine", out);
 }

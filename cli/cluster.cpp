@@ -1,13 +1,10 @@
-// pragma head, pragma node, pragma cluster: the members of a cluster, its certificates, and what it is doing.
+// pragma node, pragma cluster status and release, pragma cancel: the members of a cluster and what it is doing.
 #include "cli/cluster_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/member.hpp"
 #include "cli/node_command.hpp"
+#include "cli/progress.hpp"
 #include "cli/terminal.hpp"
-
-#include "base/files.hpp"
-#include "base/text.hpp"
-#include "cluster/head.hpp"
 
 #include <chrono>
 #include <memory>
@@ -18,84 +15,6 @@ namespace pragma::cli {
 namespace {
 
 constexpr auto watch_pause = std::chrono::seconds(1);
-
-std::optional<std::filesystem::path> folder_of(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional<std::filesystem::path>(text);
-}
-
-void add_head(CLI::App& app, action& chosen) {
-  struct settings {
-    std::string listen = "127.0.0.1:7447", tls, ready;
-    double grace = 60;
-  };
-  auto s = std::make_shared<settings>();
-  auto* command = app.add_subcommand("head", "serve a cluster: runs, knowledge and the run store behind one port");
-  command->add_option("--listen", s->listen, "ADDR:PORT; off loopback only with --tls")->capture_default_str();
-  command->add_option("--tls", s->tls, "folder with ca.pem, cert.pem, key.pem (`pragma cluster ca issue NAME`)");
-  command->add_option("--grace", s->grace, "seconds for what is in flight after Ctrl-C")->capture_default_str();
-  command->add_option("--ready-file", s->ready, "file that gets the port once the head listens");
-  command->footer("Example:\n  pragma head --listen 0.0.0.0:7447 --tls ~/ca/head\nA run that is under way when the head stops goes on when it starts again.");
-  command->callback([s, &chosen] {
-    chosen = [s] {
-      terminal out(false);
-      auto listen = parse_address(s->listen, 7447);
-      if (!listen) return report(out, listen.error());
-      head_options options;
-      options.listen = std::move(*listen);
-      options.tls = folder_of(s->tls);
-      options.runs = data_home() / "runs";
-      options.tasks = data_home() / "tasks";
-      options.ready_file = s->ready;
-      auto served = serve_head(options, cancelled(), [&](const std::string& text) { out.line("head: " + printable(text)); }, s->grace);
-      return served ? 0 : report(out, served.error());
-    };
-  });
-}
-
-int certificate(bool json_output, const expected<certificate_facts>& made, const std::string& what) {
-  terminal out(json_output);
-  if (!made) return report(out, made.error());
-  out.result(*made);
-  out.line(what + "  (valid until " + made->not_after + ")");
-  return 0;
-}
-
-void add_ca(CLI::App& cluster, action& chosen) {
-  auto* ca = cluster.add_subcommand("ca", "the cluster's own certificates, for mutual TLS");
-  ca->require_subcommand(1);
-  {
-    struct settings {
-      std::string folder, name = "pragma";
-      bool json = false;
-    };
-    auto s = std::make_shared<settings>();
-    auto* command = ca->add_subcommand("init", "make a certificate authority in a folder");
-    command->add_option("dir", s->folder, "folder; its ca-key.pem must stay secret")->required();
-    command->add_option("--name", s->name, "the cluster's name")->capture_default_str();
-    command->add_flag("--json", s->json, "print JSON");
-    command->footer("Example:\n  pragma cluster ca init ~/ca\n  pragma cluster ca issue head --dir ~/ca");
-    command->callback([s, &chosen] {
-      chosen = [s] { return certificate(s->json, create_ca(s->folder, s->name), "made " + s->folder + "/ca.pem and, for you alone, ca-key.pem"); };
-    });
-  }
-  {
-    struct settings {
-      std::string name, folder = ".";
-      int days = 825;
-      bool json = false;
-    };
-    auto s = std::make_shared<settings>();
-    auto* command = ca->add_subcommand("issue", "make a member's key and certificate: a folder for its --tls");
-    command->add_option("name", s->name, "the member's name")->required();
-    command->add_option("--dir", s->folder, "the authority's folder")->capture_default_str();
-    command->add_option("--days", s->days, "validity")->capture_default_str()->check(CLI::Range(1, 3650));
-    command->add_flag("--json", s->json, "print JSON");
-    command->footer("Example:\n  pragma cluster ca issue gpu1 --dir ~/ca && scp -r ~/ca/gpu1 gpu1:pragma-tls");
-    command->callback([s, &chosen] {
-      chosen = [s] { return certificate(s->json, issue_certificate(s->folder, s->name, s->days), "made " + s->folder + "/" + s->name + ": copy it to that machine, over a safe way"); };
-    });
-  }
-}
 
 void add_status(CLI::App& cluster, action& chosen) {
   struct settings {
@@ -152,6 +71,58 @@ void add_release(CLI::App& cluster, action& chosen) {
   });
 }
 
+void add_cancel(CLI::App& app, action& chosen) {
+  struct settings {
+    head_choice head;
+    std::string run;
+    bool json = false;
+  };
+  auto s = std::make_shared<settings>();
+  auto* command = app.add_subcommand("cancel", "end a run of a head at once, whatever is in flight (it can be resumed)");
+  command->add_option("run", s->run, "run id, from `pragma runs`")->required();
+  s->head.add_to(*command);
+  command->add_flag("--json", s->json, "print JSON");
+  command->footer("Example:\n  pragma cancel 20261121-101502-3fa9c1 --head 10.0.0.5:7447 --tls ~/pragma-tls");
+  command->callback([s, &chosen] {
+    chosen = [s] {
+      terminal out(s->json);
+      auto client = s->head.connect();
+      if (!client) return report(out, client.error());
+      if (!*client) return report(out, {ec::invalid_argument, "no head is named", "--head HOST:PORT, or PRAGMA_HEAD"});
+      auto done = (*client)->cancel(s->run);
+      if (!done) return report(out, done.error());
+      out.result(json{{"run", s->run}, {"was_at_work", *done}});
+      out.line(*done ? "run " + s->run + " is cancelled; `pragma resume` goes on with it" : "run " + s->run + " was not at work");
+      return 0;
+    };
+  });
+}
+
+void add_attach(CLI::App& app, action& chosen) {
+  struct settings {
+    head_choice head;
+    std::string run;
+  };
+  auto s = std::make_shared<settings>();
+  auto* command = app.add_subcommand("attach", "stay with a run of a head until it ends; Ctrl-C ends the run after what is in flight");
+  command->add_option("run", s->run, "run id, from `pragma runs`")->required();
+  s->head.add_to(*command);
+  command->footer("Example:\n  pragma attach 20261121-101502-3fa9c1 --head 10.0.0.5:7447 --tls ~/pragma-tls");
+  command->callback([s, &chosen] {
+    chosen = [s] {
+      terminal out(false);
+      auto client = s->head.connect();
+      if (!client) return report(out, client.error());
+      if (!*client) return report(out, {ec::invalid_argument, "no head is named", "--head HOST:PORT, or PRAGMA_HEAD"});
+      progress shown(out, 0);
+      auto result = (*client)->attach(s->run, [&](const run_event& e) { shown.on_event(e); }, cancelled());
+      if (!result) return report(out, result.error());
+      print_summary(out, *result, result->header.request.out_dir, "");
+      return result->header.state == "interrupted" ? exit_code(ec::interrupted) : result->header.confirmed ? 0 : exit_code(ec::candidate_failed);
+    };
+  });
+}
+
 } // namespace
 
 void add_cluster(CLI::App& app, action& chosen) {
@@ -160,6 +131,8 @@ void add_cluster(CLI::App& app, action& chosen) {
   auto* cluster = app.add_subcommand("cluster", "a cluster's certificates and state");
   cluster->require_subcommand(1);
   add_ca(*cluster, chosen);
+  add_cancel(app, chosen);
+  add_attach(app, chosen);
   add_status(*cluster, chosen);
   add_release(*cluster, chosen);
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int expires_soon = 30; ///< days
 
-std::string padded(std::string text, size_t width) {
+std::string widened(std::string text, size_t width) {
   text.resize(std::max(width, text.size()), ' ');
   return text;
 }
@@ -54,7 +54,7 @@ std::vector<std::string> status_lines(const cluster_status& s) {
           leased.insert(l.job);
           doing = printable(work_of(l.job)) + ", for " + format_seconds(std::max(0.0, s.up_seconds - l.since));
         }
-      lines.push_back("  " + padded(printable(d.id), 8) + " " + printable(d.model) + (d.memory_bytes ? ", " + format_bytes(static_cast<double>(d.memory_bytes)) : "") + "  [" + doing + "]");
+      lines.push_back("  " + widened(printable(d.id), 8) + " " + printable(d.model) + (d.memory_bytes ? ", " + format_bytes(static_cast<double>(d.memory_bytes)) : "") + "  [" + doing + "]");
       if (!d.details.empty()) lines.push_back("           " + printable(join(d.details, "; ")));
       lines.push_back("           tools: " + (d.tools.empty() ? "none" : printable(join(d.tools, ", "))));
     }
@@ -66,7 +66,8 @@ std::vector<std::string> status_lines(const cluster_status& s) {
   if (!s.runs.empty()) lines.push_back("");
   for (const auto& r : s.runs)
     if (r.state == "running")
-      lines.push_back("run " + r.id + "  " + printable(r.task) + ", attempt " + std::to_string(r.attempts) + (r.speedup > 0 ? ", best " + format_number(r.speedup, 3) + "x" : ""));
+      lines.push_back("run " + r.id + "  " + printable(r.task) + ", attempt " + std::to_string(r.attempts) + (r.speedup > 0 ? ", best " + format_number(r.speedup, 3) + "x" : "") +
+                      (r.owner.empty() ? "" : ", of " + printable(r.owner)));
   return lines;
 }
 

@@ -7,7 +7,6 @@
 #include "actors/store.hpp"
 #include "actors/verifier.hpp"
 #include "base/files.hpp"
-#include "cli/terminal.hpp"
 
 #include <mutex>
 #include <thread>
@@ -31,7 +30,7 @@ public:
   }
   ~local_engine() override { caf::anon_send_exit(knowledge_, caf::exit_reason::user_shutdown); }
 
-  expected<run_result> run(const run_request& wanted, std::function<void(const run_event&)> on_event) override {
+  expected<run_result> run(const run_request& wanted, std::function<void(const run_event&)> on_event, const std::atomic<bool>& cancel) override {
     auto request = wanted;
     if (request.id.empty())
       if (auto given = hand_over_collectors(request.load); !given) {
@@ -41,8 +40,8 @@ public:
         on_event(note);
       }
     caf::scoped_actor self{*system_};
-    auto bench = std::make_shared<workbench>(&cancelled());
-    auto session = std::make_shared<coding_session>(&cancelled());
+    auto bench = std::make_shared<workbench>(&cancel);
+    auto session = std::make_shared<coding_session>(&cancel);
     conductor_agents agents;
     auto& system = *system_;
     // Factories run in the Conductor's thread; what they spawned is told to leave when the run is over.
@@ -68,7 +67,7 @@ public:
     std::atomic<bool> over = false;
     std::thread watcher([&] {
       while (!over) {
-        if (cancelled() && !asked_to_stop) {
+        if (cancel && !asked_to_stop) {
           asked_to_stop = true;
           caf::anon_send(head, halt_atom::value);
         }
@@ -102,7 +101,7 @@ private:
 class remote_engine : public engine {
 public:
   explicit remote_engine(std::unique_ptr<head_client> client) : client_(std::move(client)) {}
-  expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) override {
+  expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event, const std::atomic<bool>& cancel) override {
     run_order order;
     order.request = request;
     if (request.id.empty()) {
@@ -110,7 +109,7 @@ public:
       if (!text) return fail(text.error());
       order.task = std::move(*text);
     }
-    auto result = client_->run(std::move(order), on_event, cancelled());
+    auto result = client_->run(std::move(order), on_event, cancel);
     if (result && request.id.empty()) { // the head has the task under a path of its own
       result->header.request.load.path = result->header.environment.task.path = request.load.path;
       result->header.request.out_dir = request.out_dir;
@@ -141,7 +140,7 @@ expected<std::unique_ptr<engine>> engine::open(const head_choice& head) {
 }
 
 expected<void> hand_over_collectors(load_request& load) {
-  if (!load.where().on_device() || !load.manifests.empty()) return {};
+  if (!load.manifests.empty()) return {};
   auto registered = registered_collectors(library_paths::usual(), load.backend);
   if (!registered) return fail(registered.error());
   load.manifests = std::move(*registered);
@@ -154,7 +153,16 @@ expected<run_result> read_stored_run(const std::string& id, const head_choice& h
   if (*client) return (*client)->record(id);
   auto store = run_store::open(store_folder(), run_store::mode::read_only);
   if (!store) return fail(store.error());
-  return read_run(*store, id);
+  auto run = read_run(*store, id);
+  if (run || run.error().code != ec::not_found) return run;
+  auto listed = store->list_runs(); // newest first
+  if (!listed) return fail(listed.error());
+  for (const auto& [known, value] : *listed) {
+    const auto header = from_json_value<run_header>(value, "run " + known);
+    if (!header) continue;
+    if (id == "last" || header->environment.task.name == id || std::filesystem::path(header->request.load.path).stem() == id) return read_run(*store, known);
+  }
+  return run;
 }
 
 expected<std::vector<run_header>> list_stored_runs() {

@@ -4,6 +4,8 @@
 
 #include "actors/messages.hpp"
 #include "cli/member.hpp"
+#include "cli/terminal.hpp"
+#include "drop_in/drop_in.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -17,22 +19,24 @@ public:
   /// writes it).
   static expected<std::unique_ptr<engine>> open(const head_choice& head = head_choice::none());
   virtual ~engine() = default;
-  /// Blocks until the run has ended. `on_event` is called from another thread, one event at a time.
-  virtual expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event) = 0;
+  /// Blocks until the run has ended. `on_event` is called from another thread, one event at a time. Runs may go on side by side; each
+  /// ends when its own `cancel` turns true.
+  virtual expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event,
+                                   const std::atomic<bool>& cancel = cancelled()) = 0;
 };
 
 /// On a device: gives the request the profilers that the user registered on this machine and that say how to collect.
 expected<void> hand_over_collectors(load_request& load);
 
-/// A stored run, of the head where one is chosen, else of this machine (beside a writer).
+/// A stored run, of the head where one is chosen, else of this machine (beside a writer). Of this machine also "last", or the newest of a task's name.
 expected<run_result> read_stored_run(const std::string& id, const head_choice& head = head_choice::none());
 /// Headers of all stored runs, newest first.
 expected<std::vector<run_header>> list_stored_runs();
 
 /// run.json: the document that the report is made from.
 json run_document(const run_result& result);
-/// Writes run.json, report.html, kernel.cpp and the drop-in model_new.py into `folder`; returns what check_drop_in said, or why
-/// it could not be asked here: on the machine of whoever asked a head there may be no such device.
-expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool check);
+/// Writes run.json, report.html, kernel.cpp and the drop-in model_new.py into `folder`; returns what the drop-in's check said at the end of the
+/// run, or why it was not tried there. `deploy`: with built objects for this and other processors.
+expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool deploy);
 
 } // namespace pragma::cli

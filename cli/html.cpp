@@ -14,14 +14,14 @@ constexpr std::string_view style = R"css(
 @media(prefers-color-scheme:dark){:root{--bg:#14181d;--fg:#e4e8ed;--soft:#99a4b1;--line:#333b45;--box:#1c2229;--accent:#63a8ff;--good:#5cc37a;--bad:#ff7a70;--c1:#63a8ff;--c2:#5cc37a;--c3:#e0a04a;--c4:#b891ea;--c5:#99a4b1;--c6:#e77ba4;--c7:#56c2c9;--c8:#77808c}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;font-variant-numeric:tabular-nums}
-main{max-width:1060px;margin:0 auto;padding:28px 20px 60px}
+main{max-width:1060px;margin:0 auto;padding:28px 20px 60px;overflow-wrap:anywhere}
 h1{font-size:17px;font-weight:600;margin:0;color:var(--soft);overflow-wrap:anywhere}
 h2{font-size:18px;margin:40px 0 10px;padding-top:14px;border-top:1px solid var(--line)}
 h3{font-size:15px;margin:18px 0 6px}
 p{margin:6px 0;max-width:80ch}
 .verdict{font-size:27px;line-height:1.25;font-weight:650;margin:4px 0 6px;text-wrap:balance}
 .soft{color:var(--soft)}.good{color:var(--good)}.bad{color:var(--bad)}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto;overflow-wrap:normal}
 table{border-collapse:collapse;width:100%;font-size:14px}
 th{text-align:left;font-weight:600;color:var(--soft);border-bottom:1px solid var(--line);padding:5px 14px 5px 0;vertical-align:bottom}
 td{border-bottom:1px solid var(--line);padding:5px 14px 5px 0;vertical-align:top;overflow-wrap:break-word}
@@ -39,6 +39,9 @@ svg text{fill:var(--fg)}svg .s{fill:var(--soft)}svg .grid{stroke:var(--line);str
 .key{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:13px;color:var(--soft);margin:6px 0}
 .key i{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:6px;vertical-align:-1px}
 .diff span{display:block;white-space:pre}.diff .a{color:var(--good);background:color-mix(in srgb,var(--good) 10%,transparent)}.diff .d{color:var(--bad);background:color-mix(in srgb,var(--bad) 10%,transparent)}.diff .h{color:var(--soft)}
+.steps{display:grid;grid-template-columns:minmax(5em,max-content) 1fr max-content;gap:5px 10px;align-items:center;margin:12px 0;font-size:14px}
+.steps i{display:block;height:18px;border-radius:2px;background:var(--accent);min-width:2px}.steps i.torch,.steps i.limit{background:var(--soft)}.steps i.final{background:var(--good)}
+@media(max-width:560px){.steps{grid-template-columns:max-content minmax(60px,1fr) 40%}.steps .soft{display:block}main{padding:16px 12px 40px}.verdict{font-size:21px}figure{overflow-x:auto}figure svg{min-width:620px}table{font-size:13px}}
 @media print{pre{max-height:none}details{border:0}}
 )css";
 

@@ -14,6 +14,7 @@ namespace pragma::cli {
 
 namespace {
 
+constexpr size_t most_places = 200;   ///< unread ones that `kb coverage` lists
 constexpr int unfinished = 6;         ///< exit code of a build that is not complete
 constexpr size_t max_line_bytes = 4u << 20;
 
@@ -44,6 +45,15 @@ expected<std::vector<profiler_manifest>> chosen_manifests(const library_paths& p
   return chosen;
 }
 
+std::string counted(int64_t n, const char* what) { return std::to_string(n) + " " + what; }
+
+void print_coverage(terminal& out, const source_coverage& c) {
+  if (c.metrics + c.options + c.concepts + c.unread == 0) return;
+  out.line("  found " + counted(c.metrics, "metrics, ") + counted(c.options, "options, ") + counted(c.concepts, "concepts") + " in " + counted(c.records, "records of catalogues, ") +
+           counted(c.rows, "rows of tables, ") + counted(c.definitions, "definitions") + "; " + format_number(100 * c.unread_share(), 1) + " % of tables and lists gave nothing");
+  for (const auto& example : c.examples) out.line(out.dim("    e.g. ") + printable(example));
+}
+
 int dry_run(terminal& out, knowledge_store& store, const std::vector<profiler_manifest>& profilers, const crawl_options& options) {
   json document = json::array();
   for (const auto& m : profilers) {
@@ -59,18 +69,23 @@ int dry_run(terminal& out, knowledge_store& store, const std::vector<profiler_ma
                (page.reason.empty() ? "" : out.dim("  " + printable(page.reason))));
     for (const auto& path : missing) out.line("  absent    " + path + out.dim("  not installed here"));
     for (const auto& c : m.catalogue) out.line("  command   " + join(c.argv, " "));
+    auto known = coverage_of(store, m.name);
+    if (!known) return report(out, known.error());
+    document.back()["coverage"] = *known;
+    print_coverage(out, *known); // of what an earlier build read
+    for (const auto& place : known->unread_places) out.line(out.dim("  not read  ") + printable(place));
   }
   out.result(document);
   return 0;
 }
-
-std::string counted(int64_t n, const char* what) { return std::to_string(n) + " " + what; }
 
 void print_source(terminal& out, const build_source_result& s) {
   const auto& c = s.crawl;
   out.line(out.bold(s.profiler) + ": " + counted(c.fetched, "pages read, ") + counted(c.unchanged, "unchanged, ") + counted(c.failed, "failed, ") +
            counted(c.excluded, "left out, ") + counted(c.gone, "gone; ") + counted(s.segments, "segments, ") + counted(s.summarised, "summarised now, ") +
            counted(s.cached, "known") + (s.refused ? ", " + counted(s.refused, "model summaries refused") : ""));
+  print_coverage(out, s.coverage);
+  if (!s.problem.empty()) out.line(out.red("  nothing found: ") + printable(s.problem));
   for (const auto& line : s.catalogues) out.line("  " + printable(line));
   for (const auto& line : s.failed) out.line(out.red("  failed  ") + printable(line));
   if (!s.missing.empty()) out.line(out.dim("  not installed here: " + join(s.missing, ", ")));
@@ -96,6 +111,9 @@ int build(const build_settings& s) {
   options.starter = paths.starter;
   options.indexes = paths.indexes;
   options.embedding = *embedding;
+  auto words = read_glossary(paths);
+  if (!words) return report(out, words.error());
+  options.words = std::move(*words);
   options.workers = s.workers;
   options.crawl = !s.no_crawl;
   options.cancel = &cancelled();
@@ -164,17 +182,20 @@ int status(bool json_output) {
     for (const auto& [reason, n] : reasons)
       if (++shown <= 5) out.line(out.dim("  " + printable(reason)));
   }
-  int64_t of_starter = 0, metrics = 0;
+  int64_t of_starter = 0, metrics = 0, options = 0;
   auto counted_entries = store->each_entry([&](const entry& e) -> expected<void> {
     metrics += e.kind == "metric";
-    of_starter += !e.sources.empty() && e.sources.front().segment.empty();
+    options += e.kind == "option";
+    of_starter += e.trust == source_trust::shipped;
     return {};
   });
   if (!counted_entries) return report(out, counted_entries.error());
   document["metrics"] = metrics;
+  document["options"] = options;
+  document["of_starter"] = of_starter;
   auto lib = retriever::open(paths.indexes, state->generation, *embedding, {}, false);
   document["index"] = lib ? json(lib->info()) : json(lib.error().message);
-  out.line("compendium: " + std::to_string(state->entries) + " entries (" + std::to_string(metrics) + " metrics; " + std::to_string(of_starter) +
+  out.line("compendium: " + std::to_string(state->entries) + " entries (" + std::to_string(metrics) + " metrics, " + std::to_string(options) + " options; " + std::to_string(of_starter) +
            " led by the starter), generation " + std::to_string(state->generation) + ", built " + state->built + ", summaries by " + state->summarised_by);
   out.line("index: " + (lib ? lib->info().embedder + ", " + lib->info().vectors + " vectors, " + format_bytes(static_cast<double>(lib->info().bytes)) : lib.error().message));
   out.result(document);
@@ -223,9 +244,13 @@ int show(const std::string& name, const std::string& profiler, bool json_output,
     return report(out, {ec::not_found, "no metric like '" + printable(name) + "' is in the compendium", "ask in your own words: pragma ask \"...\""});
   out.result({{"exact", exact}, {"entries", *entries}});
   if (exact) {
-    for (const auto& e : *entries) {
-      print_entry(out, e);
-      if (&e == &entries->front() && entries->size() > 1) break;
+    print_entry(out, entries->front());
+    // Other sources that have this name, the less trusted after.
+    for (size_t i = 1; i < entries->size(); ++i) {
+      const auto& e = (*entries)[i];
+      if (entry_id({}, e.name) == entry_id({}, entries->front().name))
+        out.line(out.dim("  also from " + (e.profiler.empty() ? "concepts" : e.profiler) + " (" + json(e.trust).get<std::string>() + "): ") + printable(e.summary.empty() ? e.meaning : e.summary) +
+                 out.dim("  " + printable(first_source(e))));
     }
     return 0;
   }
@@ -235,6 +260,25 @@ int show(const std::string& name, const std::string& profiler, bool json_output,
   return 0;
 }
 
+/// What was understood of one source, and what was not.
+int coverage(const std::string& name, bool json_output) {
+  terminal out(json_output);
+  const auto paths = library_paths::usual();
+  auto chosen = chosen_manifests(paths, {name});
+  if (!chosen) return report(out, chosen.error());
+  auto store = knowledge_store::open(paths.store, knowledge_store::mode::read_only);
+  if (!store) return report(out, store.error());
+  auto found = coverage_of(*store, chosen->front().name, most_places);
+  if (!found) return report(out, found.error());
+  out.result(*found);
+  out.line(out.bold(chosen->front().name));
+  print_coverage(out, *found);
+  for (const auto& place : found->unread_places) out.line(out.dim("  not read  ") + printable(place));
+  if (found->metrics + found->options + found->concepts > 0) return 0;
+  out.line("nothing was found; `pragma kb build --profiler " + chosen->front().name + "` reads it, `--dry-run` shows what would be read");
+  return unfinished;
+}
+
 int export_entries(const std::string& file, bool json_output) {
   terminal out(json_output);
   auto store = knowledge_store::open(library_paths::usual().store, knowledge_store::mode::read_only);
@@ -242,7 +286,7 @@ int export_entries(const std::string& file, bool json_output) {
   std::string lines;
   int64_t n = 0;
   auto read = store->each_entry([&](const entry& e) -> expected<void> {
-    lines += json(e).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    lines += json(e).dump(-1, ' ', true, json::error_handler_t::replace) + "\n";
     ++n;
     return {};
   });
@@ -315,7 +359,7 @@ void add_kb(CLI::App& app, action& chosen) {
     command->add_option("--workers", s->workers, "summaries asked of the model at once")->check(CLI::Range(1, 64))->capture_default_str();
     command->add_flag("--json", s->json, "print JSON");
     s->models.add_to(*command);
-    command->footer("Exit code 6: not complete (a limit, or the model stopped answering).\nExample:\n  pragma kb build --profiler perf --profiler valgrind");
+    command->footer("Exit code 6: not complete (a limit, a source that gave nothing, or the model stopped answering).\nExample:\n  pragma kb build --profiler perf --profiler valgrind");
     command->callback([s, &chosen] { chosen = [s] { return build(*s); }; });
   }
   const auto simple = [&](const char* name, const char* help, const char* example, int (*run)(bool)) {
@@ -326,6 +370,18 @@ void add_kb(CLI::App& app, action& chosen) {
     command->callback([s, run, &chosen] { chosen = [s, run] { return run(*s); }; });
   };
   simple("status", "what was read of each source, and how it went", "pragma kb status", status);
+  {
+    struct settings {
+      std::string name;
+      bool json = false;
+    };
+    auto s = std::make_shared<settings>();
+    auto* command = group->add_subcommand("coverage", "what was understood of one source, and the places that were not");
+    command->add_option("source", s->name, "the profiler")->required();
+    command->add_flag("--json", s->json, "print JSON");
+    command->footer("Exit code 6: nothing was found in it.\nExample:\n  pragma kb coverage valgrind");
+    command->callback([s, &chosen] { chosen = [s] { return coverage(s->name, s->json); }; });
+  }
   simple("verify", "check every checksum; build damaged indexes anew", "pragma kb verify", verify);
   {
     struct settings {

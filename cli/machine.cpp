@@ -5,8 +5,8 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "kernels/build.hpp"
-#include "kernels/reference.hpp"
+#include "execution/build.hpp"
+#include "reference/reference.hpp"
 #include "knowledge/library.hpp"
 #include "profilers/hardware.hpp"
 

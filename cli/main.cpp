@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/node_command.hpp"
 #include "cli/terminal.hpp"
+#include "cli/words.hpp"
 
 #include "base/text.hpp"
 #include "base/version.hpp"
@@ -19,11 +20,16 @@ int main(int argc, char** argv) {
   pragma::cli::add_candidate(app, chosen);
   pragma::cli::add_bench(app, chosen);
   pragma::cli::add_runs(app, chosen);
+  pragma::cli::add_compare(app, chosen);
   pragma::cli::add_ask(app, chosen);
+  pragma::cli::add_export(app, chosen);
   pragma::cli::add_kb(app, chosen);
   pragma::cli::add_profilers(app, chosen);
   pragma::cli::add_cluster(app, chosen);
+  pragma::cli::add_mcp(app, chosen);
+  pragma::cli::add_dashboard(app, chosen);
   pragma::cli::add_machine(app, chosen);
+  pragma::cli::add_words(app, chosen);
   // A misspelt command deserves more than "a subcommand is required".
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> names;
@@ -34,6 +40,10 @@ int main(int argc, char** argv) {
       return pragma::cli::report(out, {pragma::ec::invalid_argument, std::string("there is no command '") + argv[1] + "'",
                                        near.empty() ? "the commands are: " + pragma::join(names, ", ") : "did you mean " + near.front() + "?"});
     }
+  }
+  if (const auto wrong = pragma::cli::misspelt_option(app, std::vector<std::string>(argv + std::min(argc, 1), argv + argc)); !wrong.empty()) {
+    pragma::cli::terminal out(false);
+    return pragma::cli::report(out, {pragma::ec::invalid_argument, wrong, "--help lists the options"});
   }
   return pragma::cli::parse_and_run(app, chosen, argc, argv);
 }

@@ -37,23 +37,21 @@ expected<cluster_settings> read_cluster_settings() {
 } // namespace
 
 void head_choice::add_to(CLI::App& command) {
-  command.add_option("--head", head, "HOST:PORT of a head: work through its cluster (default: PRAGMA_HEAD, or configs/cluster.json.example)");
+  command.add_option("--head", head, "HOST:PORT of a head (several with commas: whichever serves): work through its cluster (default: PRAGMA_HEAD, or configs/cluster.json.example)");
   command.add_option("--tls", tls, "folder with this member's ca.pem, cert.pem, key.pem (`pragma cluster ca issue`)");
   command.add_flag("--local", local, "work in this process even where a head is configured");
 }
 
-expected<std::optional<address>> head_choice::chosen() const {
-  if (local) return std::optional<address>{};
+expected<std::vector<address>> head_choice::chosen() const {
+  if (local) return std::vector<address>{};
   auto text = !head.empty() ? head : environment("PRAGMA_HEAD");
   if (text.empty()) {
     auto settings = read_cluster_settings();
     if (!settings) return fail(settings.error());
     text = settings->head;
   }
-  if (text.empty()) return std::optional<address>{};
-  auto parsed = parse_address(text, usual_port);
-  if (!parsed) return fail(parsed.error());
-  return std::optional<address>(std::move(*parsed));
+  if (text.empty()) return std::vector<address>{};
+  return parse_addresses(text, usual_port);
 }
 
 expected<std::optional<std::filesystem::path>> head_choice::certificates() const {
@@ -70,10 +68,10 @@ expected<std::optional<std::filesystem::path>> head_choice::certificates() const
 expected<std::unique_ptr<head_client>> head_choice::connect() const {
   auto where = chosen();
   if (!where) return fail(where.error());
-  if (!*where) return std::unique_ptr<head_client>{};
+  if (where->empty()) return std::unique_ptr<head_client>{};
   auto files = certificates();
   if (!files) return fail(files.error());
-  return head_client::connect(**where, *files);
+  return head_client::connect(*where, *files);
 }
 
 } // namespace pragma::cli

@@ -18,8 +18,8 @@ struct head_choice {
     return here;
   }
   void add_to(CLI::App& command);
-  /// --head, else PRAGMA_HEAD, else "head" of cluster.json in data_home(); nothing: work in this process.
-  expected<std::optional<address>> chosen() const;
+  /// --head, else PRAGMA_HEAD, else "head" of cluster.json in data_home(), several with commas; none: work in this process.
+  expected<std::vector<address>> chosen() const;
   /// --tls, else PRAGMA_TLS, else "tls" of cluster.json.
   expected<std::optional<std::filesystem::path>> certificates() const;
   /// Connected where one is chosen, else empty.

@@ -3,7 +3,8 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cli/terminal.hpp"
-#include "cluster/network.hpp"
+#include "cluster/local_system.hpp"
+#include "cluster/log.hpp"
 #include "cluster/node.hpp"
 
 #include <memory>
@@ -13,26 +14,31 @@ namespace pragma::cli {
 void add_node(CLI::App& command, action& chosen) {
   struct settings {
     std::string join, tls, name;
+    log_options log;
     int slots = 0;
   };
   auto s = std::make_shared<settings>();
-  command.add_option("--join", s->join, "HOST:PORT of the head; this machine only dials out")->required();
-  command.add_option("--tls", s->tls, "folder with ca.pem, cert.pem, key.pem (`pragma cluster ca issue NAME`)");
-  command.add_option("--name", s->name, "name in the cluster (default: the certificate's, else the host's)");
+  command.add_option("--join", s->join, "HOST:PORT of the head; several with commas: whichever serves; this machine only dials out")->required();
+  command.add_option("--tls", s->tls, "folder with ca.pem, cert.pem, key.pem (`pragma cluster ca issue NAME --role node`)");
+  command.add_option("--name", s->name, "name in the cluster: the certificate's (default), or that with .SOMETHING; without --tls any (default: the host's)");
   command.add_option("--slots", s->slots, "verifications at once (default: half of the CPUs)")->check(CLI::Range(1, 1024));
+  command.add_option("--log-format", s->log.format, "text or json (a line an event)")->capture_default_str();
+  command.add_option("--log-level", s->log.level, "debug, info, warn or error")->capture_default_str();
   command.footer("Example:\n  pragma node --join 10.0.0.5:7447 --tls ~/pragma-tls\nCtrl-C finishes what is in flight and leaves; again: leaves at once.");
   command.callback([s, &chosen] {
     chosen = [s] {
       terminal out(false);
-      auto head = parse_address(s->join, 7447);
-      if (!head) return report(out, head.error());
+      auto heads = parse_addresses(s->join, 7447);
+      if (!heads) return report(out, heads.error());
+      s->log.who = "node";
+      if (auto begun = begin_log(s->log); !begun) return report(out, begun.error());
       node_options options;
-      options.head = std::move(*head);
+      options.heads = std::move(*heads);
       if (!s->tls.empty()) options.tls = s->tls;
       options.name = s->name;
       options.slots = s->slots;
       options.tasks = cache_home() / "cluster-tasks";
-      auto served = serve_node(options, cancelled(), [&](const std::string& text) { out.line("node: " + printable(text)); });
+      auto served = serve_node(options, cancelled());
       return served ? 0 : report(out, served.error());
     };
   });
@@ -45,7 +51,7 @@ int parse_and_run(CLI::App& app, const action& chosen, int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   const int code = chosen ? chosen() : 2;
-  if (network_was_used()) leave_process(code);
+  if (local_system_was_used()) leave_process(code);
   return code;
 }
 

@@ -15,18 +15,18 @@ namespace pragma::cli {
 
 namespace {
 
-int finish(terminal& out, const run_result& result, const std::filesystem::path& folder, bool check) {
+int finish(terminal& out, const run_result& result, const std::filesystem::path& folder) {
   const auto& h = result.header;
-  auto checked = write_outputs(folder, result, check && h.confirmed);
-  if (!checked && checked.error().code == ec::io_error) return report(out, checked.error());
+  const auto said = write_outputs(folder, result, true);
+  if (!said) return report(out, said.error());
   out.result(run_document(result));
-  print_summary(out, result, folder, checked ? *checked : "the drop-in failed its check: " + checked.error().message);
+  print_summary(out, result, folder, *said);
   if (h.state == "interrupted") return exit_code(ec::interrupted);
-  if (!checked) return exit_code(checked.error().code);
+  if (!h.not_confirmed.empty()) return exit_code(ec::measurement_failed);
   return h.confirmed ? 0 : exit_code(ec::candidate_failed);
 }
 
-int run_loop(const run_request& request, const std::filesystem::path& folder, bool json_output, bool check, const head_choice& head,
+int run_loop(const run_request& request, const std::filesystem::path& folder, bool json_output, const head_choice& head,
              const std::string& prefix = {}) {
   terminal out(json_output, prefix);
   std::error_code problem;
@@ -38,7 +38,7 @@ int run_loop(const run_request& request, const std::filesystem::path& folder, bo
   progress shown(out, request.stop.attempts);
   auto result = (*machine)->run(request, [&](const run_event& e) { shown.on_event(e); });
   if (!result) return report(out, result.error());
-  return finish(out, *result, folder, check);
+  return finish(out, *result, folder);
 }
 
 struct optimize_settings {
@@ -64,14 +64,15 @@ int run_all(const optimize_settings& s) {
       return report(out, {ec::invalid_argument, "two tasks are called " + name, "their results would lie in one folder: run them apart, with --out"});
     auto request = s.run.request(task, std::filesystem::absolute(folder).string());
     if (!request) return report(out, request.error());
+    request->load.call_drop_in = !s.no_check;
     requests.push_back(std::move(*request));
     folders.push_back(folder);
   }
   std::vector<int> codes(requests.size(), 0);
   const auto one = [&](size_t i) {
-    codes[i] = run_loop(requests[i], folders[i], s.json, !s.no_check, s.head, requests.size() == 1 ? std::string() : "[" + folders[i].filename().string() + "] ");
+    codes[i] = run_loop(requests[i], folders[i], s.json, s.head, requests.size() == 1 ? std::string() : "[" + folders[i].filename().string() + "] ");
   };
-  if (*through) {
+  if (!through->empty()) {
     std::vector<std::thread> all;
     for (size_t i = 0; i < requests.size(); ++i) all.emplace_back(one, i);
     for (auto& t : all) t.join();
@@ -91,7 +92,7 @@ void add_optimize(CLI::App& app, action& chosen) {
     command->add_option("task", s->tasks, "KernelBench-format files: Model, get_inputs, get_init_inputs; several at once share a cluster (--head)")->required();
     command->add_option("--out", s->out, "folder for kernel, drop-in, report (default: pragma-out/TASK; of several tasks: each below it)");
     command->add_flag("--json", s->json, "print the whole run as JSON (of several tasks: one document after the other)");
-    command->add_flag("--no-check", s->no_check, "do not try the drop-in in a fresh Torch process (sandboxed) at the end");
+    command->add_flag("--no-check", s->no_check, "do not try and time the drop-in in a fresh Torch process (sandboxed) at the end");
     s->run.add_to(*command);
     s->head.add_to(*command);
     command->footer("Example:\n  pragma optimize examples/normalization_rms.py --attempts 10 --out /tmp/rms\n  pragma optimize task.py --model qwen2.5-coder --base-url http://127.0.0.1:11434/v1");
@@ -117,9 +118,9 @@ void add_optimize(CLI::App& app, action& chosen) {
         auto stored = read_stored_run(s->id, s->head);
         if (!stored) return report(out, stored.error());
         auto request = stored->header.request;
-        request.id = s->id;
+        request.id = stored->header.id;
         if (s->attempts > 0) request.stop.attempts = s->attempts;
-        return run_loop(request, request.out_dir, s->json, true, s->head);
+        return run_loop(request, request.out_dir, s->json, s->head);
       };
     });
   }

@@ -54,6 +54,8 @@ void run_options::add_to(CLI::App& app) {
   app.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--seeds", seeds, "fresh input seeds per verification")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--parallel", parallel, "candidates that are made and verified side by side; pays with a cluster's nodes (--head)")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("--priority", priority, "of a run through a head: higher first; above 0 for admins only")->check(CLI::Range(-100, 100))->capture_default_str();
+  app.add_option("--needs", needs, "of a run through a head: what its nodes must have, as in avx512,mem>=64G or cuda>=9.0");
   app.add_option("--patience", patience, "stop after this many attempts without a new best (0: never)")->capture_default_str();
   app.add_flag("--no-profile", no_profile, "no metrics and no findings (N-PRAGMA of the paper): --search unguided");
   app.add_option("--profile-seconds", profile_seconds, "budget of all profiling tools per attempt; on a device 60 at the least, and from 8 on with the tool's own rules")
@@ -75,12 +77,14 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   run_request r;
   std::error_code problem;
   const auto path = std::filesystem::absolute(task, problem);
-  if (!std::filesystem::exists(path, problem))
-    return fail(ec::not_found, "no such task file: " + task, "a task is a Python file with Model, get_inputs and get_init_inputs; see examples/");
+  if (!std::filesystem::is_regular_file(path, problem))
+    return fail(ec::not_found, (std::filesystem::exists(path, problem) ? "not a task file: " : "no such task file: ") + task, "a task is a Python file with Model, get_inputs and get_init_inputs; see examples/");
   r.load.path = path.string();
   r.load.threads = threads;
   r.load.seeds = seeds;
   if (auto applied = device.apply(r.load); !applied) return fail(applied.error());
+  if (!command.empty() && (!model.empty() || !base_url.empty() || !llm_config.empty()))
+    return fail(ec::invalid_argument, "--command and a model (--model, --base-url, --llm) are two coders", "give one of them");
   auto& llm = r.coder.llm;
   if (!llm_config.empty()) {
     auto text = read_file(llm_config);
@@ -115,6 +119,8 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   if (!out_dir.empty() && r.coder.kind == "llm") r.coder.transcript = (std::filesystem::path(out_dir) / "transcript.jsonl").string();
   r.stop.attempts = attempts;
   r.parallel = parallel;
+  r.priority = priority;
+  r.needs = needs;
   r.stop.max_seconds = max_minutes * 60;
   r.stop.target_speedup = target;
   r.stop.patience = patience;

@@ -33,6 +33,8 @@ struct run_options {
   int seeds = defaults::verify_seeds;
   int patience = 0;
   int parallel = 1;
+  int priority = 0;
+  std::string needs;
   bool no_profile = false;
   double profile_seconds = 3;
   double max_minutes = 0, target = 0;

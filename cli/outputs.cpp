@@ -1,10 +1,12 @@
 // run.json, the report and the drop-in kernel: what a run leaves in the folder that the user named.
+#include "drop_in/drop_in.hpp"
 #include "cli/engine.hpp"
 #include "cli/options.hpp"
 
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "cli/report.hpp"
-#include "kernels/reference.hpp"
+#include "reference/reference.hpp"
 
 namespace pragma::cli {
 
@@ -51,31 +53,37 @@ json run_document(const run_result& result) {
       {"best", h.best_attempt},
       {"confirmed", h.confirmed},
   };
-  if (h.confirmed) run["final"] = {{"timing", h.final.time}, {"verdict", h.final.verdict}};
+  if (h.confirmed)
+    run["final"] = {{"timing", h.final.time}, {"kernel", h.final.kernel}, {"as_called", h.final.as_called}, {"drop_in", h.final.drop_in},
+                    {"not_called", h.final.not_called}, {"verdict", h.final.verdict}};
   return {{"schema", 1}, {"run", std::move(run)}, {"iterations", result.iterations}};
 }
 
-expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool check) {
+expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool deploy) {
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem) return fail(ec::io_error, "cannot make the folder " + folder.string() + ": " + problem.message());
   const auto document = run_document(result);
-  if (auto done = write_file_atomic(folder / "run.json", document.dump(1, ' ', false, json::error_handler_t::replace) + "\n"); !done)
+  if (auto done = write_file_atomic(folder / "run.json", document.dump(1, ' ', true, json::error_handler_t::replace) + "\n"); !done)
     return fail(done.error());
   if (auto done = write_file_atomic(folder / "report.html", render_html_report(document)); !done) return fail(done.error());
   for (const auto& r : result.iterations) {
     if (r.number != result.header.best_attempt) continue;
     const auto& load = result.header.request.load;
     const auto& t = result.header.environment.task;
-    if (auto done = write_drop_in(folder, t, r.code, load.threads, load.allow_tf32); !done) return fail(done.error());
-    if (!check) return std::string();
-    drop_in_options options;
-    options.language = r.code.language;
-    options.device = load.where();
-    options.allow_tf32 = load.allow_tf32;
-    auto checked = check_drop_in(folder, t, options);
-    if (!checked && checked.error().code == ec::unsupported) return not_checked(folder, load, checked.error().message);
-    return checked;
+    const auto device = find_backend(load.backend);
+    if (!device) return fail(device.error());
+    if (auto done = write_drop_in(folder, t, r.code, load.threads, load.allow_tf32, device->torch_device); !done) return fail(done.error());
+    std::string built;
+    if (deploy) {
+      auto objects = build_objects(folder, r.code);
+      if (!objects && objects.error().code == ec::io_error) return fail(objects.error());
+      if (!objects) built = "; not built here (" + objects.error().message + "): kernel.cpp is compiled where the drop-in runs first";
+      else if (!objects->empty()) built = "; built for " + join(*objects, ", ");
+    }
+    const auto& final = result.header.final;
+    if (!result.header.confirmed) return std::string();
+    return (final.drop_in.empty() ? not_checked(folder, load, final.not_called) : final.drop_in) + built;
   }
   return std::string();
 }

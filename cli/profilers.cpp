@@ -14,8 +14,8 @@ namespace {
 
 struct add_settings {
   std::string name, manifest;
-  std::vector<std::string> docs, allow, deny;
-  bool allow_private = false, json = false;
+  std::vector<std::string> docs, allow, deny, hardware, backend;
+  bool allow_private = false, prefer = false, json = false;
   double delay = -1;
 };
 
@@ -46,6 +46,9 @@ int add_profiler(const add_settings& s) {
       m.docs.roots.push_back(address);
     }
   }
+  m.hardware.insert(m.hardware.end(), s.hardware.begin(), s.hardware.end());
+  m.backend.insert(m.backend.end(), s.backend.begin(), s.backend.end());
+  m.prefer = m.prefer || s.prefer;
   m.docs.allow.insert(m.docs.allow.end(), s.allow.begin(), s.allow.end());
   m.docs.deny.insert(m.docs.deny.end(), s.deny.begin(), s.deny.end());
   if (s.allow_private) m.docs.allow_private = true;
@@ -93,6 +96,7 @@ int show_profiler(const std::string& name, bool json_output) {
   out.line(out.bold(m->name) + "  " + m->title + "  (" + m->origin + ")");
   for (const auto& r : m->docs.roots) out.line("  docs       " + r);
   for (const auto& l : m->docs.local) out.line("  local      " + l);
+  if (!m->hardware.empty()) out.line("  hardware   " + join(m->hardware, ", "));
   for (const auto& c : m->catalogue) out.line("  catalogue  " + join(c.argv, " ") + "  (" + c.format + ")");
   for (const auto& a : m->docs.allow) out.line("  allow      " + a);
   for (const auto& d : m->docs.deny) out.line("  deny       " + d);
@@ -131,6 +135,9 @@ void add_profilers(CLI::App& app, action& chosen) {
     command->add_option("--allow", s->allow, "only addresses like this (* matches anything); default: below each --docs");
     command->add_option("--deny", s->deny, "no address like this");
     command->add_flag("--allow-private", s->allow_private, "the addresses may be loopback or private ones");
+    command->add_option("--hardware", s->hardware, "what all of it is about, e.g. \"Zen 3\"; default: what addresses and titles say");
+    command->add_option("--backend", s->backend, "cpu, cuda, rocm, ascend: where its metrics are counted");
+    command->add_flag("--prefer", s->prefer, "its entries go before those of the same name that are shipped");
     command->add_option("--delay", s->delay, "seconds between two requests to one host (default 0.5)")->check(CLI::Range(0.0, 3600.0));
     command->add_flag("--json", s->json, "print JSON");
     command->footer("Example:\n  pragma profiler add vg --docs http://127.0.0.1:8000/ --allow-private");

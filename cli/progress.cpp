@@ -55,13 +55,15 @@ void progress::on_event(const run_event& e) {
       const auto& t = r.code.measured.time;
       if (r.new_best) best_ = t.speedup.value;
       auto text = number + pad(speedup_text(t.speedup), 26) + pad(format_seconds(t.candidate_seconds), 10) +
-                  (r.new_best ? out_.green("new best  ") : out_.dim("not better"));
+                  (r.new_best ? out_.green("new best  ") : out_.dim(r.against_best.value > 0 ? format_number(r.against_best.value, 2) + "x of best" : "not better"));
       if (!r.findings.empty()) {
         const auto& f = r.findings.front();
         text += "  " + json(f.what).get<std::string>() + (f.level.empty() ? "" : " (" + f.level + ")");
       }
       if (t.contended) text += out_.red("  under contention");
       out_.line(text);
+    } else if (!r.established()) {
+      out_.line(number + out_.dim("not established") + "  " + r.reason);
     } else {
       out_.line(number + out_.red("failed at " + r.stage) + "  " + r.reason);
     }
@@ -75,19 +77,29 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
   if (h.confirmed) {
     const auto& t = h.final.time;
     const bool faster = t.speedup.low > 1;
-    const auto headline = (faster ? format_number(t.speedup.value, 2) + "x faster than Torch" : speedup_text(t.speedup) + " of Torch's speed: not faster");
+    const std::string as = h.final.as_called ? " as called" : " by the kernel alone";
+    const auto headline = faster ? format_number(t.speedup.value, 2) + "x faster than Torch" + as : "no gain" + as + ": " + speedup_text(t.speedup) + " of Torch's speed";
     out.line(out.bold(faster ? out.green(headline) : headline) + (faster ? " (95% interval " + format_number(t.speedup.low, 2) + "-" + format_number(t.speedup.high, 2) + ")" : "") +
              ", attempt " + std::to_string(h.best_attempt) + " of " + std::to_string(result.iterations.size()));
     out.line("  " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " per call, " + t.baseline + ", " + t.cache + (t.cache == "warm" ? " caches, " : ", ") + std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " paired samples used" +
              (t.contended ? out.red(", UNDER CONTENTION") : ""));
-    if (t.mostly_dispatch())
+    if (!t.note.empty()) out.line("  " + t.note);
+    if (h.final.as_called) {
+      const auto& k = h.final.kernel;
+      out.line("  kernel: " + speedup_text(k.speedup) + ", " + format_seconds(k.baseline_seconds) + " -> " + format_seconds(k.candidate_seconds) + " (" +
+               (h.request.load.where().on_device() ? "replayed graphs" : "called from C") + ")");
+    } else if (t.mostly_dispatch())
       out.line(out.red("  careful: ") + "a call of Torch this short is mostly dispatch from Python" + (h.request.load.where().on_device() ? std::string(", and so may the candidate's be") :
-               std::string(", which a call from C does not pay; through model_new.py a call costs about 12 us more")));
+               std::string(", which a call from C does not pay")));
     for (const auto& r : result.iterations)
       if (r.number == h.best_attempt) {
         if (const auto* share = r.code.measured.find("roofline_share")) out.line("  " + format_number(share->value, 0) + " " + share->unit + " of the measured roofline");
         if (!r.findings.empty()) out.line("  bottleneck now: " + json(r.findings.front().what).get<std::string>() + " - " + r.findings.front().why);
       }
+  } else if (!h.not_confirmed.empty()) {
+    out.line(out.bold("not established") + ": attempt " + std::to_string(h.best_attempt) + " of " + std::to_string(result.iterations.size()) +
+             " passed, and could not be confirmed: " + h.not_confirmed);
+    out.line("  run it again when the machine is quiet; its speed-up is not final");
   } else if (h.best_attempt > 0) {
     out.line(out.bold("stopped before the best version was confirmed") + ": attempt " + std::to_string(h.best_attempt) + " of " +
              std::to_string(result.iterations.size()) + " passed, its speed-up is not final");

@@ -72,6 +72,17 @@ std::optional<timing> final_timing(const report_data& d) {
   return *decoded;
 }
 
+bool as_called(const report_data& d) { return object_at(d.run, "final").value("as_called", json()) == json(true); }
+
+/// The kernel without the call of a program around it: what a roofline can say something of.
+std::optional<timing> kernel_timing(const report_data& d) {
+  const auto& value = object_at(object_at(d.run, "final"), "kernel");
+  auto decoded = from_json_value<timing>(value, "kernel");
+  if (value.empty() || !decoded) return final_timing(d);
+  keep_finite(*decoded);
+  return decoded->speedup.value > 0 ? std::optional(*decoded) : final_timing(d);
+}
+
 std::string attempts_text(size_t count) { return std::to_string(count) + (count == 1 ? " attempt" : " attempts"); }
 
 std::string verdict_line(const report_data& d) {
@@ -84,7 +95,9 @@ std::string verdict_line(const report_data& d) {
   if (t.speedup.value <= 0) return "A correct kernel without a timing: attempt " + std::to_string(d.best->number);
   const std::string spread = "95% interval " + format_number(t.speedup.low, 2) + "-" + format_number(t.speedup.high, 2);
   const std::string which = ", attempt " + std::to_string(d.best->number) + " of " + std::to_string(d.iterations.size());
-  if (t.speedup.low > 1) return times(t.speedup.value) + " faster than Torch (" + spread + ")" + which;
+  const std::string as = as_called(d) ? " as called" : "";
+  if (t.speedup.low > 1) return times(t.speedup.value) + " faster than Torch" + as + " (" + spread + ")" + which;
+  if (as_called(d)) return "No gain as called: " + times(t.speedup.value) + " of Torch's speed (" + spread + ")" + which;
   if (t.speedup.high < 1) return "Slower than Torch: " + times(t.speedup.value) + " (" + spread + ")" + which;
   return "As fast as Torch: " + times(t.speedup.value) + " (" + spread + ")" + which;
 }
@@ -103,6 +116,9 @@ std::string header_part(const report_data& d) {
     out += "<p>" + escape(line) + "</p>\n";
     if (t.contended) out += "<p class=\"bad\">Other work was running while this was measured: the interval may lie.</p>\n";
     if (!t.note.empty()) out += "<p>" + escape(t.note) + "</p>\n";
+    if (const auto kernel = kernel_timing(d); kernel && as_called(d))
+      out += "<p>That is the drop-in as a Torch program calls it, in a fresh process. The kernel alone: " + times(kernel->speedup.value) + ", " +
+             format_seconds(kernel->candidate_seconds) + " against " + format_seconds(kernel->baseline_seconds) + ".</p>\n";
     if (d.limits && d.bytes > 0 && t.candidate_seconds > 0) {
       const auto point = place_on_roofline(t.candidate_seconds, d.flops, d.bytes, *d.limits);
       if (std::isfinite(point.share) && point.share > 0)
@@ -121,6 +137,11 @@ std::string header_part(const report_data& d) {
   return out + "<p class=\"soft\">" + escape(when) + "</p>\n";
 }
 
+/// Of a right version that was not kept: the ratio that decided, not the one over Torch, which may look better.
+std::string standing(const iteration_record& it) {
+  return it.against_best.value > 0 ? times(it.against_best.value) + " of best" : "right";
+}
+
 std::string attempts_table(const report_data& d) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& it : d.iterations) {
@@ -129,7 +150,7 @@ std::string attempts_table(const report_data& d) {
     std::string says = it.passed() ? (it.findings.empty() ? "" : escape(json(it.findings[0].what).get<std::string>() + (it.findings[0].level.empty() ? "" : " (" + it.findings[0].level + ")")))
                                    : escape(it.reason.substr(0, 200));
     rows.push_back({"<a href=\"#attempt-" + std::to_string(it.number) + "\">" + std::to_string(it.number) + "</a>",
-                    it.passed() ? (it.new_best ? "<span class=\"good\">new best</span>" : "right") : "<span class=\"bad\">failed: " + escape(it.stage) + "</span>",
+                    it.passed() ? (it.new_best ? "<span class=\"good\">new best</span>" : escape(standing(it))) : !it.established() ? "not established" : "<span class=\"bad\">failed: " + escape(it.stage) + "</span>",
                     timed ? escape(with_interval(t.speedup)) + (t.contended ? " *" : "") : "-", timed ? format_seconds(t.candidate_seconds) : "-",
                     it.against_best.value > 0 ? escape(with_interval(it.against_best)) : "-", format_seconds(it.wall_seconds), says});
   }
@@ -160,7 +181,7 @@ std::string metrics_part(const report_data& d) {
   auto add = [&](const metric& m, const metric* of_best, const metric* of_first) {
     const auto reference = of_reference(m.name, d);
     std::string change = "-";
-    if (of_best && of_first && of_first->value != 0) change = format_number(100 * (of_best->value / of_first->value - 1), 0) + "%";
+    if (of_best && of_first && of_first->value != 0 && m.unit != "line") change = format_number(100 * (of_best->value / of_first->value - 1), 0) + "%";
     if (change[0] != '-') change = "+" + change;
     const auto* meaning = find_meaning(m.name);
     rows.push_back({"<code" + (meaning ? " title=\"" + escape(meaning->meaning + " " + meaning->reading) + "\"" : std::string()) + ">" + escape(m.name) + "</code>",
@@ -247,8 +268,10 @@ std::string attempt_part(const iteration_record& it, const iteration_record* pre
   const auto& t = it.code.measured.time;
   std::string summary = "<b>Attempt " + std::to_string(it.number) + "</b> ";
   if (it.passed()) summary += (it.new_best ? "<span class=\"good\">new best</span> " : "") + (t.speedup.value > 0 ? escape(with_interval(t.speedup)) : "right");
+  else if (!it.established()) summary += "not established: " + escape(it.reason.substr(0, 160));
   else summary += "<span class=\"bad\">failed: " + escape(it.stage) + "</span> " + escape(it.reason.substr(0, 160));
-  std::string body;
+  // Inside what is folded: who follows a link to it sees it opened.
+  std::string body = "<span id=\"attempt-" + std::to_string(it.number) + "\"></span>\n";
   if (!it.code.rationale.empty()) body += "<p>" + escape(it.code.rationale) + "</p>\n";
   body += "<p class=\"soft\">" + escape("Written by " + (it.origin.empty() ? std::string("an unknown coder") : it.origin) + "; " + it.code.compiler + " " + join(it.code.flags, " ") +
                                         (it.candidate.empty() ? "" : "; candidate " + it.candidate)) + "</p>\n";
@@ -276,7 +299,7 @@ std::string attempt_part(const iteration_record& it, const iteration_record* pre
   body += details("Source", pre(it.code.source));
   body += "<p class=\"soft\">" + escape("Code " + format_seconds(it.code_seconds) + ", build " + format_seconds(it.build_seconds) + ", verify " + format_seconds(it.verify_seconds) +
                                         ", time " + format_seconds(it.time_seconds) + ", profile " + format_seconds(it.profile_seconds) + (it.finished.empty() ? "" : "; " + it.finished)) + "</p>\n";
-  return "<div id=\"attempt-" + std::to_string(it.number) + "\">" + details(summary, body, open) + "</div>\n";
+  return details(summary, body, open);
 }
 
 std::string verified_part(const report_data& d) {
@@ -348,8 +371,10 @@ std::string environment_part(const report_data& d) {
 std::string render_html_report(const json& document) {
   const auto d = read_document(document);
   std::string body = header_part(d);
+  const auto confirmed = final_timing(d);
+  body += section("story", confirmed && confirmed->speedup.low > 1 ? "Why it is faster" : "What was found", render_story(d.iterations, d.best, confirmed ? &*confirmed : nullptr, d.limits ? &*d.limits : nullptr, d.flops, d.bytes));
   body += section("curve", "Speed-up over attempts", speedup_curve(d.iterations) + attempts_table(d));
-  body += section("metrics", "Metrics: best, first, reference", metrics_part(d));
+  if (const auto metrics = metrics_part(d); !metrics.empty()) body += section("metrics", "Metrics", details("Best, first and reference, side by side", metrics));
   body += section("roofline", "Roofline", roofline_part(d));
 
   std::string attempts;

@@ -5,6 +5,9 @@
 #include "cli/charts.hpp"
 #include "cli/html.hpp"
 
+#include <cctype>
+#include <cstdio>
+
 namespace pragma {
 
 namespace {
@@ -15,7 +18,7 @@ std::string percent(double share) { return format_number(100 * share, 1) + "%"; 
 
 std::vector<std::string> row_of(const json& f, const std::string& name) {
   const double n = number_at(f, "n"), success = number_at(f, "success");
-  auto mean = [&](const char* key) { return success > 0 ? times(number_at(f, key)) : std::string("-"); };
+  auto mean = [&](const char* key) { return success > 0 && number_at(f, key) > 0 ? times(number_at(f, key)) : std::string("-"); };
   return {escape(name), quantity(n, ""), quantity(success, "") + (n > 0 ? " (" + percent(success / n) + ")" : ""), mean("geometric_mean"), mean("arithmetic_mean"),
           percent(number_at(f, "fast_1")), percent(number_at(f, "fast_1_5")), percent(number_at(f, "fast_2")),
           number_at(f, "limit_after") > 0 ? format_number(number_at(f, "limit_before"), 0) + "% to " + format_number(number_at(f, "limit_after"), 0) + "%" : "-"};
@@ -26,6 +29,18 @@ interval interval_of(const json& task) {
   return {number_at(s, "value"), number_at(s, "low"), number_at(s, "high")};
 }
 
+/// The task's own report lies below the table's folder.
+std::string report_link(const json& task) {
+  const auto name = text_at(task, "name");
+  std::string address;
+  for (const unsigned char c : name) {
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02X", c);
+    address += std::isalnum(c) || c == '-' || c == '_' || c == '.' ? std::string(1, static_cast<char>(c)) : code;
+  }
+  return text_at(task, "run").empty() ? escape(name) : "<a href=\"tasks/" + address + "/report.html\">" + escape(name) + "</a>";
+}
+
 } // namespace
 
 std::string render_suite_html(const json& suite) {
@@ -34,7 +49,7 @@ std::string render_suite_html(const json& suite) {
   const double n = number_at(overall, "n"), success = number_at(overall, "success"), total = number_at(suite, "total_tasks");
 
   std::string verdict = n <= 0 ? "No task was tried" : quantity(success, "") + " of " + quantity(n, "") + " tasks solved";
-  if (success > 0) verdict += ", geometric mean " + times(number_at(overall, "geometric_mean")) + " over Torch, fast_1 " + percent(number_at(overall, "fast_1"));
+  if (success > 0 && number_at(overall, "geometric_mean") > 0) verdict += ", geometric mean " + times(number_at(overall, "geometric_mean")) + " over Torch, fast_1 " + percent(number_at(overall, "fast_1"));
   std::string body = "<h1>" + escape(text_at(suite, "suite").empty() ? "A suite of tasks" : text_at(suite, "suite")) + "</h1>\n<p class=\"verdict\">" + escape(verdict) + "</p>\n";
   if (total > n) body += "<p>" + quantity(total - n, "") + " of " + quantity(total, "") + " tasks have not been tried yet.</p>\n";
 
@@ -65,12 +80,12 @@ std::string render_suite_html(const json& suite) {
     if (status == "ok") {
       const auto s = interval_of(t);
       const double share = number_at(t, "roofline_share");
-      solved.push_back({escape(text_at(t, "name")), escape(text_at(t, "category")),
+      solved.push_back({report_link(t), escape(text_at(t, "category")),
                         "<span class=\"" + std::string(s.low > 1 ? "good" : s.high < 1 ? "bad" : "soft") + "\">" + escape(with_interval(s)) + "</span>" + (text_at(t, "contended") == "true" ? " *" : ""),
                         quantity(number_at(t, "baseline_seconds"), "s"), quantity(number_at(t, "candidate_seconds"), "s"), share > 0 ? format_number(share, 0) + "%" : "-",
                         quantity(number_at(t, "attempts"), ""), quantity(number_at(t, "wall_seconds"), "s"), hash});
     } else {
-      failed.push_back({escape(text_at(t, "name")), escape(text_at(t, "category")), escape(status), escape(text_at(t, "reason").empty() ? "no reason was recorded" : text_at(t, "reason")), hash});
+      failed.push_back({report_link(t), escape(text_at(t, "category")), escape(status), escape(text_at(t, "reason").empty() ? "no reason was recorded" : text_at(t, "reason")), hash});
     }
   }
   if (!solved.empty())

@@ -5,30 +5,56 @@
 #include "cli/terminal.hpp"
 
 #include "base/text.hpp"
+#include "cluster/certificates.hpp"
 
+#include <chrono>
 #include <memory>
+#include <thread>
 
 namespace pragma::cli {
 
 namespace {
 
-int list_cluster_runs(terminal& out, head_client& client, int limit) {
-  auto runs = client.runs();
-  if (!runs) return report(out, runs.error());
-  if (limit > 0 && runs->size() > static_cast<size_t>(limit)) runs->resize(static_cast<size_t>(limit));
-  if (runs->empty()) out.line("this head has no runs yet");
-  for (const auto& r : *runs)
-    out.line(r.id + "  " + r.state + std::string(r.state.size() < 11 ? 11 - r.state.size() : 0, ' ') + "  " +
-             (r.speedup > 0 ? format_number(r.speedup, 3) + "x" : std::string("-")) + "  " + printable(r.task));
-  out.result(*runs);
+struct runs_settings {
+  bool json = false, mine = false, watch = false;
+  int limit = 20;
+  head_choice head;
+};
+
+std::string column(const std::string& text, size_t width) { return text + std::string(text.size() < width ? width - text.size() : 0, ' '); }
+
+int list_cluster_runs(terminal& out, head_client& client, const runs_settings& s) {
+  std::string me;
+  if (s.mine) {
+    const auto files = s.head.certificates();
+    if (files && *files)
+      if (const auto own = check_tls_files(tls_files::in(**files))) me = own->name;
+    if (me.empty()) me = "local";
+  }
+  do {
+    auto runs = client.runs();
+    if (!runs) return report(out, runs.error());
+    if (s.mine) std::erase_if(*runs, [&](const auto& r) { return r.owner != me; });
+    if (s.limit > 0 && runs->size() > static_cast<size_t>(s.limit)) runs->resize(static_cast<size_t>(s.limit));
+    if (s.watch) out.clear_screen();
+    if (runs->empty()) out.line("this head has no runs of yours yet");
+    for (const auto& r : *runs)
+      out.line(r.id + "  " + column(r.state, 11) + "  " + column(r.speedup > 0 ? format_number(r.speedup, 3) + "x" : std::string("-"), 8) + "  " + printable(r.task) +
+               (r.owner.empty() || s.mine ? "" : "  (" + printable(r.owner) + ")") + (r.priority != 0 ? "  priority " + std::to_string(r.priority) : ""));
+    out.result(*runs, s.watch);
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1); s.watch && !cancelled() && std::chrono::steady_clock::now() < end;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  } while (s.watch && !cancelled());
   return 0;
 }
 
-int list_runs(bool json_output, int limit, const head_choice& head) {
-  terminal out(json_output);
-  auto client = head.connect();
+int list_runs(const runs_settings& s) {
+  terminal out(s.json);
+  auto client = s.head.connect();
   if (!client) return report(out, client.error());
-  if (*client) return list_cluster_runs(out, **client, limit);
+  if (*client) return list_cluster_runs(out, **client, s);
+  if (s.mine || s.watch) return report(out, {ec::invalid_argument, "--mine and --watch are for the runs of a head", "--head HOST:PORT, or PRAGMA_HEAD"});
+  const int limit = s.limit;
   auto runs = list_stored_runs();
   if (!runs) return report(out, runs.error());
   json listed = json::array();
@@ -82,18 +108,15 @@ int show_run(const std::string& id, bool json_output, int attempt, const head_ch
 
 void add_runs(CLI::App& app, action& chosen) {
   {
-    struct settings {
-      bool json = false;
-      int limit = 20;
-      head_choice head;
-    };
-    auto s = std::make_shared<settings>();
+    auto s = std::make_shared<runs_settings>();
     auto* command = app.add_subcommand("runs", "list the recorded runs, newest first");
     command->add_flag("--json", s->json, "print JSON");
     command->add_option("--limit", s->limit, "most runs to list (0: all)")->capture_default_str();
     s->head.add_to(*command);
-    command->footer("Example:\n  pragma runs --limit 5");
-    command->callback([s, &chosen] { chosen = [s] { return list_runs(s->json, s->limit, s->head); }; });
+    command->add_flag("--mine", s->mine, "of a head: only those that I began (an admin sees all)");
+    command->add_flag("--watch", s->watch, "of a head: again every second, until Ctrl-C");
+    command->footer("Example:\n  pragma runs --limit 5\n  pragma runs --mine --watch --head 10.0.0.5:7447 --tls ~/pragma-tls");
+    command->callback([s, &chosen] { chosen = [s] { return list_runs(*s); }; });
   }
   {
     struct settings {

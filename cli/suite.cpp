@@ -1,5 +1,6 @@
 #include "cli/suite.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -14,6 +15,7 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
   int faster = 0, faster_1_5 = 0, faster_2 = 0;
   for (const auto& t : tasks) {
     if (category != "all" && t.category != category) continue;
+    if (t.status == "interrupted") continue; // it was not tried to its end: no failure
     ++f.n;
     if (t.status != "ok" || t.speedup.value <= 0) continue;
     ++f.success;
@@ -46,6 +48,31 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
     f.fast_2 = static_cast<double>(faster_2) / f.n;
   }
   return f;
+}
+
+suite_change change_between(const std::vector<task_outcome>& before, const std::vector<task_outcome>& after) {
+  suite_change change;
+  std::vector<double> logs;
+  for (const auto& now : after) {
+    const auto then = std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.name == now.name; });
+    if (then == before.end()) continue;
+    const bool was = then->status == "ok" && then->speedup.value > 0, is = now.status == "ok" && now.speedup.value > 0;
+    if (was && !is && now.status != "interrupted") change.lost.push_back(now.name);
+    if (!was && is) change.won.push_back(now.name);
+    if (!was || !is || then->speedup.low <= 0 || now.speedup.low <= 0) continue;
+    const task_change one{now.name, {now.speedup.value / then->speedup.value, now.speedup.low / then->speedup.high, now.speedup.high / then->speedup.low}};
+    logs.push_back(std::log(one.ratio.value));
+    change.tasks.push_back(one);
+  }
+  if (logs.empty()) return change;
+  double mean = 0, squares = 0;
+  for (const double l : logs) mean += l / static_cast<double>(logs.size());
+  for (const double l : logs) squares += (l - mean) * (l - mean);
+  change.mean = {std::exp(mean), 0, 0};
+  if (logs.size() < 3) return change; // no interval from so few
+  const double error = 1.96 * std::sqrt(squares / static_cast<double>(logs.size() - 1) / static_cast<double>(logs.size()));
+  change.mean = {std::exp(mean), std::exp(mean - error), std::exp(mean + error)};
+  return change;
 }
 
 std::vector<suite_figures> suite_table(const std::vector<task_outcome>& tasks) {

@@ -22,7 +22,7 @@ PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speed
 
 struct suite_figures {
   std::string category;                                 ///< or "all"
-  int n = 0, success = 0;                               ///< n counts every task, also those that failed or are unsupported
+  int n = 0, success = 0;                               ///< n counts every task that was tried to its end, also those that failed or are unsupported
   int dispatch_bound = 0;                               ///< successes whose Torch call is mostly dispatch: not in the means
   double arithmetic_mean = 0, geometric_mean = 0;       ///< of the other successes; 0 when there are none
   double fast_1 = 0;                                    ///< share of all n that are right and faster than Torch
@@ -32,6 +32,20 @@ struct suite_figures {
 PRAGMA_JSON(suite_figures, category, n, success, dispatch_bound, arithmetic_mean, geometric_mean, fast_1, fast_1_5, fast_2, limit_before, limit_after)
 
 suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks);
+/// One task in two suites: how many times as fast as before. Both were timed against Torch, apart from each other; the interval holds both of theirs.
+struct task_change {
+  std::string name;
+  interval ratio;
+};
+PRAGMA_JSON(task_change, name, ratio)
+struct suite_change {
+  std::vector<task_change> tasks;                       ///< right in both
+  std::vector<std::string> won, lost;                   ///< right only after, right only before
+  interval mean;                                        ///< geometric, 95% over the tasks (normal); low and high 0 with fewer than three
+};
+PRAGMA_JSON(suite_change, tasks, won, lost, mean)
+suite_change change_between(const std::vector<task_outcome>& before, const std::vector<task_outcome>& after);
+
 /// One row per category that occurs, in the paper's order, then "all".
 std::vector<suite_figures> suite_table(const std::vector<task_outcome>& tasks);
 

@@ -1,9 +1,12 @@
 #include "cli/terminal.hpp"
 
+#include "base/text.hpp"
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 namespace pragma::cli {
@@ -32,10 +35,23 @@ terminal::terminal(bool json_output, std::string prefix)
   const char* no_colour = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   if ((no_colour && *no_colour) || (term && std::string(term) == "dumb")) tty_ = false;
+  unsigned char secret[8];
+  if (!tty_ || ::getrandom(secret, sizeof secret, 0) != static_cast<ssize_t>(sizeof secret)) {
+    tty_ = false;
+    return;
+  }
+  mark_ = "colour";
+  for (const auto byte : secret) mark_ += "0123456789abcdef"[byte >> 4], mark_ += "0123456789abcdef"[byte & 15];
 }
 
 std::string terminal::colour(const char* code, const std::string& text) const {
-  return tty_ ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
+  return tty_ ? mark_ + "[" + code + "m" + text + mark_ + "[0m" : text;
+}
+
+std::string terminal::shown(const std::string& text) const {
+  auto safe = printable(text);
+  for (size_t at = 0; !mark_.empty() && (at = safe.find(mark_, at)) != std::string::npos;) safe.replace(at, mark_.size(), "\x1b");
+  return safe;
 }
 std::string terminal::bold(const std::string& text) const { return colour("1", text); }
 std::string terminal::green(const std::string& text) const { return colour("32", text); }
@@ -50,7 +66,7 @@ void terminal::clear_status() {
 void terminal::line(const std::string& text) {
   clear_status();
   std::FILE* to = json_ ? stderr : stdout;
-  std::fputs((prefix_ + text + "\n").c_str(), to);
+  std::fputs((shown(prefix_ + text) + "\n").c_str(), to);
   std::fflush(to);
 }
 
@@ -61,7 +77,7 @@ void terminal::status(const std::string& text) {
   size_t width = 100;
   if (::ioctl(json_ ? 2 : 1, TIOCGWINSZ, &size) == 0 && size.ws_col > 10) width = size.ws_col - 1;
   std::FILE* to = json_ ? stderr : stdout;
-  std::fputs(text.substr(0, width).c_str(), to);
+  std::fputs(shown(text.substr(0, width)).c_str(), to);
   std::fflush(to);
   status_shown_ = true;
 }
@@ -72,13 +88,13 @@ void terminal::clear_screen() {
 
 void terminal::result(const pragma::json& value, bool one_line) {
   if (!json_) return;
-  std::fputs((value.dump(one_line ? -1 : 2, ' ', false, pragma::json::error_handler_t::replace) + "\n").c_str(), stdout);
+  std::fputs((value.dump(one_line ? -1 : 2, ' ', true, pragma::json::error_handler_t::replace) + "\n").c_str(), stdout);
   std::fflush(stdout);
 }
 
 int report(terminal& out, const error& e) {
   out.result({{"error", {{"code", name(e.code)}, {"message", e.message}, {"hint", e.hint}}}});
-  std::fputs((render(e) + "\n").c_str(), stderr);
+  std::fputs((printable(render(e)) + "\n").c_str(), stderr);
   return exit_code(e.code);
 }
 

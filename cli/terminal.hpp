@@ -33,7 +33,9 @@ public:
 private:
   std::string colour(const char* code, const std::string& text) const;
   void clear_status();
+  std::string shown(const std::string& text) const; ///< printable, but for the colours that this object made
   std::string prefix_;
+  std::string mark_;           ///< stands for the escape character in a colour of ours; nobody outside knows it
   bool json_ = false, tty_ = false, status_shown_ = false;
 };
 

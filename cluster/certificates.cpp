@@ -30,6 +30,7 @@ constexpr uint64_t max_pem_bytes = 1u << 20;
 constexpr long backdated_seconds = 3600;  ///< clocks of a cluster differ
 constexpr size_t max_name_bytes = 64;     ///< X.509's own limit of a common name
 constexpr int serial_bytes = 16;
+const std::string role_prefix = "pragma-"; ///< of the organisational unit that names a role
 
 template <auto F> struct freed {
   template <class T> void operator()(T* p) const { F(p); }
@@ -40,6 +41,7 @@ using bio_ptr = std::unique_ptr<BIO, freed<BIO_free_all>>;
 using store_ptr = std::unique_ptr<X509_STORE, freed<X509_STORE_free>>;
 using context_ptr = std::unique_ptr<X509_STORE_CTX, freed<X509_STORE_CTX_free>>;
 using extension_ptr = std::unique_ptr<X509_EXTENSION, freed<X509_EXTENSION_free>>;
+using crl_ptr = std::unique_ptr<X509_CRL, freed<X509_CRL_free>>;
 using number_ptr = std::unique_ptr<BIGNUM, freed<BN_free>>;
 
 std::string openssl_says() {
@@ -129,8 +131,19 @@ std::string common_name(const X509_NAME* name) {
   return printable(text);
 }
 
+std::string role_of(const X509_NAME* subject) {
+  char text[max_name_bytes + 1] = "";
+  X509_NAME_get_text_by_NID(const_cast<X509_NAME*>(subject), NID_organizationalUnitName, text, sizeof text);
+  const std::string unit = text;
+  const auto known = unit.starts_with(role_prefix) ? role_named(unit.substr(role_prefix.size())) : role::none;
+  return known == role::none ? std::string() : name(known);
+}
+
+} // namespace
+
 certificate_facts facts_of(X509* certificate) {
   certificate_facts facts;
+  facts.role = role_of(X509_get_subject_name(certificate));
   facts.name = common_name(X509_get_subject_name(certificate));
   facts.issuer = common_name(X509_get_issuer_name(certificate));
   std::tm when{};
@@ -149,6 +162,8 @@ certificate_facts facts_of(X509* certificate) {
   return facts;
 }
 
+namespace {
+
 bool add_extension(X509* certificate, X509* issuer, int nid, const char* value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
@@ -163,7 +178,7 @@ struct pair {
 };
 
 /// `ca` empty: signs itself.
-expected<pair> make_pair(const std::string& name, int days, const pair* ca) {
+expected<pair> make_pair(const std::string& name, role what, int days, int starts_in_days, const pair* ca) {
   pair made;
   made.key.reset(EVP_EC_gen("P-256"));
   made.certificate.reset(X509_new());
@@ -174,16 +189,18 @@ expected<pair> make_pair(const std::string& name, int days, const pair* ca) {
   serial[0] &= 0x7f; // positive
   number_ptr number(BN_bin2bn(serial, sizeof serial, nullptr));
   bool good = number && BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(x)) && X509_set_version(x, 2) == 1 &&
-              X509_gmtime_adj(X509_getm_notBefore(x), -backdated_seconds) &&
+              X509_time_adj_ex(X509_getm_notBefore(x), starts_in_days, starts_in_days == 0 ? -backdated_seconds : 0, nullptr) &&
               X509_time_adj_ex(X509_getm_notAfter(x), days, 0, nullptr) && X509_set_pubkey(x, made.key.get()) == 1;
   auto* subject = X509_get_subject_name(x);
   good = good && X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0) == 1;
+  // The role stands in the subject, signed with it: an organisational unit, which every tool shows.
+  if (ca) good = good && X509_NAME_add_entry_by_txt(subject, "OU", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>((role_prefix + pragma::name(what)).c_str()), -1, -1, 0) == 1;
   X509* issuer = ca ? ca->certificate.get() : x;
   good = good && X509_set_issuer_name(x, X509_get_subject_name(issuer)) == 1;
   if (ca) {
     good = good && add_extension(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
            add_extension(x, issuer, NID_key_usage, "critical,digitalSignature") &&
-           add_extension(x, issuer, NID_ext_key_usage, "serverAuth,clientAuth") && // each member is both
+           add_extension(x, issuer, NID_ext_key_usage, what == role::head ? "serverAuth,clientAuth" : "clientAuth") && // a head may follow another
            add_extension(x, issuer, NID_subject_alt_name, ("DNS:" + name).c_str());
   } else {
     good = good && add_extension(x, issuer, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
@@ -205,7 +222,7 @@ expected<void> make_folder(const fs::path& folder) {
 
 } // namespace
 
-tls_files tls_files::in(const fs::path& folder) { return {folder / "ca.pem", folder / "cert.pem", folder / "key.pem"}; }
+tls_files tls_files::in(const fs::path& folder) { return {folder / "ca.pem", folder / "cert.pem", folder / "key.pem", folder / "crl.pem"}; }
 
 expected<certificate_facts> create_ca(const fs::path& folder, const std::string& cluster, int days) {
   if (auto good = check_name(cluster); !good) return fail(good.error());
@@ -213,35 +230,89 @@ expected<certificate_facts> create_ca(const fs::path& folder, const std::string&
   if (fs::exists(folder / "ca-key.pem", ignored) || fs::exists(folder / "ca.pem", ignored))
     return fail(ec::invalid_argument, folder.string() + " has a CA already", "`pragma cluster ca issue NAME` issues from it; another CA needs another folder");
   if (auto made = make_folder(folder); !made) return fail(made.error());
-  auto ca = make_pair(cluster, days, nullptr);
+  auto ca = make_pair(cluster, role::none, days, 0, nullptr);
   if (!ca) return fail(ca.error());
   if (auto kept = write_secret(folder / "ca-key.pem", pem_of(ca->key.get())); !kept) return fail(kept.error());
   if (auto kept = write_file_atomic(folder / "ca.pem", pem_of(ca->certificate.get())); !kept) return fail(kept.error());
   return facts_of(ca->certificate.get());
 }
 
-expected<certificate_facts> issue_certificate(const fs::path& folder, const std::string& name, int days) {
-  if (auto good = check_name(name); !good) return fail(good.error());
+namespace {
+
+expected<pair> read_ca(const fs::path& folder) {
   auto key = read_key(folder / "ca-key.pem");
   if (!key) return fail(key.error());
   auto certificate = read_certificate(folder / "ca.pem", "CA's certificate");
   if (!certificate) return fail(certificate.error());
-  const pair ca{std::move(*key), std::move(*certificate)};
-  if (X509_check_private_key(ca.certificate.get(), ca.key.get()) != 1) {
-    openssl_says();
-    return fail(ec::invalid_argument, "ca-key.pem and ca.pem in " + folder.string() + " do not belong together");
-  }
+  pair ca{std::move(*key), std::move(*certificate)};
+  if (X509_check_private_key(ca.certificate.get(), ca.key.get()) == 1) return ca;
+  openssl_says();
+  return fail(ec::invalid_argument, "ca-key.pem and ca.pem in " + folder.string() + " do not belong together");
+}
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &utc);
+  return text;
+}
+
+} // namespace
+
+expected<certificate_facts> issue_certificate(const fs::path& folder, const std::string& name, role what, int days, int starts_in_days) {
+  if (auto good = check_name(name); !good) return fail(good.error());
+  if (what == role::none) return fail(ec::invalid_argument, "a certificate needs a role", "head, node, user or admin");
+  auto read = read_ca(folder);
+  if (!read) return fail(read.error());
+  const auto ca = std::move(*read);
   const auto to = folder / name;
   std::error_code ignored;
   if (fs::exists(to / "key.pem", ignored))
     return fail(ec::invalid_argument, to.string() + " has a key already", "remove the folder to issue anew, or choose another name");
   if (auto made = make_folder(to); !made) return fail(made.error());
-  auto member = make_pair(name, days, &ca);
+  auto member = make_pair(name, what, days, starts_in_days, &ca);
   if (!member) return fail(member.error());
   if (auto kept = write_secret(to / "key.pem", pem_of(member->key.get())); !kept) return fail(kept.error());
   if (auto kept = write_file_atomic(to / "cert.pem", pem_of(member->certificate.get())); !kept) return fail(kept.error());
   if (auto kept = write_file_atomic(to / "ca.pem", pem_of(ca.certificate.get())); !kept) return fail(kept.error());
   return facts_of(member->certificate.get());
+}
+
+expected<certificate_facts> revoke_certificate(const fs::path& folder, const std::string& name) {
+  if (auto good = check_name(name); !good) return fail(good.error());
+  auto ca = read_ca(folder);
+  if (!ca) return fail(ca.error());
+  auto certificate = read_certificate(folder / name / "cert.pem", "member's certificate");
+  if (!certificate) return fail(certificate.error());
+  const auto list = folder / "crl.pem";
+  std::error_code ignored;
+  crl_ptr crl;
+  if (fs::exists(list, ignored)) {
+    auto text = read_file(list, max_pem_bytes);
+    if (!text) return fail(text.error());
+    bio_ptr bio(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+    crl.reset(PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr));
+    if (!crl) return fail(ec::parse_error, list.string() + " is no list of revoked certificates: " + openssl_says(), "restore it: an empty list would let them in again");
+  } else {
+    crl.reset(X509_CRL_new());
+    if (!crl || X509_CRL_set_version(crl.get(), 1) != 1 || X509_CRL_set_issuer_name(crl.get(), X509_get_subject_name(ca->certificate.get())) != 1) return trouble("make a list");
+  }
+  const std::unique_ptr<ASN1_TIME, freed<ASN1_TIME_free>> now(X509_gmtime_adj(nullptr, 0));
+  X509_REVOKED* known = nullptr;
+  bool good = now != nullptr;
+  if (good && X509_CRL_get0_by_serial(crl.get(), &known, X509_get_serialNumber(certificate->get())) == 0) {
+    X509_REVOKED* entry = X509_REVOKED_new();
+    good = entry && X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate->get())) == 1 && X509_REVOKED_set_revocationDate(entry, now.get()) == 1 &&
+           X509_CRL_add0_revoked(crl.get(), entry) == 1;
+  }
+  good = good && X509_CRL_set1_lastUpdate(crl.get(), now.get()) == 1 && X509_CRL_sort(crl.get()) == 1 && X509_CRL_sign(crl.get(), ca->key.get(), EVP_sha256()) > 0;
+  if (!good) return trouble("revoke the certificate of " + name);
+  bio_ptr out(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509_CRL(out.get(), crl.get());
+  if (auto kept = write_file_atomic(list, text_of(out.get())); !kept) return fail(kept.error());
+  return facts_of(certificate->get());
 }
 
 expected<certificate_facts> check_tls_files(const tls_files& files) {
@@ -269,6 +340,8 @@ expected<certificate_facts> check_tls_files(const tls_files& files) {
     const int why = X509_STORE_CTX_get_error(context.get());
     const auto text = std::string(X509_verify_cert_error_string(why));
     const bool expired = why == X509_V_ERR_CERT_HAS_EXPIRED;
+    if (why == X509_V_ERR_CERT_NOT_YET_VALID)
+      return fail(ec::invalid_argument, "the certificate " + files.certificate.string() + " or its CA is not valid yet: this machine's clock says " + now_text() + " UTC", "set the clock, then try again");
     return fail(ec::invalid_argument,
                 expired ? "the certificate " + files.certificate.string() + " or its CA expired (" + facts.not_after + ")"
                         : "the certificate " + files.certificate.string() + " is not one of the CA " + files.ca.string() + ": " + text,

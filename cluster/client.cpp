@@ -2,9 +2,11 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "cluster/network.hpp"
+#include "cluster/link.hpp"
 
 #include <chrono>
+#include <mutex>
+#include <random>
 #include <thread>
 
 namespace pragma {
@@ -13,44 +15,47 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 constexpr double dial_seconds = 5;
-constexpr auto answer_time = std::chrono::seconds(30); ///< the first question may build the compendium's indexes
+constexpr double answer_seconds = 30;                   ///< the first question may build the compendium's indexes
 constexpr auto news_pause = std::chrono::milliseconds(200);
 constexpr int most_changes = 20;                       ///< of a record while it is fetched
 
 } // namespace
 
 struct head_client::impl {
-  address head;
-  std::unique_ptr<network> net;
-  cluster_actor cluster;
-  desk_actor desk;
+  link::options dialling;
+  std::mutex mutex;                       ///< several runs may share a client
+  std::shared_ptr<link> to;
+
+  std::string heads() const { return text_of(dialling.heads); }
+  std::shared_ptr<link> current() {
+    const std::lock_guard lock(mutex);
+    return to;
+  }
 
   expected<void> dial() {
-    auto found = net->dial(head, dial_seconds);
+    const std::lock_guard lock(mutex);
+    if (to && to->alive()) return {};
+    auto found = link::dial(dialling);
+    // Busy, not gone: once more, at a moment of its own.
+    for (int again = 0; !found && found.error().code == ec::timeout && again < 2; ++again) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::random_device()() % 1000));
+      found = link::dial(dialling);
+    }
     if (!found) return fail(found.error());
-    auto its_desk = ask<desk_actor>(*found, desk_atom::value);
-    if (!its_desk) return fail(its_desk.error());
-    cluster = std::move(*found);
-    desk = std::move(*its_desk);
+    to = std::move(*found);
     return {};
   }
 
-  template <class Result, class Agent, class... Words> expected<Result> ask(const Agent& whom, const Words&... words) {
-    caf::scoped_actor self{net->system()};
-    expected<Result> result = fail(ec::internal, "no answer");
-    self->request(whom, answer_time, words...)
-        .receive([&](Result& r) { result = std::move(r); },
-                 [&](const caf::error& e) {
-                   if (e == caf::sec::request_timeout || e == caf::sec::request_receiver_down) result = fail(ec::remote_failed, "the head at " + head.text() + " does not answer");
-                   else result = fail(from_caf(net->system(), e));
-                 });
-    return result;
+  template <class Result> expected<Result> ask(const std::string& kind, json body = nullptr) {
+    if (const auto now = current(); !now->alive()) // an idle link is ended by the head: that is nobody's trouble
+      if (auto again = dial(); !again) return fail(again.error());
+    return current()->ask_for<Result>(kind, std::move(body), answer_seconds);
   }
 
   expected<run_result> record(const std::string& run) {
     std::string text, hash;
     for (int changes = 0;;) {
-      auto slice = ask<text_slice>(desk, fetch_atom::value, run, static_cast<uint64_t>(text.size()));
+      auto slice = ask<text_slice>("fetch", {{"run", run}, {"offset", text.size()}});
       if (!slice) return fail(slice.error());
       if (slice->offset != text.size() || (!hash.empty() && slice->sha256 != hash)) { // it changed meanwhile
         if (++changes > most_changes) return fail(ec::remote_failed, "the record of run " + printable(run) + " changes while it is fetched", "ask again when the run is over");
@@ -69,9 +74,12 @@ struct head_client::impl {
   }
 
   expected<run_result> run(run_order order, const std::function<void(const run_event&)>& on_event, const std::atomic<bool>& stop, double patience) {
-    auto begun = ask<std::string>(desk, start_atom::value, order);
+    auto begun = ask<std::string>("start", order);
     if (!begun) return fail(begun.error());
-    const auto id = *begun;
+    return stay(*begun, on_event, stop, patience);
+  }
+
+  expected<run_result> stay(const std::string& id, const std::function<void(const run_event&)>& on_event, const std::atomic<bool>& stop, double patience) {
     uint64_t next = 0;
     bool halted = false;
     auto heard = clock::now();
@@ -84,15 +92,16 @@ struct head_client::impl {
     for (bool away = false;;) {
       if (stop && !halted) {
         halted = true;
-        caf::anon_send(desk, halt_atom::value, id);
+        current()->tell("halt", {{"run", id}});
       }
-      auto news = away ? expected<run_news>(fail(ec::remote_failed, "")) : ask<run_news>(desk, news_atom::value, id, next);
+      auto news = away ? expected<run_news>(fail(ec::remote_failed, "")) : current()->ask_for<run_news>("news", {{"run", id}, {"from", next}}, answer_seconds);
       if (!news) {
+        if (!away && news.error().code != ec::remote_failed && news.error().code != ec::timeout) return fail(news.error()); // the head's own words
         if (!away) note("the head is away: the run is safe there; dialling until it is back");
         away = true;
         if (std::chrono::duration<double>(clock::now() - heard).count() > patience || stop)
-          return fail(ec::remote_failed, "the head at " + head.text() + " is away", "the run goes on when it is back: `pragma resume " + id + " --head " + head.text() + "`");
-        std::this_thread::sleep_for(std::chrono::seconds(1));
+          return fail(ec::remote_failed, "the head at " + heads() + " is away", "the run goes on when it is back: `pragma resume " + id + " --head " + heads() + "`");
+        std::this_thread::sleep_for(std::chrono::milliseconds(500 + std::random_device()() % 1000));
         if (auto again = dial(); again) {
           away = false;
           next = 0; // a restarted head counts anew
@@ -104,7 +113,7 @@ struct head_client::impl {
       for (const auto& event : news->events) on_event(event);
       next = news->next;
       if (news->state == "failed") return fail(news->failure.what());
-      if (news->state != "running") return record(id);
+      if (news->state != "running" && news->state != "queued") return record(id);
       if (news->events.empty()) std::this_thread::sleep_for(news_pause);
     }
   }
@@ -113,12 +122,12 @@ struct head_client::impl {
 head_client::head_client(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
 head_client::~head_client() = default;
 
-expected<std::unique_ptr<head_client>> head_client::connect(const address& head, const std::optional<std::filesystem::path>& tls) {
-  auto net = network::start({tls, 1});
-  if (!net) return fail(net.error());
+expected<std::unique_ptr<head_client>> head_client::connect(const std::vector<address>& heads, const std::optional<std::filesystem::path>& tls) {
   auto p = std::make_unique<impl>();
-  p->head = head;
-  p->net = std::move(*net);
+  p->dialling.heads = heads;
+  p->dialling.tls = tls;
+  p->dialling.want = "user";
+  p->dialling.seconds = dial_seconds;
   std::unique_ptr<head_client> client(new head_client(std::move(p)));
   if (auto up = client->impl_->dial(); !up) return fail(up.error());
   return client;
@@ -128,10 +137,15 @@ expected<run_result> head_client::run(run_order order, const std::function<void(
                                       double patience_seconds) {
   return impl_->run(std::move(order), on_event, stop, patience_seconds);
 }
+expected<run_result> head_client::attach(const std::string& run, const std::function<void(const run_event&)>& on_event, const std::atomic<bool>& stop,
+                                         double patience_seconds) {
+  return impl_->stay(run, on_event, stop, patience_seconds);
+}
+expected<bool> head_client::cancel(const std::string& run) { return impl_->ask<bool>("cancel", {{"run", run}}); }
 expected<run_result> head_client::record(const std::string& run) { return impl_->record(run); }
-expected<std::vector<cluster_run>> head_client::runs() { return impl_->ask<std::vector<cluster_run>>(impl_->desk, list_atom::value); }
+expected<std::vector<cluster_run>> head_client::runs() { return impl_->ask<std::vector<cluster_run>>("list"); }
 expected<cluster_status> head_client::status() {
-  auto s = impl_->ask<cluster_status>(impl_->cluster, status_atom::value);
+  auto s = impl_->ask<cluster_status>("status");
   if (!s) return s;
   auto all = runs();
   if (!all) return fail(all.error());
@@ -139,12 +153,12 @@ expected<cluster_status> head_client::status() {
   return s;
 }
 expected<void> head_client::release(const std::string& node) {
-  auto done = impl_->ask<bool>(impl_->cluster, release_atom::value, node);
+  auto done = impl_->ask<bool>("release", {{"node", node}});
   if (!done) return fail(done.error());
   return {};
 }
 expected<json> head_client::ask(const json& question) {
-  auto answer = impl_->ask<std::string>(impl_->desk, ask_atom::value, question.dump());
+  auto answer = impl_->ask<std::string>("ask", question);
   if (!answer) return fail(answer.error());
   return parse_json(*answer, "the head's answer");
 }

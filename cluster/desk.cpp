@@ -6,6 +6,8 @@
 #include "actors/store.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "base/utc.hpp"
+#include "cluster/log.hpp"
 #include "cluster/placed.hpp"
 
 #include <algorithm>
@@ -21,12 +23,14 @@ constexpr size_t slice_bytes = max_message_bytes / 2;
 constexpr size_t most_answers = 50;
 constexpr size_t most_listed = 500;
 constexpr size_t most_manifest_bytes = max_message_bytes / 8; ///< they are in every order
+constexpr int most_priority = 100;
 constexpr size_t kept_finished = 200;                     ///< runs whose news stay in memory
 
 /// One run as the desk knows it. The observer writes, the desk reads.
 struct desk_run {
   std::mutex mutex;
-  std::string id, task, state = "running";
+  std::string id, task, state = "running", owner;
+  int priority = 0;
   std::deque<json> events;                                ///< run_event
   uint64_t first = 0;                                     ///< number of events.front()
   pragma::failure failure;
@@ -73,10 +77,14 @@ books_actor::behavior_type books(books_actor::stateful_pointer<books_state> self
     auto parsed = parse_json(text, "question");
     if (!parsed) return to_caf(parsed.error());
     question wanted;
-    wanted.text = parsed->value("text", "");
-    wanted.count = std::min<size_t>(parsed->value("count", wanted.count), most_answers);
-    wanted.profiler = parsed->value("profiler", "");
-    wanted.hardware = parsed->value("hardware", "");
+    try {
+      wanted.text = parsed->value("text", "");
+      wanted.count = std::min<size_t>(parsed->value("count", wanted.count), most_answers);
+      wanted.profiler = parsed->value("profiler", "");
+      wanted.hardware = parsed->value("hardware", "");
+    } catch (const json::exception& e) {
+      return to_caf({ec::parse_error, std::string("a question: ") + e.what(), ""});
+    }
     auto& open = self->state.books;
     if (!open) {
       auto opened = library::open(paths, embedding, true);
@@ -116,55 +124,142 @@ struct desk_state {
   std::string prefix;
   std::map<std::string, std::shared_ptr<desk_run>> runs;
   std::map<std::string, active> at_work;
+  std::deque<run_order> queue;            ///< runs that wait for their owner's turn
+  bool held = false;
   std::map<std::string, std::pair<std::string, std::string>> records; ///< id -> bytes, hash: of the one that is being fetched
 
-  expected<std::string> begin(run_order order) {
-    if (order.protocol != cluster_protocol)
-      return fail(ec::invalid_argument, "this head speaks " + std::string(cluster_protocol) + ", you " + printable(order.protocol), "install the same version on both");
+  /// A run's owner; empty: it is not known, or of before runs had owners.
+  std::string owner_of(const std::string& id) const {
+    if (const auto run = runs.find(id); run != runs.end()) return run->second->owner;
+    const auto stored = options.store->get_run(id);
+    return stored && stored->contains("request") && (*stored)["request"].is_object() && (*stored)["request"].contains("owner") && (*stored)["request"]["owner"].is_string() ? (*stored)["request"]["owner"].get<std::string>()
+                                                                                                                                                                             : std::string();
+  }
+  expected<void> check(const std::string& id, const caller& who) const {
+    if (who.owns(owner_of(id))) return {};
+    return fail(ec::not_found, "you have no run " + printable(id) + " here", "`pragma runs` lists yours; an admin sees all");
+  }
+
+  size_t waiting_of(const std::string& owner) const {
+    return static_cast<size_t>(std::count_if(queue.begin(), queue.end(), [&](const auto& w) { return w.request.owner == owner; }));
+  }
+  size_t running_of(const std::string& owner) const {
+    return static_cast<size_t>(std::count_if(at_work.begin(), at_work.end(), [&](const auto& w) { return runs.contains(w.first) && runs.at(w.first)->owner == owner; }));
+  }
+
+  expected<std::string> begin(run_order order, const caller& who) {
     auto& request = order.request;
+    if (held) return fail(ec::locked, "the head is stopping", "ask again when it is back");
     // A user may begin runs here, not programs, and name no files of this machine.
     if (request.coder.kind == "llm" && request.coder.llm.kind != "openai")
       return fail(ec::unsupported, "a head asks models over HTTP only, not by " + printable(request.coder.llm.kind), "--model with --base-url; or --local for a command");
     const bool again = !request.id.empty();
+    std::vector<std::string> notes;
     if (again) {
-      if (at_work.contains(request.id)) return request.id;
+      if (auto allowed = check(request.id, who); !allowed) return fail(allowed.error());
+      if (at_work.contains(request.id) || std::any_of(queue.begin(), queue.end(), [&](const auto& w) { return w.request.id == request.id; })) return request.id;
       auto stored = read_run(*options.store, request.id);
       if (!stored) return fail(stored.error());
       const auto stop = request.stop;
       request = stored->header.request;
       request.id = stored->header.id;
       if (stop.attempts > 0) request.stop = stop;
-      auto text = read_task_text(request.load.path);
+      auto task = find_task(request.load.path);
+      if (!task) return fail(task.error());
+      request.load.path = task->string();
+      auto text = read_task_text(*task);
       if (!text) return fail(text.error());
       order.task = std::move(*text);
     } else {
+      request.owner = who.name;
+      request.priority = std::clamp(request.priority, -most_priority, who.admin ? most_priority : 0);
+      if (const auto most = options.limits.tokens_per_run; most > 0 && (request.coder.llm.budget_tokens <= 0 || request.coder.llm.budget_tokens > most)) {
+        request.coder.llm.budget_tokens = most;
+        if (request.coder.kind == "llm") notes.push_back("the head allows " + std::to_string(most) + " tokens a run");
+      }
+      if (auto needs = with_constraints({}, request.needs); !needs) return fail(needs.error());
+      if (const auto& q = options.limits; full(request.owner) && (waiting_of(request.owner) >= static_cast<size_t>(q.queued_per_user) || queue.size() >= static_cast<size_t>(q.queued)))
+        return fail(ec::limit_exceeded, "the queue is full: " + std::to_string(waiting_of(request.owner)) + " runs of yours wait, " + std::to_string(queue.size()) + " of all", "ask again when some have ended; `pragma runs --mine` lists yours");
       auto kept = keep_task_text(order.task, options.tasks);
       if (!kept) return fail(kept.error());
       request.load.path = kept->string();
       request.new_id = new_run_id(request.load.path);
+      prepare_for_cluster(request.load, notes);
     }
-    std::vector<std::string> notes;
-    if (!again) prepare_for_cluster(request.load, notes);
     const auto id = again ? request.id : request.new_id;
     request.coder.transcript = request.coder.kind == "llm" ? (options.transcripts / (id + ".jsonl")).string() : std::string();
     auto run = std::make_shared<desk_run>();
     run->id = id;
     run->task = order.task.name;
+    run->owner = request.owner;
+    run->priority = request.priority;
+    run->state = "queued";
+    for (const auto& text : notes) run->note(text);
     runs[id] = run;
-    while (runs.size() > kept_finished + at_work.size() + 1)
+    while (runs.size() > kept_finished + at_work.size() + queue.size() + 1)
       for (auto it = runs.begin(); it != runs.end(); ++it)
-        if (!at_work.contains(it->first) && it->first != id) {
+        if (!at_work.contains(it->first) && it->first != id && it->second->state != "queued") {
           runs.erase(it);
           break;
         }
+    log_event(log_level::info, again ? "run resumed" : "run accepted", {{"run", id}, {"user", request.owner}, {"task", order.task.name}, {"priority", request.priority}});
+    if (full(request.owner)) {
+      run->note("it waits: the head runs at most " + std::to_string(options.limits.running_per_user) + " of one user at once");
+      remember_waiting(request, order.task.name);
+      queue.push_back(std::move(order));
+      return id;
+    }
+    launch(std::move(order), run);
+    return id;
+  }
 
+  bool full(const std::string& owner) const { return options.limits.running_per_user > 0 && running_of(owner) >= static_cast<size_t>(options.limits.running_per_user); }
+
+  /// Durable, so that a head that starts again finds it.
+  void remember_waiting(run_request request, const std::string& task) {
+    if (!request.id.empty()) return; // resumed: it is there
+    run_header header;
+    header.id = request.id = request.new_id;
+    header.request = std::move(request);
+    header.environment.task.name = task;
+    header.started = utc_now();
+    if (auto kept = options.store->put_run(header.id, json(header)); !kept) log_event(log_level::error, "a queued run is not kept", {{"run", header.id}, {"reason", kept.error().message}});
+  }
+
+  /// Those that wait, by priority, then in their order.
+  void launch_next() {
+    for (bool again = !held; again;) {
+      again = false;
+      auto best = queue.end();
+      for (auto it = queue.begin(); it != queue.end(); ++it)
+        if (!full(it->request.owner) && (best == queue.end() || it->request.priority > best->request.priority)) best = it;
+      if (best == queue.end()) return;
+      auto order = std::move(*best);
+      queue.erase(best);
+      const auto id = order.request.id.empty() ? order.request.new_id : order.request.id;
+      if (const auto run = runs.find(id); run != runs.end()) {
+        launch(std::move(order), run->second);
+        again = true;
+      }
+    }
+  }
+
+  void launch(run_order order, const std::shared_ptr<desk_run>& run) {
+    const auto& request = order.request;
+    const auto id = run->id;
+    {
+      const std::lock_guard lock(run->mutex);
+      run->state = "running";
+    }
     auto place = std::make_shared<run_place>();
     place->run = id;
     place->prefix = prefix;
     place->task = order.task;
     place->path = request.load.path;
+    place->owner = request.owner;
+    place->priority = request.priority;
     place->needs.backend = request.load.backend;
-    for (const auto& text : notes) run->note(text);
+    if (auto needs = with_constraints(place->needs, request.needs)) place->needs = std::move(*needs);
     place->say = [run](const std::string& text) { run->note(text); };
     auto& system = self->system();
     auto& mine = at_work[id];
@@ -185,7 +280,13 @@ struct desk_state {
                 const auto why = from_caf(self->system(), e);
                 over(id, *run, why.code == ec::interrupted ? "interrupted" : "failed", failure::of(why));
               });
-    return id;
+  }
+
+  /// The text of a stored run's task: where it was, or, when this head's folder was moved or restored elsewhere, at the same place in this one.
+  expected<std::filesystem::path> find_task(const std::filesystem::path& stored) const {
+    std::error_code ignored;
+    if (const auto here = options.tasks / stored.parent_path().filename() / stored.filename(); std::filesystem::exists(here, ignored)) return here;
+    return fail(ec::not_found, "the text of the run's task is not in " + options.tasks.string(), "restore the folder `tasks` with the folder `runs`: `pragma head restore`");
   }
 
   /// What a user's request cannot say about a cluster's machines. Every device that fits may be leased; the profilers that are registered
@@ -202,6 +303,7 @@ struct desk_state {
   }
 
   void over(const std::string& id, desk_run& run, const std::string& state, failure why) {
+    log_event(state == "failed" ? log_level::warn : log_level::info, "run ended", {{"run", id}, {"user", run.owner}, {"state", state}, {"attempts", run.attempts}, {"speedup", run.speedup}, {"reason", why.message}});
     run.end(state, std::move(why));
     self->send(*cluster, forget_atom::value, id);
     if (const auto it = at_work.find(id); it != at_work.end()) {
@@ -210,6 +312,27 @@ struct desk_state {
       for (const auto& agent : it->second.agents->all) caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
       at_work.erase(it);
     }
+    launch_next();
+  }
+
+  /// At once: what a node does of it ends, too.
+  bool cancel(const std::string& id) {
+    log_event(log_level::info, "run cancelled", {{"run", id}});
+    if (const auto it = std::find_if(queue.begin(), queue.end(), [&](const auto& w) { return w.request.id == id || w.request.new_id == id; }); it != queue.end()) {
+      queue.erase(it);
+      if (auto stored = options.store->get_run(id)) {
+        (*stored)["state"] = "interrupted";
+        (*stored)["stop_reason"] = "cancelled before it began";
+        (void)options.store->put_run(id, *stored);
+      }
+      if (const auto run = runs.find(id); run != runs.end()) run->second->end("interrupted");
+      return true;
+    }
+    const auto it = at_work.find(id);
+    if (it == at_work.end()) return false;
+    self->send(it->second.conductor, halt_atom::value);
+    self->send(*cluster, cancel_atom::value, id);
+    return true;
   }
 
   run_news news(const std::string& id, uint64_t from) {
@@ -256,37 +379,57 @@ struct desk_state {
     return slice;
   }
 
-  std::vector<cluster_run> list() {
+  std::vector<cluster_run> list(const caller& who) {
     std::vector<cluster_run> all;
     for (const auto& [id, run] : runs) {
       const std::lock_guard lock(run->mutex);
-      all.push_back({id, run->task, run->state, run->attempts, run->speedup});
+      if (who.owns(run->owner)) all.push_back({id, run->task, run->state, run->attempts, run->speedup, run->owner, run->priority});
     }
     if (auto stored = options.store->list_runs()) { // newest first
       for (const auto& [id, value] : *stored) {
         if (runs.contains(id)) continue;
         if (all.size() >= most_listed) break;
         auto header = from_json_value<run_header>(value, "run " + id);
-        if (!header) continue;
-        all.push_back({id, header->environment.task.name, header->state, header->best_attempt, header->confirmed ? header->final.time.speedup.value : 0});
+        if (!header || !who.owns(header->request.owner)) continue;
+        all.push_back({id, header->environment.task.name, header->state, header->best_attempt, header->confirmed ? header->final.time.speedup.value : 0, header->request.owner, header->request.priority});
       }
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
     return all;
   }
 
-  /// Goes on with what an earlier head left.
-  void recover() {
+  /// Goes on with what an earlier head left. What says that it is running and is not this head's to go on with is at work nowhere: who writes the
+  /// store is this process alone.
+  uint64_t recover() {
     auto stored = options.store->list_runs();
-    if (!stored) return;
-    for (const auto& [id, value] : *stored) {
-      auto header = from_json_value<run_header>(value, "run " + id);
-      if (!header || header->state != "running" || !header->request.load.path.starts_with(options.tasks.string() + "/")) continue;
-      run_order order;
-      order.request.id = id;
-      order.request.stop.attempts = 0;
-      if (auto begun = begin(std::move(order)); begun && runs.contains(id)) runs[id]->note("the head was restarted: going on");
+    if (!stored) {
+      log_event(log_level::error, "the runs of before cannot be read", {{"reason", stored.error().message}});
+      return 0;
     }
+    uint64_t going_on = 0;
+    std::reverse(stored->begin(), stored->end()); // oldest first
+    for (auto& [id, value] : *stored) {
+      auto header = from_json_value<run_header>(value, "run " + id);
+      if (!header || header->state != "running") continue;
+      const bool ours = !header->request.owner.empty() || header->request.load.path.starts_with(options.tasks.string() + "/");
+      expected<std::string> begun = fail(ec::interrupted, "the process that ran it is gone", "go on with `pragma resume`");
+      if (ours) {
+        run_order order;
+        order.request.id = id;
+        order.request.stop.attempts = 0;
+        begun = begin(std::move(order), {"", true});
+      }
+      if (begun && runs.contains(id)) {
+        runs[id]->note("the head was restarted: going on");
+        ++going_on;
+        continue;
+      }
+      log_event(log_level::warn, "run not gone on with", {{"run", id}, {"reason", begun.error().message}});
+      header->state = "interrupted";
+      header->stop_reason = begun.error().message;
+      (void)options.store->put_run(id, json(*header));
+    }
+    return going_on;
   }
 };
 
@@ -301,18 +444,30 @@ desk_actor::behavior_type desk(desk_state::pointer self, desk_options options, s
   state.knowledge = system.spawn<caf::detached>(knowledge, state.options.library, state.options.embedding);
   state.books = system.spawn<caf::detached>(books, state.options.library, state.options.embedding);
   return {
-      [self](start_atom, run_order& order) { return to_result(self->state.begin(std::move(order))); },
-      [self](news_atom, const std::string& run, uint64_t from) { return self->state.news(run, from); },
-      [self](fetch_atom, const std::string& run, uint64_t offset) { return to_result(self->state.fetch(run, offset)); },
-      [self](list_atom) { return self->state.list(); },
+      [self](start_atom, run_order& order, const caller& who) { return to_result(self->state.begin(std::move(order), who)); },
+      [self](news_atom, const std::string& run, uint64_t from, const caller& who) -> caf::result<run_news> {
+        if (auto allowed = self->state.check(run, who); !allowed) return to_caf(allowed.error());
+        return self->state.news(run, from);
+      },
+      [self](fetch_atom, const std::string& run, uint64_t offset, const caller& who) -> caf::result<text_slice> {
+        if (auto allowed = self->state.check(run, who); !allowed) return to_caf(allowed.error());
+        return to_result(self->state.fetch(run, offset));
+      },
+      [self](list_atom, const caller& who) { return self->state.list(who); },
       [self](ask_atom, const std::string& text) { return self->delegate(self->state.books, ask_atom::value, text); },
-      [self](halt_atom, const std::string& run) {
-        if (const auto it = self->state.at_work.find(run); it != self->state.at_work.end()) self->send(it->second.conductor, halt_atom::value);
+      [self](halt_atom, const std::string& run, const caller& who) -> caf::result<bool> {
+        if (auto allowed = self->state.check(run, who); !allowed) return to_caf(allowed.error());
+        const auto it = self->state.at_work.find(run);
+        if (it == self->state.at_work.end()) return self->state.cancel(run);
+        self->send(it->second.conductor, halt_atom::value);
+        return true;
       },
-      [self](halt_atom) {
-        for (const auto& [id, run] : self->state.at_work) self->send(run.conductor, halt_atom::value);
+      [self](cancel_atom, const std::string& run, const caller& who) -> caf::result<bool> {
+        if (auto allowed = self->state.check(run, who); !allowed) return to_caf(allowed.error());
+        return self->state.cancel(run);
       },
-      [self](recover_atom) { self->state.recover(); },
+      [self](recover_atom) { return self->state.recover(); },
+      [self](hold_atom) { self->state.held = true; },
   };
 }
 

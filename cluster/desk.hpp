@@ -6,6 +6,8 @@
 #include "knowledge/library.hpp"
 #include "knowledge/run_store.hpp"
 
+#include "cluster/quota.hpp"
+
 #include <filesystem>
 #include <memory>
 
@@ -18,6 +20,7 @@ struct desk_options {
   library_paths library = library_paths::usual();
   embedding_config embedding;
   const std::atomic<bool>* cancel = nullptr;
+  quotas limits;
 };
 
 /// `cluster` is filled in before the first message. recover_atom goes on with the runs that an earlier head left.

@@ -3,6 +3,9 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <random>
 #include <tuple>
 #include <utility>
 
@@ -16,13 +19,23 @@ bool has_all(const std::vector<std::string>& have, const std::vector<std::string
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& w) { return std::find(have.begin(), have.end(), w) != have.end(); });
 }
 
+/// "sm_90" is 90, "sm_120" 120; 0 for what is no NVIDIA device.
+int capability_of(const device_facts& d) { return d.arch.starts_with("sm_") ? std::atoi(d.arch.c_str() + 3) : 0; }
+
+/// Nobody can guess it: an answer without it counts for nothing.
+uint64_t new_ticket() {
+  static std::random_device source;
+  return (static_cast<uint64_t>(source()) << 32 | source()) | 1;
+}
+
 } // namespace
 
 void dispatcher::joined(const node_facts& facts, double now) {
   if (nodes_.contains(facts.name)) lost(facts.name, now);
   auto& n = nodes_[facts.name];
   n.facts = facts;
-  n.joined = n.heard = now;
+  n.joined = n.heard = now_ = now;
+  if (!facts.machine.empty()) machines_[facts.machine].insert(facts.name);
   if (n.state == node_state::draining) n.state = node_state::ready; // it came back: a quarantine stays until it is released
   for (const auto& d : facts.devices) n.leases[d.id];
   freed(facts.name);
@@ -32,12 +45,32 @@ void dispatcher::heard_of(const std::string& name, double now) {
   if (const auto n = nodes_.find(name); n != nodes_.end()) n->second.heard = now;
 }
 
-void dispatcher::lost(const std::string& name, double) {
+void dispatcher::heard_of(const std::string& name, const std::vector<uint64_t>& tickets, double now) {
+  heard_of(name, now_ = now);
+  const auto n = nodes_.find(name);
+  if (n == nodes_.end()) return;
+  std::vector<std::string> missing;
+  for (const auto& id : n->second.jobs)
+    if (const auto& r = running_.at(id); now - r.since > limits_.unheard_seconds && std::find(tickets.begin(), tickets.end(), r.ticket) == tickets.end()) missing.push_back(id);
+  for (const auto& id : missing) requeue(id, "node " + name + " does not have it in hand");
+}
+
+std::string dispatcher::holder(const std::string& job) const {
+  const auto r = running_.find(job);
+  return r == running_.end() ? std::string() : r->second.node;
+}
+
+void dispatcher::lost(const std::string& name, double now) {
+  now_ = now;
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
   const auto jobs = found->second.jobs;
   for (const auto& j : jobs) requeue(j, "node " + name + " was lost");
   evict(name);
+  if (const auto host = machines_.find(found->second.facts.machine); host != machines_.end()) {
+    host->second.erase(name);
+    if (host->second.empty()) machines_.erase(host);
+  }
   if (found->second.state == node_state::quarantined) { // remembered, so that rejoining is no way out
     found->second.jobs.clear();
     found->second.facts.devices.clear();
@@ -73,7 +106,9 @@ void dispatcher::submit(const job& j, double now) {
   if (queue_.contains(j.id) || running_.contains(j.id)) return;
   auto& r = runs_[j.run];
   if (r.answered.contains(j.id)) return;
-  queue_[j.id] = {j, now, 0};
+  r.owner = j.owner;
+  r.priority = j.priority;
+  queue_[j.id] = {j, now_ = now, 0};
   r.jobs.push_back(j.id);
   dirty_.insert(j.run);
 }
@@ -96,7 +131,15 @@ void dispatcher::forget_run(const std::string& name) {
 void dispatcher::end(const std::string& id) {
   const auto r = running_.find(id);
   if (r == running_.end()) return;
-  if (const auto owner = runs_.find(r->second.from.what.run); owner != runs_.end()) --owner->second.given.in_flight;
+  const auto& what = r->second.from.what;
+  if (const auto its = runs_.find(what.run); its != runs_.end()) --its->second.given.in_flight;
+  auto& whose = owners_[what.owner];
+  whose.used = whose.used * std::exp2((whose.counted - now_) / limits_.share_half_life) + (now_ - r->second.since);
+  whose.counted = now_;
+  --whose.in_flight;
+  if (what.needs.exclusive && --whose.leases + 1 == limits_.devices_of_owner) // who waited for that
+    for (const auto& [name, other] : runs_)
+      if (other.owner == what.owner && !other.jobs.empty()) dirty_.insert(name);
   const auto name = r->second.node;
   if (const auto n = nodes_.find(name); n != nodes_.end()) {
     n->second.jobs.erase(id);
@@ -121,7 +164,8 @@ void dispatcher::requeue(const std::string& id, const std::string& why) {
   queue_[id] = std::move(again);
 }
 
-bool dispatcher::answered(const std::string& id, uint64_t ticket, double) {
+bool dispatcher::answered(const std::string& id, uint64_t ticket, double now) {
+  now_ = now;
   const auto r = running_.find(id);
   if (r == running_.end() || r->second.ticket != ticket) {
     ++duplicates_;
@@ -137,7 +181,8 @@ bool dispatcher::answered(const std::string& id, uint64_t ticket, double) {
   return true;
 }
 
-void dispatcher::failed(const std::string& id, uint64_t ticket, const std::string& reason, double) {
+void dispatcher::failed(const std::string& id, uint64_t ticket, const std::string& reason, double now) {
+  now_ = now;
   const auto r = running_.find(id);
   if (r == running_.end() || r->second.ticket != ticket) {
     ++duplicates_;
@@ -163,6 +208,14 @@ void dispatcher::tick(double now) {
   for (const auto& [name, n] : nodes_)
     if (!n.facts.devices.empty() && now - n.heard > limits_.silent_seconds) silent.push_back(name);
   for (const auto& name : silent) lost(name, now);
+  std::vector<std::string> late;
+  for (const auto& [id, r] : running_)
+    if (now - r.since > limits_.job_seconds) late.push_back(id);
+  for (const auto& id : late) {
+    const auto r = running_.at(id); // a copy: failed() ends it
+    stop_.emplace_back(r.node, r.from.what.run);
+    failed(id, r.ticket, "no answer within " + std::to_string(static_cast<int>(limits_.job_seconds)) + " s", now);
+  }
 }
 
 // -- who waits for what --------------------------------------------------------------------------------------------
@@ -196,7 +249,17 @@ void dispatcher::park(const std::string& name) {
   }
 }
 
+std::set<std::string> dispatcher::same_machine(const std::string& name) const {
+  const auto n = nodes_.find(name);
+  const auto host = n == nodes_.end() ? machines_.end() : machines_.find(n->second.facts.machine);
+  return host == machines_.end() ? std::set<std::string>{name} : host->second;
+}
+
 void dispatcher::freed(const std::string& name) {
+  for (const auto& here : same_machine(name)) freed_here(here);
+}
+
+void dispatcher::freed_here(const std::string& name) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end() || found->second.state != node_state::ready) return;
   const auto& n = found->second;
@@ -207,11 +270,11 @@ void dispatcher::freed(const std::string& name) {
     if (std::none_of(n.facts.devices.begin(), n.facts.devices.end(), [&](const auto& d) { return could(n, d, needs); })) continue;
     // No more of them than there can be room for, the least served first.
     const auto room = std::min(runs.size(), static_cast<size_t>(std::max(1, n.facts.slots)) + n.facts.devices.size());
-    std::vector<std::pair<share, const std::string*>> order;
+    std::vector<turn> order;
     order.reserve(runs.size());
-    for (const auto& waits : runs) order.emplace_back(runs_[waits].given, &waits);
-    std::partial_sort(order.begin(), order.begin() + static_cast<long>(room), order.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first < b.first : *a.second < *b.second; });
-    for (size_t i = 0; i < room; ++i) dirty_.insert(*order[i].second);
+    for (const auto& waits : runs) order.push_back(turn_of(waits));
+    std::partial_sort(order.begin(), order.begin() + static_cast<long>(room), order.end());
+    for (size_t i = 0; i < room; ++i) dirty_.insert(std::get<4>(order[i]));
   }
 }
 
@@ -230,10 +293,27 @@ void dispatcher::evict(const std::string& from) {
 /// Suitable, whether free or not.
 bool dispatcher::could(const node& n, const device_facts& d, const job_needs& needs) const {
   return n.state == node_state::ready && d.backend == needs.backend && (needs.memory_bytes == 0 || d.memory_bytes >= needs.memory_bytes) &&
-         (needs.arch.empty() || d.arch == needs.arch) && has_all(d.tools, needs.tools);
+         (needs.arch.empty() || d.arch == needs.arch) && has_all(d.tools, needs.tools) && n.facts.simd_bits >= needs.simd_bits && capability_of(d) >= needs.capability &&
+         (needs.node.empty() || n.facts.name == needs.node);
 }
 
-bool dispatcher::busy(const node& n, const device_facts& d, const job_needs& needs) const {
+/// What other nodes of the same host do: a measurement of the processor has it for itself, whoever's node it is, and a device is one device.
+bool dispatcher::others_disturb(const std::string& name, const device_facts& d, const job_needs& needs) const {
+  for (const auto& neighbour : same_machine(name)) {
+    if (neighbour == name) continue;
+    const auto& other = nodes_.at(neighbour);
+    if (needs.exclusive && d.backend == "cpu" && !other.jobs.empty()) return true;
+    for (const auto& theirs : other.facts.devices) {
+      const auto lease = other.leases.find(theirs.id);
+      if (lease == other.leases.end() || lease->second.empty()) continue;
+      if (theirs.backend == "cpu" || (!d.hardware.empty() && theirs.hardware == d.hardware)) return true;
+    }
+  }
+  return false;
+}
+
+bool dispatcher::busy(const std::string& name, const node& n, const device_facts& d, const job_needs& needs) const {
+  if (others_disturb(name, d, needs)) return true;
   const bool cpu_is_measured = std::any_of(n.facts.devices.begin(), n.facts.devices.end(), [&](const device_facts& other) {
     const auto lease = n.leases.find(other.id);
     return other.backend == "cpu" && lease != n.leases.end() && !lease->second.empty();
@@ -251,10 +331,13 @@ bool dispatcher::busy(const node& n, const device_facts& d, const job_needs& nee
 /// A measurement waits there for the CPU, and so for the whole node: nobody else is sent there until it has drained, so that a stream of small
 /// jobs cannot keep it waiting for ever.
 bool dispatcher::reserved(const std::string& name) const {
-  const auto n = nodes_.find(name);
-  return n != nodes_.end() && std::any_of(n->second.facts.devices.begin(), n->second.facts.devices.end(), [&](const auto& d) {
-           return d.backend == "cpu" && waiting_at_home_.contains(place_name(name, d.id));
-         });
+  for (const auto& here : same_machine(name)) {
+    const auto n = nodes_.find(here);
+    if (n == nodes_.end()) continue;
+    for (const auto& d : n->second.facts.devices)
+      if (d.backend == "cpu" && waiting_at_home_.contains(place_name(here, d.id))) return true;
+  }
+  return false;
 }
 
 /// A measurement that has waited there longer for the CPU than this job has waited for its device: between the two, who came first is first.
@@ -272,7 +355,7 @@ bool dispatcher::yields(const std::string& name, const node& n, const device_fac
 
 std::optional<assignment> dispatcher::place_on(const std::string& name, const node& n, const waiting& w) const {
   for (const auto& d : n.facts.devices)
-    if (could(n, d, w.what.needs) && !busy(n, d, w.what.needs)) return assignment{w.what.id, name, d.id, 0};
+    if (could(n, d, w.what.needs) && !busy(name, n, d, w.what.needs)) return assignment{w.what.id, name, d.id, 0};
   return std::nullopt;
 }
 
@@ -282,15 +365,13 @@ std::optional<assignment> dispatcher::place(const waiting& w, run& r) {
   if (!r.home.empty()) {
     const auto slash = r.home.rfind('/');
     const auto name = r.home.substr(0, slash);
-    if (const auto n = nodes_.find(name); n != nodes_.end())
+    const auto n = nodes_.find(name);
+    if (n != nodes_.end())
       for (const auto& d : n->second.facts.devices)
-        if (d.id == r.home.substr(slash + 1) && could(n->second, d, needs) && !busy(n->second, d, needs) && (needs.exclusive ? !yields(name, n->second, d, w) : !reserved(name)))
+        if (d.id == r.home.substr(slash + 1) && could(n->second, d, needs) && !busy(name, n->second, d, needs) && (needs.exclusive ? !yields(name, n->second, d, w) : !reserved(name)))
           return assignment{w.what.id, name, d.id, 0};
-    const bool able = [&] {
-      const auto n = nodes_.find(name);
-      return n != nodes_.end() && std::any_of(n->second.facts.devices.begin(), n->second.facts.devices.end(),
-                                              [&](const auto& d) { return d.id == r.home.substr(slash + 1) && could(n->second, d, needs); });
-    }();
+    const bool able = n != nodes_.end() && std::any_of(n->second.facts.devices.begin(), n->second.facts.devices.end(),
+                                                       [&](const auto& d) { return d.id == r.home.substr(slash + 1) && could(n->second, d, needs); });
     if (needs.exclusive && able) return std::nullopt; // waits there
     if (needs.exclusive) r.moved_from = std::exchange(r.home, {});
   }
@@ -321,57 +402,74 @@ std::optional<assignment> dispatcher::place(const waiting& w, run& r) {
   return best;
 }
 
+dispatcher::turn dispatcher::turn_of(const std::string& name) const {
+  static const owner nobody;
+  const auto& r = runs_.at(name);
+  const auto known = owners_.find(r.owner);
+  const auto& whose = known == owners_.end() ? nobody : known->second;
+  return {-r.priority, whose.in_flight, whose.used * std::exp2((whose.counted - now_) / limits_.share_half_life), r.given, name};
+}
+
 dispatcher::orders dispatcher::take_orders(double now) {
   orders out;
+  now_ = now;
   while (!dirty_.empty()) {
-    // The least served first; assigning changes the order of those that are left, and may make no other run's job possible.
-    std::vector<std::string> look(dirty_.begin(), dirty_.end());
+    // Whose turn it is changes with each assignment: a turn that is no longer what it was is taken later. Assigning makes no other job possible, so
+    // a run that finds no place is done with.
+    std::set<turn> line;
+    for (const auto& name : dirty_)
+      if (runs_.contains(name)) line.insert(turn_of(name));
     dirty_.clear();
-    std::sort(look.begin(), look.end(), [&](const auto& a, const auto& b) { return std::tie(runs_[a].given, a) < std::tie(runs_[b].given, b); });
-    for (bool again = true; again;) { // a job a run and round: nobody gets all the places because it was first
-      again = false;
-      for (const auto& name : look) {
-        auto& r = runs_[name];
-        if (r.jobs.empty()) continue;
-        unpark(name);
-        std::vector<job_needs> refused;
-        for (auto id = r.jobs.begin(); id != r.jobs.end(); ++id) {
-          const auto w = queue_.find(*id);
-          const auto& needs = w->second.what.needs;
-          if (std::find(refused.begin(), refused.end(), needs) != refused.end()) continue;
-          auto a = place(w->second, r);
-          if (!a) {
-            refused.push_back(needs);
-            continue;
-          }
-          a->ticket = ++tickets_;
-          auto& n = nodes_[a->node];
-          n.jobs.insert(a->job);
-          if (needs.exclusive) {
-            n.leases[a->device] = a->job;
-            n.leased_since[a->device] = now;
-          }
-          waited_ += now - w->second.since;
-          ++assigned_;
-          r.given = {r.given.in_flight + 1, a->ticket};
-          running_[a->job] = {w->second, a->node, a->device, a->ticket};
-          queue_.erase(w);
-          r.jobs.erase(id);
-          out.assign.push_back(*a);
-          again = true;
-          break;
-        }
-        if (!r.moved_from.empty() && !r.home.empty()) moved_.push_back({name, std::exchange(r.moved_from, {}), r.home});
-        park(name);
+    while (!line.empty()) {
+      const auto name = std::get<4>(*line.begin());
+      if (const auto fresh = turn_of(name); *line.begin() < fresh) {
+        line.erase(line.begin());
+        line.insert(fresh);
+        continue;
       }
+      line.erase(line.begin());
+      auto& r = runs_[name];
+      if (r.jobs.empty()) continue;
+      unpark(name);
+      std::vector<job_needs> refused;
+      auto& whose = owners_[r.owner];
+      for (auto id = r.jobs.begin(); id != r.jobs.end(); ++id) {
+        const auto w = queue_.find(*id);
+        const auto& needs = w->second.what.needs;
+        if (std::find(refused.begin(), refused.end(), needs) != refused.end()) continue;
+        const bool enough = needs.exclusive && limits_.devices_of_owner > 0 && whose.leases >= limits_.devices_of_owner;
+        auto a = enough ? std::nullopt : place(w->second, r);
+        if (!a) {
+          refused.push_back(needs);
+          continue;
+        }
+        a->ticket = new_ticket();
+        auto& n = nodes_[a->node];
+        n.jobs.insert(a->job);
+        if (needs.exclusive) {
+          n.leases[a->device] = a->job;
+          n.leased_since[a->device] = now;
+          ++whose.leases;
+        }
+        ++whose.in_flight;
+        waited_ += now - w->second.since;
+        ++assigned_;
+        r.given = {r.given.in_flight + 1, ++served_};
+        running_[a->job] = {w->second, a->node, a->device, a->ticket, now};
+        queue_.erase(w);
+        r.jobs.erase(id);
+        out.assign.push_back(*a);
+        line.insert(turn_of(name));
+        break;
+      }
+      if (!r.moved_from.empty() && !r.home.empty()) moved_.push_back({name, std::exchange(r.moved_from, {}), r.home});
+      park(name);
     }
   }
-  out.abandon = std::move(abandoned_);
-  abandoned_.clear();
-  out.moved = std::move(moved_);
-  moved_.clear();
-  out.quarantined = std::move(quarantined_);
-  quarantined_.clear();
+  out.abandon = std::exchange(abandoned_, {});
+  out.moved = std::exchange(moved_, {});
+  out.quarantined = std::exchange(quarantined_, {});
+  out.stop = std::exchange(stop_, {});
   return out;
 }
 

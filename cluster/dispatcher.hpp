@@ -10,6 +10,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace pragma {
@@ -22,16 +24,19 @@ struct device_facts {
   uint64_t memory_bytes = 0;
   std::vector<std::string> tools;     ///< that really work here: "perf", "callgrind"
   std::vector<std::string> details;   ///< for people: "8 cores, 16 threads", "L3 32.0 MiB", "memory 21 GB/s (measured)"
+  std::string hardware = {};          ///< what it is, whoever offers it under whatever number; empty: not known
 };
-PRAGMA_JSON(device_facts, id, backend, model, arch, memory_bytes, tools, details)
+PRAGMA_JSON(device_facts, id, backend, model, arch, memory_bytes, tools, details, hardware)
 
 struct node_facts {
   std::string name;                   ///< unique in the cluster
   std::string version;                ///< of pragma
   int slots = 1;                      ///< jobs at once that hold no device
   std::vector<device_facts> devices;
+  int simd_bits = 0;                  ///< of its processor; 0: not known
+  std::string machine = {};           ///< the host below all containers and users, so that its nodes do not measure beside each other; empty: not known
 };
-PRAGMA_JSON(node_facts, name, version, slots, devices)
+PRAGMA_JSON(node_facts, name, version, slots, devices, simd_bits, machine)
 
 struct job_needs {
   std::string backend = "cpu";
@@ -39,16 +44,21 @@ struct job_needs {
   uint64_t memory_bytes = 0;
   std::string arch;                   ///< empty: any
   std::vector<std::string> tools;     ///< all of them
+  int simd_bits = 0;                  ///< of the node's processor, at least
+  int capability = 0;                 ///< of an NVIDIA device, times ten (sm_90: 90), at least
+  std::string node;                   ///< that one; empty: any
   bool operator==(const job_needs&) const = default;
 };
-PRAGMA_JSON(job_needs, backend, exclusive, memory_bytes, arch, tools)
+PRAGMA_JSON(job_needs, backend, exclusive, memory_bytes, arch, tools, simd_bits, capability, node)
 
 struct job {
   std::string id;                     ///< unique; who answers twice is heard once
   std::string run;                    ///< runs share the cluster fairly; all exclusive jobs of a run go to one device
   job_needs needs;
+  std::string owner = {};             ///< whose run it is: users share the cluster fairly, then their runs
+  int priority = 0;                   ///< higher first
 };
-PRAGMA_JSON(job, id, run, needs)
+PRAGMA_JSON(job, id, run, needs, owner, priority)
 
 /// "Do this": the ticket comes back with the answer.
 struct assignment {
@@ -72,6 +82,10 @@ struct dispatch_limits {
   int tries = 5;                      ///< of one job, before it is given up
   int same_failures = 3;              ///< of one node in a row: quarantine
   double silent_seconds = 5;          ///< without a heartbeat: lost
+  double job_seconds = 1800;          ///< for a job that its node says it has in hand; then the node counts as unable
+  double unheard_seconds = 10;        ///< for a job that its node says it does not have: lost on the way
+  int devices_of_owner = 0;           ///< leases at once of one owner; 0: no limit
+  double share_half_life = 3600;      ///< seconds after which used time counts half
 };
 
 /// away: it was lost and has not come back; the dispatcher forgets such a node, the status remembers it.
@@ -102,6 +116,10 @@ public:
   /// A node that is known already rejoins: what it had in flight is queued again.
   void joined(const node_facts& facts, double now);
   void heard_of(const std::string& node, double now);
+  /// ... with the tickets of what it has in hand: what it should have and does not is queued again.
+  void heard_of(const std::string& node, const std::vector<uint64_t>& tickets, double now);
+  /// The node that has this job in hand; empty: none.
+  std::string holder(const std::string& job) const;
   /// The link is down or the node left: its jobs are queued again, first in their run.
   void lost(const std::string& node, double now);
   void drain(const std::string& node);
@@ -116,7 +134,7 @@ public:
   bool answered(const std::string& job, uint64_t ticket, double now);
   /// The node could not do it, through no fault of the job's (its reference died, its disk is full).
   void failed(const std::string& job, uint64_t ticket, const std::string& reason, double now);
-  /// Notices silent nodes.
+  /// Notices silent nodes, and jobs that take too long.
   void tick(double now);
 
   /// What is to be done now. Call it after events.
@@ -125,6 +143,7 @@ public:
     std::vector<abandoned_job> abandon;
     std::vector<moved_run> moved;
     std::vector<std::string> quarantined;
+    std::vector<std::pair<std::string, std::string>> stop; ///< node, run: what it does for that run is waited for no more
   };
   orders take_orders(double now);
 
@@ -158,12 +177,13 @@ private:
     waiting from;
     std::string node, device;
     uint64_t ticket = 0;
+    double since = 0;
   };
 
   /// A run with queued jobs. Only runs for which something changed are looked at by take_orders().
   struct share {
     int in_flight = 0;
-    uint64_t last_served = 0;         ///< ticket
+    uint64_t last_served = 0;         ///< a number that grows
     auto operator<=>(const share&) const = default;
   };
   struct run {
@@ -173,8 +193,20 @@ private:
     std::string waits_at;             ///< the home that it is listed under in waiting_at_home_
     std::string moved_from;           ///< its home is gone; said once it has another
     std::set<std::string> answered;
+    std::string owner;
+    int priority = 0;
   };
+  struct owner {
+    int in_flight = 0, leases = 0;
+    double used = 0, counted = 0;     ///< seconds of nodes' time, halved every share_half_life; and when that was
+  };
+  /// Priority, what the owner has and had, what the run has.
+  using turn = std::tuple<int, int, double, share, std::string>;
 
+  turn turn_of(const std::string& run) const;
+  bool others_disturb(const std::string& name, const device_facts& d, const job_needs& needs) const;
+  std::set<std::string> same_machine(const std::string& node) const;
+  void freed_here(const std::string& node);
   void requeue(const std::string& job, const std::string& why);
   void end(const std::string& job);
   void unpark(const std::string& run);
@@ -184,7 +216,7 @@ private:
   /// The runs that live there have to settle elsewhere.
   void evict(const std::string& node);
   bool could(const node& n, const device_facts& d, const job_needs& needs) const;
-  bool busy(const node& n, const device_facts& d, const job_needs& needs) const;
+  bool busy(const std::string& name, const node& n, const device_facts& d, const job_needs& needs) const;
   bool reserved(const std::string& node) const;
   bool yields(const std::string& name, const node& n, const device_facts& d, const waiting& w) const;
   std::optional<assignment> place(const waiting& w, run& r);
@@ -201,7 +233,11 @@ private:
   std::vector<abandoned_job> abandoned_;
   std::vector<moved_run> moved_;
   std::vector<std::string> quarantined_;
-  uint64_t tickets_ = 0;
+  std::vector<std::pair<std::string, std::string>> stop_;
+  std::map<std::string, std::set<std::string>> machines_; ///< nodes of one host
+  std::map<std::string, owner> owners_;
+  double now_ = 0;                    ///< the latest that was handed in
+  uint64_t served_ = 0;
   int64_t duplicates_ = 0, requeued_ = 0, assigned_ = 0;
   double waited_ = 0;
 };

@@ -1,75 +1,206 @@
 #include "cluster/head.hpp"
 
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "cluster/desk.hpp"
-#include "cluster/network.hpp"
+#include "cluster/gate.hpp"
+#include "cluster/local_system.hpp"
+#include "cluster/log.hpp"
+#include "cluster/metrics.hpp"
 #include "cluster/placement.hpp"
+#include "cluster/service.hpp"
 
 #include <algorithm>
 #include <thread>
 
 namespace pragma {
 
-expected<void> serve_head(const head_options& options, const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say,
-                          double grace_seconds) {
-  using clock = std::chrono::steady_clock;
-  std::error_code problem;
-  const auto transcripts = options.tasks.parent_path() / "transcripts";
-  for (const auto& folder : {options.runs, options.tasks, transcripts}) {
-    std::filesystem::create_directories(folder, problem);
-    if (problem) return fail(ec::io_error, "cannot make " + folder.string() + ": " + problem.message(), "set PRAGMA_HOME to a folder that can be written");
-  }
-  auto store = run_store::open(options.runs, run_store::mode::read_write);
-  if (!store) return fail(store.error());
-  auto net = network::start({options.tls, 4});
-  if (!net) return fail(net.error());
-  auto& system = (*net)->system();
-  std::atomic<bool> cancel = false;
-  const auto cluster = std::make_shared<cluster_actor>();
-  desk_options desk;
-  desk.store = std::make_shared<run_store>(std::move(*store));
-  desk.tasks = std::filesystem::absolute(options.tasks);
-  desk.transcripts = std::filesystem::absolute(transcripts);
-  desk.cancel = &cancel;
-  const auto users = spawn_desk(system, std::move(desk), cluster);
-  placement_options placing;
-  placing.listen = options.listen.text();
-  placing.certificate_days = (*net)->certificate_days();
-  *cluster = spawn_placement(system, placing, users);
-  auto port = (*net)->publish(*cluster, options.listen);
-  if (!port) {
-    caf::anon_send_exit(*cluster, caf::exit_reason::user_shutdown);
-    caf::anon_send_exit(users, caf::exit_reason::user_shutdown);
-    *cluster = nullptr;
-    return fail(port.error());
-  }
-  caf::anon_send(users, recover_atom::value);
-  const auto where = address{options.listen.host, *port}.text();
-  say("listening on " + where + (options.tls ? " (mutual TLS, certificate valid for " + std::to_string((*net)->certificate_days()) + " days)" : " (no TLS: this machine only)"));
-  if (!options.ready_file.empty())
-    if (auto told = write_file_atomic(options.ready_file, std::to_string(*port) + "\n"); !told) say(told.error().message);
-  while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+namespace {
 
-  // Runs end after what is in flight, as interrupted; those that take longer stay "running" in the store and go on at the next start.
-  caf::scoped_actor self{system};
-  self->send(users, halt_atom::value);
-  const auto end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
-  for (bool told = false;;) {
-    size_t open = 0;
-    self->request(users, std::chrono::seconds(5), list_atom::value)
-        .receive([&](const std::vector<cluster_run>& runs) { open = static_cast<size_t>(std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.state == "running"; })); },
-                 [&](const caf::error&) {});
-    if (open == 0 || clock::now() > end) break;
-    if (!told) say("waiting for what " + std::to_string(open) + " runs have in flight, " + format_number(grace_seconds, 3) + " s at most");
-    told = true;
+using clock = std::chrono::steady_clock;
+
+constexpr size_t scheduler_threads = 4;
+constexpr auto look_time = std::chrono::milliseconds(50);
+constexpr double metrics_seconds = 1, runs_seconds = 10; ///< between looks at the agents, and at the runs
+constexpr double agent_seconds = 30;  ///< an agent that does not answer for so long is as good as gone
+constexpr double lock_seconds = 5;      ///< for an earlier head of this folder to be gone altogether
+constexpr auto record_time = std::chrono::milliseconds(500); ///< for the last answers to be recorded
+
+expected<run_store> open_store(const std::filesystem::path& folder, const std::atomic<bool>& stop) {
+  const auto end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(lock_seconds));
+  for (;;) {
+    auto store = run_store::open(folder, run_store::mode::read_write);
+    if (store || store.error().code != ec::locked || stop || clock::now() > end) return store;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
-  cancel = true;
-  caf::anon_send_exit(*cluster, caf::exit_reason::user_shutdown);
-  caf::anon_send_exit(users, caf::exit_reason::user_shutdown);
-  *cluster = nullptr;
-  std::this_thread::sleep_for(std::chrono::milliseconds(200)); // the store's agent closes it
-  return {};
+}
+
+class serving {
+public:
+  serving(const head_options& options, const std::atomic<bool>& stop) : options_(options), stop_(stop) {}
+
+  expected<void> run() {
+    if (auto ready = begin(); !ready) return ready;
+    auto ended = watch();
+    if (ended) checkpoint();
+    end();
+    return ended;
+  }
+
+private:
+  expected<void> begin() {
+    std::error_code problem;
+    const auto transcripts = options_.tasks.parent_path() / "transcripts";
+    for (const auto& folder : {options_.runs, options_.tasks, transcripts}) {
+      std::filesystem::create_directories(folder, problem);
+      if (problem) return fail(ec::io_error, "cannot make " + folder.string() + ": " + problem.message(), "set PRAGMA_HOME to a folder that can be written");
+    }
+    auto limits = read_quotas(options_.quotas);
+    if (!limits) return fail(limits.error());
+    auto store = open_store(options_.runs, stop_);
+    if (!store) return fail(store.error());
+    if (options_.metrics) {
+      auto opened = metrics_server::open(*options_.metrics);
+      if (!opened) return fail(opened.error());
+      metrics_ = std::move(*opened);
+    }
+    desk_options desk;
+    desk.store = std::make_shared<run_store>(std::move(*store));
+    desk.tasks = std::filesystem::absolute(options_.tasks);
+    desk.transcripts = std::filesystem::absolute(transcripts);
+    desk.cancel = &cancel_;
+    desk.limits = *limits;
+    users_ = spawn_desk(system_.get(), std::move(desk), cluster_);
+    placement_options placing;
+    placing.limits = options_.limits;
+    placing.limits.devices_of_owner = limits->devices_per_user;
+    placing.listen = options_.listen.text();
+    placing.certificate_days = [out = door_] { return *out ? (*out)->certificate_days() : -1; };
+    *cluster_ = spawn_placement(system_.get(), placing);
+    gate_ = spawn_gate(system_.get(), door_, *cluster_, users_);
+    // Who asks for a run's news finds it at work: first the runs of before, then the door.
+    self_->request(users_, std::chrono::minutes(5), recover_atom::value)
+        .receive([](uint64_t runs) { if (runs > 0) log_event(log_level::info, "going on with " + std::to_string(runs) + " runs"); },
+                 [&](const caf::error& e) { log_event(log_level::error, "the runs of before are not gone on with", {{"reason", system_.get().render(e)}}); });
+    return open_door();
+  }
+
+  expected<void> open_door() {
+    door::options o;
+    o.listen = options_.listen;
+    o.tls = options_.tls;
+    o.inherited = options_.inherited;
+    o.on_event = [gate = gate_](door_event event) { caf::anon_send(gate, gate_event{std::make_shared<door_event>(std::move(event))}); };
+    o.log = [](const char* level, const std::string& what, const identity& who) {
+      json fields = json::object();
+      if (!who.name.empty()) fields = {{"certificate", who.name}, {"role", name(who.what)}, {"address", who.address}};
+      log_event(std::string_view(level) == "debug" ? log_level::debug : std::string_view(level) == "info" ? log_level::info : log_level::warn, what, fields);
+    };
+    auto opened = door::open(std::move(o));
+    if (!opened) return fail(opened.error());
+    *door_ = std::move(*opened);
+    const int days = (*door_)->certificate_days();
+    const auto where = address{options_.listen.host, (*door_)->port()}.text();
+    log_event(log_level::info, "listening on " + where + (options_.tls ? " (mutual TLS, certificate valid for " + std::to_string(days) + " days)" : " (no TLS: this machine only)"));
+    if (!options_.ready_file.empty())
+      if (auto told = write_file_atomic(options_.ready_file, std::to_string((*door_)->port()) + "\n"); !told) log_event(log_level::warn, told.error().message);
+    if (metrics_) metrics_->ready(true);
+    tell_service_manager("READY=1");
+    return {};
+  }
+
+  /// An agent that is gone is nothing to live without: whoever started this process starts it again, and nothing that was recorded is lost.
+  expected<void> watch() {
+    self_->monitor(users_);
+    self_->monitor(*cluster_);
+    self_->monitor(gate_);
+    std::string gone;
+    auto measured = clock::now();
+    double warned = -1e9, answered = 0;
+    const auto start = clock::now();
+    while (!stop_ && gone.empty()) {
+      self_->receive([&](const caf::down_msg& down) { gone = system_.get().render(down.reason); }, caf::after(look_time) >> [] {});
+      if (std::chrono::duration<double>(clock::now() - measured).count() < metrics_seconds) continue;
+      measured = clock::now();
+      const double up = std::chrono::duration<double>(clock::now() - start).count();
+      if (measure(up)) answered = up;
+      if (up - answered > agent_seconds) gone = "no answer for " + format_number(agent_seconds, 3) + " s";
+      else tell_service_manager("WATCHDOG=1");
+      if (const int days = (*door_)->certificate_days(); days >= 0 && days < expiry_warning_days && up - warned > 86400) {
+        warned = up;
+        log_event(log_level::warn, "the head's certificate expires in " + std::to_string(days) + " days", {{"days", days}});
+      }
+    }
+    if (gone.empty()) return {};
+    return fail(ec::internal, "an agent of the head ended: " + gone, "nothing that was recorded is lost; start the head again");
+  }
+
+  /// Whether the agents live, and figures for those who look.
+  bool measure(double up) {
+    bool well = false;
+    self_->request(*cluster_, std::chrono::seconds(2), status_atom::value)
+        .receive(
+            [&](cluster_status& s) {
+              well = true;
+              if (metrics_) metrics_->set(s, (*door_)->counts());
+            },
+            [&](const caf::error&) {
+              if (metrics_) metrics_->set_unwell();
+            });
+    if (!metrics_ || up - listed_ < runs_seconds) return well;
+    listed_ = up;
+    self_->request(users_, std::chrono::seconds(5), list_atom::value, caller{"", true})
+        .receive([&](const std::vector<cluster_run>& runs) { metrics_->set(runs); }, [&](const caf::error&) { metrics_->set_unwell(); });
+    return well;
+  }
+
+  void checkpoint() {
+    if (metrics_) metrics_->ready(false);
+    (*door_)->stop_accepting();
+    self_->send(users_, hold_atom::value);
+    uint64_t first = 0;
+    const auto deadline = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(options_.grace_seconds));
+    for (bool told = false;;) {
+      uint64_t open = 0;
+      self_->request(*cluster_, std::chrono::seconds(1), hold_atom::value).receive([&](uint64_t n) { open = n; }, [](const caf::error&) {});
+      if (!told) log_event(log_level::info, "stopping: " + std::to_string(first = open) + " jobs in flight have " + format_number(options_.grace_seconds, 3) + " s; the rest is asked again by the next head");
+      told = true;
+      if (open == 0 || clock::now() > deadline) break;
+      std::this_thread::sleep_for(look_time);
+    }
+    if (first > 0) std::this_thread::sleep_for(record_time);
+  }
+
+  void end() {
+    cancel_ = true;
+    *door_ = nullptr; // members notice at once, and dial until a head is back
+    caf::anon_send_exit(gate_, caf::exit_reason::user_shutdown);
+    if (*cluster_) caf::anon_send_exit(*cluster_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(users_, caf::exit_reason::user_shutdown);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200)); // the store's agent closes it
+    log_event(log_level::info, "stopped");
+  }
+
+  const head_options& options_;
+  const std::atomic<bool>& stop_;
+  local_system system_{scheduler_threads};
+  caf::scoped_actor self_{system_.get()};
+  std::atomic<bool> cancel_ = false;
+  std::shared_ptr<cluster_actor> cluster_ = std::make_shared<cluster_actor>();
+  std::shared_ptr<std::unique_ptr<door>> door_ = std::make_shared<std::unique_ptr<door>>();
+  desk_actor users_;
+  gate_actor gate_;
+  std::unique_ptr<metrics_server> metrics_;
+  double listed_ = -runs_seconds;
+};
+
+} // namespace
+
+expected<void> serve_head(const head_options& options, const std::atomic<bool>& stop) {
+  // Never destroyed: agents in long calls may look at it until the process ends (leave_process()).
+  static serving* one = nullptr;
+  one = new serving(options, stop);
+  return one->run();
 }
 
 } // namespace pragma

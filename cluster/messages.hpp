@@ -4,11 +4,10 @@
 
 #include "actors/messages.hpp"
 #include "cluster/dispatcher.hpp"
+#include "cluster/greeting.hpp"
 
 namespace pragma {
 
-/// Members with another one refuse each other. Raise it with every change of a struct below or of those that they carry.
-inline constexpr const char* cluster_protocol = "pragma-cluster-2";
 inline constexpr size_t max_message_bytes = 1u << 20;
 
 /// The text of a task, for a machine that does not have the user's files.
@@ -42,8 +41,10 @@ struct work_order {
   load_request load;
   pragma::candidate candidate;            ///< verify, confirm
   measure_request measure;
+  std::string owner;                      ///< for the head's own use
+  int priority = 0;
 };
-PRAGMA_JSON(work_order, job, run, ticket, kind, task, load, candidate, measure)
+PRAGMA_JSON(work_order, job, run, ticket, kind, task, load, candidate, measure, owner, priority)
 
 /// Node -> head.
 struct work_answer {
@@ -57,24 +58,25 @@ PRAGMA_JSON(work_answer, job, node, device, ticket, result, failure, node_at_fau
 
 /// Node -> head, when it joins.
 struct node_hello {
-  std::string protocol = cluster_protocol;
   node_facts facts;
   std::vector<std::string> missing;       ///< "perf: no PMU on this machine": what would be measured better with it
   int certificate_days = -1;              ///< until the node's certificate expires; -1: no TLS
 };
-PRAGMA_JSON(node_hello, protocol, facts, missing, certificate_days)
+PRAGMA_JSON(node_hello, facts, missing, certificate_days)
 struct node_welcome {
   std::string head;                       ///< of this start of the head: jobs of an earlier one are worth nothing
   std::string refused;                    ///< why it may not join; empty: it has
+  bool for_now = false;                   ///< ... and whether that may pass
 };
-PRAGMA_JSON(node_welcome, head, refused)
+PRAGMA_JSON(node_welcome, head, refused, for_now)
 
 /// Node -> head, every second.
 struct heartbeat {
   std::string node;
   double round_trip_ms = 0;               ///< of the heartbeat before
+  std::vector<uint64_t> tickets = {};     ///< of what it has in hand: what the head gave it and is not here was lost on the way
 };
-PRAGMA_JSON(heartbeat, node, round_trip_ms)
+PRAGMA_JSON(heartbeat, node, round_trip_ms, tickets)
 
 /// `pragma cluster status`.
 struct member_status {
@@ -88,10 +90,13 @@ struct cluster_run {
   std::string id, task, state;            ///< as run_header
   int attempts = 0;
   double speedup = 0;                     ///< of the best so far; 0: none
+  std::string owner;
+  int priority = 0;
 };
-PRAGMA_JSON(cluster_run, id, task, state, attempts, speedup)
+PRAGMA_JSON(cluster_run, id, task, state, attempts, speedup, owner, priority)
 struct cluster_status {
-  std::string version, protocol = cluster_protocol, listen;
+  std::string version, listen;
+  int protocol = cluster_protocol;
   int certificate_days = -1;              ///< the head's own
   double up_seconds = 0;
   std::vector<member_status> members;
@@ -104,15 +109,14 @@ PRAGMA_JSON(cluster_status, version, protocol, listen, certificate_days, up_seco
 
 /// User -> head: begin a run (or go on with one: request.id).
 struct run_order {
-  std::string protocol = cluster_protocol;
   run_request request;                    ///< load.path is only shown; the task's text is below
   task_text task;                         ///< empty when an earlier run is resumed
 };
-PRAGMA_JSON(run_order, protocol, request, task)
+PRAGMA_JSON(run_order, request, task)
 
 /// What happened since event number `from`.
 struct run_news {
-  std::string state;                      ///< "running", "finished", "interrupted", "failed"; "unknown" to this head
+  std::string state;                      ///< "queued", "running", "finished", "interrupted", "failed"; "unknown" to this head
   uint64_t next = 0;                      ///< ask from here the next time
   std::vector<run_event> events;
   pragma::failure failure;                ///< state "failed"

@@ -1,13 +1,20 @@
 #include "cluster/node.hpp"
 
+#include "base/files.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
-#include "cluster/network.hpp"
+#include "cluster/link.hpp"
+#include "cluster/local_system.hpp"
+#include "cluster/log.hpp"
 #include "cluster/node_bench.hpp"
+#include "devices/device_lease.hpp"
 #include "profilers/accelerators.hpp"
 #include "profilers/hardware.hpp"
 
+#include <algorithm>
 #include <deque>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -20,8 +27,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr double dial_seconds = 5;
-constexpr auto answer_time = std::chrono::seconds(3);     ///< for a heartbeat's answer; then the link counts as dead
-constexpr auto join_time = std::chrono::seconds(3);
+constexpr double answer_seconds = 3;                      ///< for a heartbeat's answer; then the link counts as dead
+constexpr double join_seconds = 10;
 constexpr auto beat_pause = std::chrono::seconds(1);
 constexpr double first_pause = 0.2, longest_pause = 15;   ///< seconds between dials
 constexpr double cancel_seconds = 30;                     ///< for work to end after a cancel; hung children are killed long before
@@ -38,10 +45,29 @@ worker_actor::behavior_type worker(worker_actor::stateful_pointer<worker_state>,
 }
 
 /// What main loop and agent both see.
-struct node_load {
-  std::atomic<int> in_flight = 0;
-  std::atomic<int64_t> done = 0;
+class node_load {
+public:
+  void took(uint64_t ticket) {
+    const std::lock_guard lock(mutex_);
+    tickets_.push_back(ticket);
+  }
+  void ended(uint64_t ticket) {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = std::find(tickets_.begin(), tickets_.end(), ticket); at != tickets_.end()) tickets_.erase(at);
+  }
+  std::vector<uint64_t> tickets() const {
+    const std::lock_guard lock(mutex_);
+    return tickets_;
+  }
+  size_t in_flight() const { return tickets().size(); }
+
+private:
+  mutable std::mutex mutex_;
+  std::vector<uint64_t> tickets_;
 };
+
+/// The head, for as long as the link to it lives.
+using shared_link = std::shared_ptr<std::unique_ptr<link>>;
 
 struct agent_state {
   static inline const char* name = "node";
@@ -53,7 +79,7 @@ struct agent_state {
 
   pointer self = nullptr;
   std::string node;
-  cluster_actor cluster;
+  shared_link head;
   std::shared_ptr<node_bench> bench;
   std::shared_ptr<node_load> load;
   std::vector<worker_actor> idle;
@@ -103,25 +129,25 @@ struct agent_state {
     self->delayed_send(self, pause, forget_atom::value, std::string()); // wakes next()
   }
 
+  /// Told first: a heartbeat between the two must not say that it is lost.
   void tell(work_answer answer) {
-    --load->in_flight;
-    ++load->done;
-    self->send(cluster, done_atom::value, std::move(answer));
+    if (*head) (*head)->tell("done", answer);
+    load->ended(answer.ticket);
+    log_event(log_level::debug, "job done", {{"job", answer.job}, {"device", answer.device}, {"failed", answer.failure.happened()}});
   }
 };
 
-node_actor::behavior_type node_agent(agent_state::pointer self, std::string name, cluster_actor cluster, std::shared_ptr<node_bench> bench,
-                                     std::shared_ptr<node_load> load, int most) {
+node_actor::behavior_type node_agent(agent_state::pointer self, std::string name, shared_link head, std::shared_ptr<node_bench> bench, std::shared_ptr<node_load> load,
+                                     int most) {
   auto& state = self->state;
   state.self = self;
   state.node = std::move(name);
-  state.cluster = std::move(cluster);
+  state.head = std::move(head);
   state.bench = std::move(bench);
   state.load = std::move(load);
   state.most = most;
   return {
       [self](do_atom, work_order& order, std::string& device) {
-        ++self->state.load->in_flight;
         self->state.queue.push_back({std::move(order), std::move(device)});
         self->state.next();
       },
@@ -132,25 +158,18 @@ node_actor::behavior_type node_agent(agent_state::pointer self, std::string name
   };
 }
 
-void add_bandwidth(node_facts& facts, std::vector<std::string>& missing, const std::function<void(const std::string&)>& say);
-
 // -- the life of a node --------------------------------------------------------------------------------------------
 
 class member {
 public:
-  member(const node_options& options, const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say)
-      : options_(options), stop_(stop), say_(say) {}
+  member(const node_options& options, const std::atomic<bool>& stop) : options_(options), stop_(stop) {}
 
   expected<void> serve() {
-    auto net = network::start({options_.tls, 2});
-    if (!net) return fail(net.error());
-    net_ = std::move(*net);
-    hello_.certificate_days = net_->certificate_days();
+    system_ = std::make_unique<local_system>(2);
     hello_.facts = probe_this_machine(options_, hello_.missing);
     if (hello_.facts.devices.empty())
       return fail(ec::unsupported, "this machine has nothing to offer: " + join(hello_.missing, "; "), "`pragma doctor` says more");
-    add_bandwidth(hello_.facts, hello_.missing, say_);
-    bench_ = std::make_shared<node_bench>(hello_.facts.name, options_.tasks, &cancel_);
+    bench_ = std::make_shared<node_bench>(hello_.facts.name, options_.tasks);
     double pause = first_pause;
     std::string told;
     while (!stop_) {
@@ -163,7 +182,7 @@ public:
         told.clear();
       }
       const auto why = ended ? std::string("the link is gone") : ended.error().message;
-      if (why != told) say_(why + "; trying again until it works");
+      if (why != told) log_event(log_level::warn, why + "; trying again until it works");
       told = why;
       wait(pause * jitter());
       pause = std::min(longest_pause, pause * 2);
@@ -180,70 +199,84 @@ private:
 
   /// One membership, from dialling to the end of the link (or, after `stop`, of the work).
   expected<void> stay() {
-    auto cluster = net_->dial(options_.head, dial_seconds);
-    if (!cluster) return fail(cluster.error());
-    auto& system = net_->system();
-    caf::scoped_actor self{system};
-    cancel_ = false;
+    const auto head = std::make_shared<std::unique_ptr<link>>();
+    auto& system = system_->get();
     const auto load = std::make_shared<node_load>();
-    const auto agent = system.spawn(node_agent, hello_.facts.name, *cluster, bench_, load,
+    const auto agent = system.spawn(node_agent, hello_.facts.name, head, bench_, load,
                                     hello_.facts.slots + static_cast<int>(hello_.facts.devices.size())); // a measurement on a device takes no slot
-    auto ended = speak(self, *cluster, agent, *load);
+    link::options dialling;
+    dialling.heads = options_.heads;
+    dialling.first = at_;
+    dialling.tls = options_.tls;
+    dialling.want = "node";
+    dialling.seconds = dial_seconds;
+    dialling.on_frame = [agent, load, this](frame f) { ordered(agent, *load, f); };
+    auto dialled = link::dial(dialling);
+    if (!dialled) {
+      caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+      return fail(dialled.error());
+    }
+    at_ = (*dialled)->number();
+    bench_->begin();
+    *head = std::move(*dialled);
+    auto ended = speak(**head, *load);
     // What is under way is worth nothing to anybody now: the head gives it to others.
-    cancel_ = true;
+    bench_->cancel();
     for (const auto end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(cancel_seconds));
-         load->in_flight > 0 && clock::now() < end;)
+         load->in_flight() > 0 && clock::now() < end;)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
-    if (load->in_flight > 0) return fail(ec::unsupported, "work could not be ended within " + format_number(cancel_seconds, 3) + " s", "start the node again");
+    if (load->in_flight() > 0) return fail(ec::unsupported, "work could not be ended within " + format_number(cancel_seconds, 3) + " s", "start the node again");
     return ended;
   }
 
-  expected<void> speak(caf::scoped_actor& self, const cluster_actor& cluster, const node_actor& agent, const node_load& load) {
-    expected<void> trouble;
-    node_welcome welcome;
-    self->request(cluster, join_time, join_atom::value, hello_, agent)
-        .receive([&](const node_welcome& w) { welcome = w; },
-                 [&](const caf::error&) { trouble = fail(ec::timeout, options_.head.text() + " did not answer our greeting"); });
-    if (!trouble) return trouble;
-    if (!welcome.refused.empty()) {
-      const bool may_pass = welcome.refused.find("already") != std::string::npos; // our own last self, perhaps
-      return fail(may_pass ? ec::locked : ec::invalid_argument, "the head refuses this node: " + welcome.refused);
-    }
+  /// In the link's thread.
+  static void ordered(const node_actor& agent, node_load& load, frame& f) {
+    const auto word = [&](const char* key) { return f.body.is_object() && f.body.contains(key) && f.body[key].is_string() ? f.body[key].get<std::string>() : std::string(); };
+    if (f.kind == "forget") return caf::anon_send(agent, forget_atom::value, word("run"));
+    if (f.kind != "do" || !f.body.is_object() || !f.body.contains("order")) return;
+    auto order = from_json_value<work_order>(f.body["order"], "an order");
+    if (!order) return log_event(log_level::warn, "an order cannot be read", {{"reason", order.error().message}});
+    load.took(order->ticket);
+    caf::anon_send(agent, do_atom::value, std::move(*order), word("device"));
+  }
+
+  expected<void> speak(link& head, const node_load& load) {
+    const auto welcome = head.ask_for<node_welcome>("join", hello_, join_seconds);
+    if (!welcome) return fail(ec::timeout, head.head().text() + ": " + welcome.error().message);
+    if (!welcome->refused.empty()) return fail(welcome->for_now ? ec::locked : ec::invalid_argument, "the head refuses this node: " + welcome->refused);
     joined_ = true;
-    say_("joined " + options_.head.text() + " as " + hello_.facts.name);
-    heartbeat beat{hello_.facts.name, 0};
+    log_event(log_level::info, "joined " + head.head().text() + " as " + hello_.facts.name, {{"certificate_days", head.certificate_days()}});
+    heartbeat beat{hello_.facts.name, 0, {}};
     bool draining = false;
     for (;;) {
       const auto start = clock::now();
-      bool known = false;
-      self->request(cluster, answer_time, beat_atom::value, beat)
-          .receive([&](bool k) { known = k; }, [&](const caf::error&) { trouble = fail(ec::timeout, "the head is silent"); });
-      if (!trouble) return trouble;
-      if (!known) return fail(ec::remote_failed, "the head does not know this node any more");
+      beat.tickets = load.tickets();
+      const auto known = head.ask_for<bool>("beat", beat, answer_seconds);
+      if (!known) return fail(ec::timeout, known.error().code == ec::timeout ? "the head is silent" : known.error().message);
+      if (!*known) return fail(ec::remote_failed, "the head does not know this node any more");
       beat.round_trip_ms = std::chrono::duration<double, std::milli>(clock::now() - start).count();
       if (stop_ && !draining) {
         draining = true;
-        say_(load.in_flight > 0 ? "finishing " + std::to_string(load.in_flight) + " jobs, then leaving" : "leaving");
-        self->send(cluster, drain_atom::value, hello_.facts.name);
+        log_event(log_level::info, load.in_flight() > 0 ? "finishing " + std::to_string(load.in_flight()) + " jobs, then leaving" : "leaving");
+        head.tell("drain", nullptr);
       }
-      if (draining && load.in_flight == 0) {
-        self->send(cluster, leave_atom::value, hello_.facts.name);
-        std::this_thread::sleep_for(std::chrono::milliseconds(200)); // so that it leaves before the process does
+      if (draining && load.in_flight() == 0) {
+        head.tell("leave", nullptr);
+        head.flush(1);
         return {};
       }
       const auto next = start + beat_pause;
-      while (clock::now() < next && (draining ? load.in_flight > 0 : !stop_)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      while (clock::now() < next && head.alive() && (draining ? load.in_flight() > 0 : !stop_)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
 
   const node_options& options_;
   const std::atomic<bool>& stop_;
-  const std::function<void(const std::string&)>& say_;
-  std::unique_ptr<network> net_;
+  std::unique_ptr<local_system> system_;
   std::shared_ptr<node_bench> bench_;
   node_hello hello_;
-  std::atomic<bool> cancel_ = false;
+  size_t at_ = 0;                         ///< of the heads: the one that served last
   bool joined_ = false;
   std::mt19937 random_{std::random_device{}()};
 };
@@ -260,19 +293,6 @@ std::vector<std::string> details_of(const cpu_facts& cpu) {
   return details;
 }
 
-/// Measured once per machine and then read from its cache, some 3 s; a node whose bandwidth cannot be measured says so and serves.
-void add_bandwidth(node_facts& facts, std::vector<std::string>& missing, const std::function<void(const std::string&)>& say) {
-  for (auto& device : facts.devices) {
-    if (device.backend != "cpu") continue;
-    const auto limits = machine_roofline(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), false, [&](int done, int, const std::string&) {
-      if (done == 0) say("measuring this machine's bandwidth and peak, once (some 3 s)");
-    });
-    if (!limits) missing.push_back("bandwidth: " + limits.error().message);
-    else if (!limits->read_gbs.empty())
-      device.details.push_back("memory " + format_number(limits->read_gbs.back(), 1) + " GB/s and " + format_number(limits->peak_gflops, 0) + " GFLOP/s (float32), measured");
-  }
-}
-
 } // namespace
 
 node_facts probe_this_machine(const node_options& options, std::vector<std::string>& missing) {
@@ -282,6 +302,7 @@ node_facts probe_this_machine(const node_options& options, std::vector<std::stri
     if (auto certificate = check_tls_files(tls_files::in(*options.tls))) facts.name = certificate->name;
   if (facts.name.empty()) facts.name = host_name();
   facts.version = pragma_version;
+  facts.machine = machine_identity();
   facts.slots = options.slots > 0 ? options.slots : std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2);
   device_facts cpu;
   cpu.id = cpu.backend = "cpu";
@@ -290,6 +311,7 @@ node_facts probe_this_machine(const node_options& options, std::vector<std::stri
     cpu.arch = known->model + ", " + std::to_string(known->simd_bits) + " bit"; // what -march=native depends on
     cpu.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, known->memory_bytes));
     cpu.details = details_of(*known);
+    facts.simd_bits = known->simd_bits;
   }
   bool torch = false, compiler = false;
   for (const auto& tool : profiler_tools()) {
@@ -328,13 +350,18 @@ void offer(const accelerator_status& found, node_facts& facts, std::vector<std::
     device.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, one.limits.memory_bytes));
     device.tools = tools;
     device.details = facts_of(one);
+    device.hardware = lease_file(one.where).filename().string();
     device.details.push_back("torch " + found.torch + ", triton " + found.triton);
     facts.devices.push_back(std::move(device));
   }
 }
 
-expected<void> serve_node(const node_options& options, const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say) {
-  return member(options, stop, say).serve();
+std::string machine_identity() {
+  // machine-id differs between the containers of a host, and is the same on machines that were copied; a boot is one kernel's.
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
+  return boot ? short_hash(trim(*boot)) : std::string();
 }
+
+expected<void> serve_node(const node_options& options, const std::atomic<bool>& stop) { return member(options, stop).serve(); }
 
 } // namespace pragma

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cluster/messages.hpp"
-#include "cluster/probe.hpp"
+#include "cluster/address.hpp"
 #include "profilers/accelerators.hpp"
 
 #include <atomic>
@@ -12,21 +12,23 @@
 namespace pragma {
 
 struct node_options {
-  address head;
+  std::vector<address> heads;             ///< whichever serves
   std::optional<std::filesystem::path> tls;
   std::string name;                       ///< empty: the certificate's, else the host's
   std::filesystem::path tasks;            ///< folder for the texts of tasks
   int slots = 0;                          ///< jobs at once that measure nothing; 0: half of the CPUs, at least 1
 };
 
-/// What this machine has, probed; `missing` gets what does not work and why. A device's speeds are told where an earlier run measured them;
-/// else the first task that is loaded there measures them, some seconds.
+/// What this machine has, probed; `missing` gets what does not work and why. Speeds are told where an earlier run measured them; else the first task
+/// that is loaded there measures them, under the lease: beside another measurement they would be kept as wrong as that one.
 node_facts probe_this_machine(const node_options& options, std::vector<std::string>& missing);
 /// Each device of a backend as one that can be leased by itself; without Triton none.
 void offer(const accelerator_status& found, node_facts& facts, std::vector<std::string>& missing);
 
 /// Serves until `stop`: then takes no new work, finishes what it has, and leaves. Errors that no waiting mends (certificates, another
-/// version, no backend) end it; everything else is tried again with growing pauses. `say` gets a line whenever something changes.
-expected<void> serve_node(const node_options& options, const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say);
+/// version, no backend) end it; everything else is tried again with growing pauses. What happens is in the log.
+expected<void> serve_node(const node_options& options, const std::atomic<bool>& stop);
+/// The host below all containers and users of it: one kernel's boot. Empty where it is not told.
+std::string machine_identity();
 
 } // namespace pragma

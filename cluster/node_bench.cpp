@@ -41,7 +41,10 @@ std::shared_ptr<node_bench::bench> node_bench::bench_of(const std::string& run) 
   auto& mine = benches_[run];
   if (!mine) {
     mine = std::make_shared<bench>();
-    mine->work = std::make_shared<workbench>(cancel_);
+    mine->cancel = cancelled_;
+    std::erase_if(all_, [](const auto& one) { return one.expired(); });
+    all_.push_back(mine);
+    mine->work = std::make_shared<workbench>(&mine->cancel);
   }
   mine->used = ++uses_;
   const auto found = mine;
@@ -55,8 +58,22 @@ void node_bench::forget(const std::string& run) {
   const std::lock_guard lock(mutex_);
   if (const auto found = benches_.find(run); found != benches_.end()) {
     last = std::move(found->second);
+    last->cancel = true;
     benches_.erase(found);
   }
+}
+
+void node_bench::cancel() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  for (const auto& one : all_)
+    if (const auto at_work = one.lock()) at_work->cancel = true;
+}
+
+void node_bench::begin() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = false;
+  for (const auto& [run, one] : benches_) one->cancel = false; // nothing is under way
 }
 
 size_t node_bench::make_room(const std::string& device, const std::string& but_for_run) {

@@ -16,17 +16,20 @@ expected<load_request> on_leased(load_request request, const std::string& device
 
 class node_bench {
 public:
-  /// `folder`: where task files are kept. `cancel`: when true, what is under way ends soon, as interrupted.
-  node_bench(std::string node, std::filesystem::path folder, const std::atomic<bool>* cancel)
-      : node_(std::move(node)), folder_(std::move(folder)), cancel_(cancel) {}
+  /// `folder`: where task files are kept.
+  node_bench(std::string node, std::filesystem::path folder) : node_(std::move(node)), folder_(std::move(folder)) {}
 
   /// Never throws; what goes wrong is in the answer.
   work_answer perform(const work_order& order, const std::string& device);
-  /// The run is over: its reference process ends.
+  /// The run is over: what is under way of it ends soon, as interrupted, and its reference process.
   void forget(const std::string& run);
+  /// All that is under way ends soon; nothing begins until begin().
+  void cancel();
+  void begin();
 
 private:
   struct bench {
+    std::atomic<bool> cancel = false;     ///< before `work`, which looks at it
     std::shared_ptr<workbench> work;
     std::mutex loading;                   ///< two orders of one run load its task once
     bool loaded = false;
@@ -40,9 +43,10 @@ private:
 
   std::string node_;
   std::filesystem::path folder_;
-  const std::atomic<bool>* cancel_;
+  bool cancelled_ = false;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<bench>> benches_; ///< by run
+  std::vector<std::weak_ptr<bench>> all_;   ///< also those that made room for others and are at work still
   uint64_t uses_ = 0;
 };
 

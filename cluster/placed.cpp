@@ -13,6 +13,8 @@ work_order order_for(run_place& place, const char* kind) {
   order.job = place.prefix + "/" + place.run + "/" + std::to_string(++place.jobs) + " " + kind;
   order.task = place.task;
   order.load = place.load;
+  order.owner = place.owner;
+  order.priority = place.priority;
   return order;
 }
 

@@ -15,6 +15,8 @@ struct run_place {
   std::string prefix;                     ///< of job ids: unique to this start of the head
   task_text task;
   std::string path;                       ///< of the task as the user knows it
+  std::string owner;
+  int priority = 0;
   job_needs needs;                        ///< the backend of its candidates
   std::function<void(const std::string&)> say; ///< to the user: "measuring on node a, device cpu"
   std::mutex mutex;

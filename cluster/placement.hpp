@@ -3,15 +3,17 @@
 
 #include "cluster/wire.hpp"
 
+#include <functional>
+
 namespace pragma {
 
 struct placement_options {
   dispatch_limits limits;
   std::string listen;                     ///< shown in the status
-  int certificate_days = -1;
+  std::function<int()> certificate_days;  ///< of the head's own; empty: no TLS
   caf::timespan tick = std::chrono::milliseconds(250);
 };
 
-cluster_actor spawn_placement(caf::actor_system& system, placement_options options, desk_actor desk);
+cluster_actor spawn_placement(caf::actor_system& system, placement_options options);
 
 } // namespace pragma

@@ -5,3 +5,4 @@
 
 #include "cluster/certificates.hpp"
 #include "cluster/messages.hpp"
+#include "cluster/quota.hpp"

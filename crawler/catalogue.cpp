@@ -16,11 +16,12 @@ namespace pragma::crawler {
 
 namespace {
 
-constexpr size_t max_name_bytes = 200, max_description_bytes = 8000, max_field_bytes = 2000, max_fields = 64;
+constexpr size_t max_name_bytes = 200, max_description_bytes = 8000, max_field_bytes = 2000, max_fields = 64, max_title_bytes = 300;
 constexpr size_t max_steps = 5'000'000;     ///< objects and arrays that are visited
 
 // `subject`: "event", "counter": a name, unless there is a better one ("Counter" in Intel's lists says which counters can count it).
-enum class key { other, name, subject, brief, description, title, unit, scale, formula, container, skipped, marks };
+// `reference`: the name of an event that other files describe (the kernel's ArchStdEvent).
+enum class key { other, name, subject, reference, brief, description, title, unit, scale, formula, container, skipped, marks };
 
 /// Keys without case and separators: "EventName", "event_name", "Event Name" are one.
 key key_of(std::string_view text) {
@@ -28,7 +29,7 @@ key key_of(std::string_view text) {
                                                                {"metricname", key::name},
                                                                {"countername", key::name},
                                                                {"name", key::name},
-                                                               {"archstdevent", key::name},
+                                                               {"archstdevent", key::reference},
                                                                {"metric", key::subject},
                                                                {"event", key::subject},
                                                                {"counter", key::subject},
@@ -93,6 +94,25 @@ std::string text_of(const json& value) {
   return all;
 }
 
+/// What a formula's letters stand for, [{"Name": "INST_RETIRED.ANY", "Alias": "a"}]: "a = INST_RETIRED.ANY"; empty where it is something else.
+std::string references_of(const json& value) {
+  std::string all;
+  if (!value.is_array()) return all;
+  for (const auto& part : value) {
+    if (!part.is_object()) return {};
+    std::string who, letter;
+    for (const auto& [k, text] : part.items()) {
+      if (!text.is_string()) continue;
+      if (key_of(k) == key::name) who = text.get<std::string>();
+      else if (ascii_lower(k) == "alias") letter = text.get<std::string>();
+    }
+    if (who.empty()) return {};
+    all += (all.empty() ? "" : ", ") + (letter.empty() ? who : letter + " = " + who);
+    if (all.size() > max_field_bytes) break;
+  }
+  return all;
+}
+
 /// The kernel's "Unit" is the box that counts ("cpu", "iMC"), not what is counted in.
 bool is_counting_box(const json& object, const std::string& unit) {
   return !is_unit(unit) && (object.contains("EventName") || object.contains("MetricName") || object.contains("ArchStdEvent"));
@@ -102,7 +122,7 @@ bool is_counting_box(const json& object, const std::string& unit) {
 metric_record record_of(const json& object, std::string name) {
   metric_record r;
   r.name = std::move(name);
-  for (const auto wanted : {key::name, key::subject})
+  for (const auto wanted : {key::name, key::reference, key::subject})
     for (const auto& [k, value] : object.items())
       if (r.name.empty() && key_of(k) == wanted) r.name = text_of(value);
   std::string brief, title, scale;
@@ -111,9 +131,11 @@ metric_record record_of(const json& object, std::string name) {
     if (value.is_object() && ascii_lower(k) == "architectures")
       for (const auto& [chip, definition] : value.items())
         if (text.size() < max_field_bytes && definition.is_structured()) text += (text.empty() ? "" : ", ") + chip;
+    if (text.empty()) text = references_of(value);
     if (text.empty()) continue;
     switch (key_of(k)) {
       case key::name:
+      case key::reference:
       case key::subject:
         if (text != r.name && r.fields.size() < max_fields) r.fields.emplace(k, std::move(text));
         break;
@@ -150,7 +172,7 @@ bool describes(const json& object) {
   for (const auto& [k, value] : object.items()) {
     const auto what = key_of(k);
     if (what == key::brief || what == key::description || what == key::formula || what == key::marks || what == key::unit ||
-        what == key::scale)
+        what == key::scale || what == key::reference)
       return true;
   }
   return false;
@@ -158,15 +180,17 @@ bool describes(const json& object) {
 
 bool has_name(const json& object) {
   for (const auto& [k, value] : object.items())
-    if ((key_of(k) == key::name || key_of(k) == key::subject) && value.is_string()) return true;
+    if ((key_of(k) == key::name || key_of(k) == key::subject || key_of(k) == key::reference) && value.is_string()) return true;
   return false;
 }
 
+/// A list of metrics that are described there. A metric's own "Events": [{"Name": ..., "Alias": "a"}] only refers to others.
 bool holds_others(const json& object) {
-  for (const auto& [k, value] : object.items())
-    if ((key_of(k) == key::container || key_of(k) == key::subject) && value.is_structured() && !value.empty() &&
-        value.front().is_structured())
-      return true;
+  for (const auto& [k, value] : object.items()) {
+    if ((key_of(k) != key::container && key_of(k) != key::subject) || !value.is_structured()) continue;
+    for (const auto& part : value)
+      if (part.is_array() || (part.is_object() && describes(part))) return true;
+  }
   return false;
 }
 
@@ -234,6 +258,9 @@ void take_records(const json& root, document& d) {
     } else if (value.is_object()) {
       if (d.title.empty() && value.contains("title") && value["title"].is_string())
         d.title = one_line(clean_text(value["title"].get_ref<const std::string&>()));
+      // Intel's {"Header": {"Info": "Performance Monitoring Events for ..."}} says which processor.
+      if (d.title.empty() && value.contains("Header") && value["Header"].is_object() && value["Header"].contains("Info") && value["Header"]["Info"].is_string())
+        d.title = one_line(clean_text(utf8_prefix(value["Header"]["Info"].get_ref<const std::string&>(), max_title_bytes)));
       if (has_name(value) && describes(value) && !holds_others(value)) {
         add_record(d, record_of(value, {}));
         continue;

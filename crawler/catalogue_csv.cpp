@@ -1,6 +1,7 @@
 // Lists of metrics as CSV (`ncu --csv --query-metrics`, rocprofv3's counter lists, any table whose header names its columns), and as
 // blocks of "Name: value" lines, which rocprofv3 -L prints.
 #include "crawler/charset.hpp"
+#include "crawler/definitions.hpp"
 #include "crawler/metric_names.hpp"
 #include "crawler/parsers.hpp"
 
@@ -22,8 +23,14 @@ std::string without_noise(std::string_view text, size_t& dropped) {
   out.reserve(text.size());
   for (size_t start = 0; start < text.size();) {
     const auto end = std::min(text.find('\n', start), text.size());
-    const auto line = text.substr(start, end - start);
+    auto line = text.substr(start, end - start);
     start = end + 1;
+    // A list has metrics commented out that are not exported by default; they are documented all the same.
+    if (line.starts_with("#")) {
+      const auto rest = line.substr(std::min(line.find_first_not_of("# "), line.size()));
+      const auto cell = rest.substr(0, rest.find(','));
+      if (cell.size() < rest.size() && looks_like_metric(trim(cell))) line = rest;
+    }
     const bool noise = line.starts_with("==PROF==") || line.starts_with("==ERROR==") || line.starts_with("==WARNING==") ||
                        line.starts_with("#") || (line.starts_with("Device ") && line.find(',') == std::string_view::npos);
     if (noise) ++dropped;
@@ -54,6 +61,8 @@ std::string words_of_header(std::string_view cell) {
 int name_column(const csv_row& row) {
   int weak = -1;
   for (const auto& cell : row.cells)
+    if (looks_like_metric(trim(cell))) return -1; // a row of data, whose type may be "counter"
+  for (const auto& cell : row.cells)
     if (trim(cell).ends_with(':')) return -1; // "Name: value" lines, which are read as blocks
   for (size_t k = 0; k < row.cells.size(); ++k) {
     const auto what = column_of(words_of_header(row.cells[k]));
@@ -80,6 +89,20 @@ void take_rows(const std::vector<csv_row>& rows, size_t header, document& d) {
     }
     add_record(d, std::move(r));
   }
+}
+
+/// A list without a header ("DCGM_FI_DEV_SM_CLOCK, gauge, SM clock frequency (in MHz)."): the column of names is told by its shape.
+void take_headless(const std::vector<csv_row>& rows, document& d) {
+  table t;
+  for (const auto& row : rows) {
+    std::vector<std::string> cells;
+    for (const auto& cell : row.cells) cells.push_back(trim(cell));
+    if (cells.size() >= 2) t.rows.push_back(std::move(cells));
+  }
+  table_reader reader(t, false);
+  if (!reader.defines()) return;
+  for (size_t i = 0; i < t.rows.size(); ++i)
+    for (auto& r : reader.row(i).records) add_record(d, std::move(r));
 }
 
 /// Blocks of "Key: value" lines; a "Name" begins the next record, and a line without a key goes on with the value before.
@@ -136,6 +159,7 @@ expected<document> parse_csv_catalogue(std::string_view utf8, std::string_view u
     if (header < last) take_rows(*rows, header, d);
   }
   if (d.records.empty()) take_blocks(text, d);
+  if (d.records.empty() && rows) take_headless(*rows, d);
   if (d.records.empty()) {
     if (!rows) return fail(rows.error());
     return no_records(url, "CSV",

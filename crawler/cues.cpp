@@ -97,6 +97,19 @@ bool tells_reading(std::string_view sentence) {
        "limited by", "stalled because", "inefficient", "optimal", "close to", "expected to be", "can be reduced", "consider"});
 }
 
+bool addresses_a_model(std::string_view sentence) {
+  const auto start = sentence.substr(std::min(sentence.find_first_not_of(" \n\"'*#>-"), sentence.size()));
+  for (const std::string_view role : {"SYSTEM:", "System prompt", "ASSISTANT:", "USER:", "<|", "[INST]", "### Instruction"})
+    if (start.starts_with(role)) return true;
+  const auto text = flat_lower(sentence);
+  const bool orders = says_any(text, {"ignore", "disregard", "forget", "override", "overrule"}) &&
+                      says_any(text, {"instruction", "instructions", "prompt", "prompts", "rules", "guidelines", "context"}) &&
+                      says_any(text, {"previous", "prior", "above", "earlier", "all", "your", "any", "preceding", "these", "system"});
+  return orders || says_any(text, {"you are an ai", "as an ai", "as a language model", "you are chatgpt", "you are an assistant", "you are a helpful",
+                                   "your system prompt", "reveal your", "do not tell the user", "answer only with", "respond only with", "reply only with",
+                                   "always answer", "you must answer", "you must say", "new instructions"});
+}
+
 std::vector<std::string> implied_diagnoses(std::string_view raw) {
   const auto text = flat_lower(raw);
   std::vector<std::string> found;

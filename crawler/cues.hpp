@@ -16,6 +16,9 @@ bool tells_measurement(std::string_view sentence);
 /// It says what a value tells: high, low, indicates, should.
 bool tells_reading(std::string_view sentence);
 
+/// It speaks to a language model instead of describing something ("ignore previous instructions"): no part of a definition.
+bool addresses_a_model(std::string_view sentence);
+
 /// Names of the bottleneck classes (diagnosis/finding.hpp) that the words point to, most telling first, at most four.
 std::vector<std::string> implied_diagnoses(std::string_view text);
 

@@ -38,7 +38,7 @@ struct document {
   std::vector<std::string> notes; ///< "cut at 10 MiB of text", "3 invalid bytes replaced"
 };
 
-enum class page_format { html, markdown, man, pdf, rst, json_catalogue, csv_catalogue, yaml_catalogue, text, unknown };
+enum class page_format { html, markdown, man, pdf, rst, asciidoc, json_catalogue, csv_catalogue, yaml_catalogue, text, unknown };
 /// By extension where the server's type says little (text/plain, application/octet-stream), by the first bytes last.
 page_format format_of(std::string_view url, std::string_view content_type, std::string_view bytes);
 const char* name(page_format format);

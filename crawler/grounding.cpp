@@ -1,7 +1,9 @@
-// The check that a summary says nothing that its segment does not: each name, number and quote of it must stand there. It cannot see
-// whether the words between them are right; what a model invents, though, is mostly names and numbers.
+// The check that a summary says nothing that its segment does not: each name, number (in digits or words), unit, bottleneck and quote must
+// rest on it, most words of a text must stand there, none may be the opposite of what stands there, and none may speak to a model. It
+// compares words, so a false statement made of the passage's own words passes: docs/knowledge.md says so.
 #include "crawler/charset.hpp"
 #include "crawler/cues.hpp"
+#include "crawler/definitions.hpp"
 #include "crawler/metric_names.hpp"
 #include "crawler/summarise.hpp"
 
@@ -78,25 +80,118 @@ bool stands_in(const std::string& source, const std::string& name) {
   return false;
 }
 
+/// Words and numbers that change what a sentence says.
+const std::vector<std::string_view>& numbers_in_words() {
+  static const std::vector<std::string_view> all = {"zero",    "two",      "three",    "four",   "five",   "six",     "seven",   "eight",   "nine",
+                                                    "ten",     "eleven",   "twelve",   "dozen",  "twenty", "thirty",  "forty",   "fifty",   "sixty",
+                                                    "seventy", "eighty",   "ninety",   "hundred", "thousand", "million", "billion", "half",   "third",
+                                                    "quarter", "twice",    "double",   "doubles", "triple", "thrice",  "tenfold", "twofold"};
+  return all;
+}
+
+/// The words of a text in lower case, letters only.
+std::vector<std::string> plain_words_of(std::string_view text) {
+  std::vector<std::string> all(1);
+  for (const char c : text) {
+    if (std::isalpha(static_cast<unsigned char>(c))) all.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!all.back().empty()) all.emplace_back();
+  }
+  if (all.back().empty()) all.pop_back();
+  return all;
+}
+
+bool any_begins(const std::vector<std::string>& words, std::string_view stem) {
+  return std::any_of(words.begin(), words.end(), [&](const auto& w) { return w.starts_with(stem); });
+}
+
+/// The first word of `text` whose opposite, but not itself, stands in the source: "hit" where it says "miss".
+std::string reversed_word(const std::vector<std::string>& text, const std::vector<std::string>& source) {
+  static constexpr std::pair<std::string_view, std::string_view> opposites[] = {
+      {"hit", "miss"},      {"read", "write"},  {"read", "written"},     {"load", "store"},   {"high", "low"},     {"more", "less"},      {"more", "fewer"},
+      {"increas", "decreas"}, {"best", "worst"}, {"better", "worse"},    {"good", "bad"},     {"before", "after"}, {"first", "last"},     {"maxim", "minim"},
+      {"front", "back"},    {"input", "output"}, {"send", "receiv"},     {"sent", "receiv"},  {"faster", "slower"}, {"active", "idle"},    {"local", "remote"},
+      {"includ", "exclud"}, {"user", "kernel"}, {"taken", "untaken"},    {"allocat", "free"}, {"correct", "wrong"}, {"data", "instruction"}};
+  for (const auto& [a, b] : opposites)
+    for (const auto& [said, there] : {std::pair{a, b}, std::pair{b, a}})
+      if (any_begins(text, said) && !any_begins(source, said) && any_begins(source, there)) return std::string(said);
+  return {};
+}
+
+bool negates(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [](const auto& w) {
+    return w == "not" || w == "no" || w == "never" || w == "none" || w == "without" || w == "neither" || w == "cannot" || w == "isn" || w == "doesn" || w == "except";
+  });
+}
+
+/// Share of a text's words of substance that the source has too, in some form ("predictor" for "mispredicted").
+double share_in_source(const std::vector<std::string>& text, const std::string& lower) {
+  constexpr size_t least_letters = 4, stem_letters = 5;
+  size_t all = 0, there = 0;
+  for (const auto& w : text) {
+    if (w.size() < least_letters || w == "that" || w == "this" || w == "which" || w == "with" || w == "from" || w == "were" || w == "when" || w == "have" ||
+        w == "been" || w == "their" || w == "there" || w == "than" || w == "into" || w == "over" || w == "each" || w == "between" || w == "value" || w == "values")
+      continue;
+    ++all;
+    there += lower.find(w.substr(0, stem_letters)) != std::string::npos;
+  }
+  return all == 0 ? 1 : static_cast<double>(there) / static_cast<double>(all);
+}
+
+bool unit_stands(const std::string& unit, const segment& s, const std::string& lower) {
+  const auto u = ascii_lower(one_line(unit));
+  if (stands_in(lower, u)) return true;
+  if (u.size() > 3 && u.ends_with('s') && stands_in(lower, u.substr(0, u.size() - 1))) return true;
+  if (u == "%" || u == "percent") return lower.find('%') != std::string::npos || lower.find("percent") != std::string::npos;
+  return implied_unit(s.text) == unit || implied_unit(s.record.description) == unit || s.record.unit == unit;
+}
+
+/// A span of some words, or all that a short source says.
+bool tells_something(const std::string& quote, const segment& s) {
+  constexpr long least_words = 3;
+  const auto flat = one_line(quote);
+  if (std::count(flat.begin(), flat.end(), ' ') + 1 >= least_words) return true;
+  const auto said = one_line(s.text);
+  return flat == said || flat == one_line(s.record.description) || (s.has_record && said.starts_with(flat));
+}
+
 std::string short_form(const std::string& text) { return text.size() <= 80 ? text : std::string(utf8_prefix(text, 80)) + "..."; }
 
-std::string check(const claim& c, const std::string& source, const std::string& folded, const std::string& lower,
+/// What is wrong with the words of one text; empty: nothing.
+std::string check_words(const std::string& text, const std::string& source, const std::string& lower) {
+  constexpr double least_share = 0.4;
+  if (addresses_a_model(text)) return "it speaks to a model";
+  const auto words = plain_words_of(text), there = plain_words_of(source);
+  for (const auto number : numbers_in_words())
+    if (std::find(words.begin(), words.end(), number) != words.end() && std::find(there.begin(), there.end(), number) == there.end())
+      return "the number '" + std::string(number) + "' does not stand in the segment";
+  if (const auto word = reversed_word(words, there); !word.empty()) return "'" + word + "' is the opposite of what the segment says";
+  if (negates(words) && !negates(there)) return "it denies something that the segment does not deny";
+  if (share_in_source(words, lower) < least_share) return "most of its words do not stand in the segment: '" + short_form(text) + "'";
+  for (const auto word : words_of(text))
+    if (identifier_shaped(word) && !stands_in(source, std::string(word)) && lower.find(ascii_lower(word)) == std::string::npos)
+      return "the name '" + short_form(std::string(word)) + "' does not stand in the segment";
+  return {};
+}
+
+std::string check(const segment& s, const claim& c, const std::string& source, const std::string& folded, const std::string& lower,
                   const std::set<std::string>& numbers, const std::set<std::string>& names) {
   const auto named = [&](const std::string& name, bool any_case) {
     return stands_in(source, name) || stands_in(folded, one_line(name)) || (any_case && stands_in(lower, ascii_lower(one_line(name))));
   };
   const auto where = "the claim of '" + short_form(c.name) + "': ";
   if (trim(c.name).empty()) return "a claim without a name";
-  if (c.kind != "metric" && c.kind != "concept") return where + "its kind '" + short_form(c.kind) + "' is neither metric nor concept";
   if (!named(c.name, c.kind == "concept")) return where + "no such name stands in the segment";
+  if (c.kind != "metric" && c.kind != "concept" && c.kind != "option") return where + "its kind '" + short_form(c.kind) + "' is not known";
   if (!c.quote.empty() && folded.find(one_line(c.quote)) == std::string::npos)
     return where + "its quote does not stand in the segment: '" + short_form(c.quote) + "'";
-  for (const auto& text : {c.meaning, c.measurement, c.reading}) {
+  if (!c.quote.empty() && !tells_something(c.quote, s)) return where + "its quote is a word or two: '" + short_form(c.quote) + "'";
+  for (const auto& text : {c.summary, c.meaning, c.measurement, c.reading}) {
     for (const auto& number : numbers_in(text))
       if (!numbers.contains(number)) return where + "the number " + number + " does not stand in the segment";
     for (const auto& name : metric_names_in(text))
       if (!names.contains(name) && !stands_in(source, name))
         return where + "the name '" + short_form(name) + "' does not stand in the segment";
+    if (const auto why = check_words(text, source, lower); !why.empty()) return where + why;
   }
   for (const auto& name : c.related)
     if (!named(name, false)) return where + "the related name '" + short_form(name) + "' does not stand in the segment";
@@ -105,8 +200,11 @@ std::string check(const claim& c, const std::string& source, const std::string& 
   const auto& known = diagnosis_names();
   for (const auto& d : c.diagnoses)
     if (std::find(known.begin(), known.end(), d) == known.end()) return where + "'" + short_form(d) + "' is no class of bottleneck";
-  if (!c.unit.empty() && (c.unit.size() > max_unit_bytes || (!is_unit(c.unit) && !c.unit.starts_with("1/") &&
-                                                             lower.find(ascii_lower(one_line(c.unit))) == std::string::npos)))
+  auto implied = implied_diagnoses(source);
+  for (const auto& more : {implied_diagnoses(c.quote), implied_diagnoses(c.name + ". " + c.summary + " " + c.reading)}) implied.insert(implied.end(), more.begin(), more.end());
+  for (const auto& d : c.diagnoses)
+    if (std::find(implied.begin(), implied.end(), d) == implied.end()) return where + "nothing in the segment speaks of " + short_form(d);
+  if (!c.unit.empty() && (c.unit.size() > max_unit_bytes || !unit_stands(c.unit, s, lower)))
     return where + "the unit '" + short_form(c.unit) + "' does not stand in the segment";
   return {};
 }
@@ -122,7 +220,7 @@ std::string ungrounded(const segment& s, const summary& made) {
   const std::set<std::string> names(list.begin(), list.end());
   if (made.segment != s.id) return "the summary is of another segment";
   for (const auto& c : made.claims)
-    if (auto why = check(c, source, folded, lower, numbers, names); !why.empty()) return why;
+    if (auto why = check(s, c, source, folded, lower, numbers, names); !why.empty()) return why;
   return {};
 }
 

@@ -58,7 +58,7 @@ constexpr auto denied_prefixes = std::to_array<std::string_view>(
      "PR_",       "PTHREAD_", "ROCM_", "ROCR_",       "ROCPROF_",   "RLIMIT_",  "SAMPLE_", "SIG_",    "SYS_",  "UINT_",
      "VALGRIND_", "VG_",      "VK_",   "XDG_",        "XML_"});
 constexpr auto denied_suffixes =
-    std::to_array<std::string_view>({"_DIR", "_FLAGS", "_H", "_HOME", "_HPP", "_MAX", "_MIN", "_OPTS", "_PATH", "_VERSION"});
+    std::to_array<std::string_view>({"_DIR", "_FLAGS", "_H", "_HOME", "_HPP", "_MAX", "_MIN", "_NAME", "_OPTS", "_PATH", "_VERSION"});
 
 constexpr auto file_endings = std::to_array<std::string_view>(
     {".a",   ".asm", ".bin", ".c",   ".cc",  ".cfg", ".com", ".conf", ".cpp", ".cs",  ".csv", ".cu",   ".cubin", ".db",  ".dll", ".exe",
@@ -107,12 +107,7 @@ bool is_upper_case_event(std::string_view word) {
   const auto head = word.substr(0, word.find(':'));
   for (const char c : head)
     if (lower(c) || c == '-') return false;
-  if (head.ends_with('_')) return false;
-  for (const auto prefix : denied_prefixes)
-    if (word.starts_with(prefix)) return false;
-  for (const auto suffix : denied_suffixes)
-    if (word.ends_with(suffix)) return false;
-  return true;
+  return !head.ends_with('_') && !names_code(word);
 }
 
 /// "cache-misses", "L1-dcache-load-misses", "topdown-fe-bound".
@@ -141,6 +136,14 @@ bool separates(char32_t c) {
 constexpr std::string_view ends_of_words = ".:-/=";
 
 } // namespace
+
+bool names_code(std::string_view word) {
+  for (const auto prefix : denied_prefixes)
+    if (word.starts_with(prefix)) return true;
+  for (const auto suffix : denied_suffixes)
+    if (word.ends_with(suffix)) return true;
+  return false;
+}
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;

@@ -18,6 +18,9 @@ std::vector<std::string> metric_names_in(std::string_view text, size_t most = 64
 /// few words with spaces will do ("L2 Cache Hit Rate").
 std::vector<std::string> names_in_cell(std::string_view cell, bool certain);
 
+/// Macros, environment variables and constants, which are written like hardware events.
+bool names_code(std::string_view word);
+
 /// A unit in brackets at the end ("Duration (us)", "Bandwidth [GB/s]"); empty when there is none.
 std::string unit_in_brackets(std::string_view text);
 

@@ -37,6 +37,7 @@ page_format by_ending(const std::string& ending) {
   if (any_of(ending, {"html", "htm", "xhtml", "shtml"})) return page_format::html;
   if (any_of(ending, {"md", "markdown", "mdx"})) return page_format::markdown;
   if (ending == "rst") return page_format::rst;
+  if (any_of(ending, {"adoc", "asciidoc"})) return page_format::asciidoc;
   if (ending == "pdf") return page_format::pdf;
   if (ending == "json") return page_format::json_catalogue;
   if (any_of(ending, {"csv", "tsv"})) return page_format::csv_catalogue;
@@ -102,6 +103,7 @@ const char* name(page_format format) {
     case page_format::man: return "man";
     case page_format::pdf: return "pdf";
     case page_format::rst: return "rst";
+    case page_format::asciidoc: return "asciidoc";
     case page_format::json_catalogue: return "json";
     case page_format::csv_catalogue: return "csv";
     case page_format::yaml_catalogue: return "yaml";
@@ -144,7 +146,7 @@ expected<document> parse_page(page_format format, std::string_view bytes, std::s
   if (format == page_format::pdf) return parse_pdf(bytes, url);
   if (format == page_format::unknown)
     return fail(ec::unsupported,
-                std::string(url) + ": neither HTML, Markdown, reStructuredText, a man page, PDF, text nor a catalogue of metrics",
+                std::string(url) + ": neither HTML, Markdown, reStructuredText, AsciiDoc, a man page, PDF, text nor a catalogue of metrics",
                 "leave it out with a deny pattern");
   const bool looks_inside = format == page_format::html;
   const auto decoded = to_utf8(bytes, declared_charset, looks_inside);
@@ -154,6 +156,7 @@ expected<document> parse_page(page_format format, std::string_view bytes, std::s
       case page_format::markdown: return parse_markdown(decoded.text, url);
       case page_format::man: return parse_man(decoded.text, url);
       case page_format::rst: return parse_rst(decoded.text, url);
+      case page_format::asciidoc: return parse_asciidoc(decoded.text, url);
       case page_format::json_catalogue: return parse_json_catalogue(decoded.text, url);
       case page_format::csv_catalogue: return parse_csv_catalogue(decoded.text, url);
       case page_format::yaml_catalogue: return parse_yaml_catalogue(decoded.text, url);

@@ -33,6 +33,7 @@ expected<document> parse_markdown(std::string_view utf8, std::string_view url);
 expected<document> parse_man(std::string_view utf8, std::string_view url);
 expected<document> parse_pdf(std::string_view bytes, std::string_view url);
 expected<document> parse_rst(std::string_view utf8, std::string_view url);
+expected<document> parse_asciidoc(std::string_view utf8, std::string_view url);
 expected<document> parse_text(std::string_view utf8, std::string_view url);
 expected<document> parse_json_catalogue(std::string_view utf8, std::string_view url);
 expected<document> parse_csv_catalogue(std::string_view utf8, std::string_view url);

@@ -67,8 +67,9 @@ PRAGMA_JSON(page_record, url, state, reason, generation, depth, from, status, fi
 struct metric_record {
   std::string name, unit, description;
   std::map<std::string, std::string> fields; ///< other columns, by their header
+  std::string kind = "metric";        ///< "metric"; "option": a switch of the tool, with what it does
 };
-PRAGMA_JSON(metric_record, name, unit, description, fields)
+PRAGMA_JSON(metric_record, name, unit, description, fields, kind)
 
 /// A piece of one page that can be understood by itself.
 struct segment {
@@ -80,8 +81,9 @@ struct segment {
   bool has_record = false;
   metric_record record;
   std::string fetched;                ///< ISO time
+  int64_t unread = 0;                 ///< rows of tables and items of definition lists in `text` that define nothing, as far as was understood
 };
-PRAGMA_JSON(segment, id, profiler, url, anchor, headings, kind, text, has_record, record, fetched)
+PRAGMA_JSON(segment, id, profiler, url, anchor, headings, kind, text, has_record, record, fetched, unread)
 
 /// SHA-256 of profiler, headings, kind, text and record: not of where it was found, so that a page may move.
 std::string segment_id(const segment& s);
@@ -89,8 +91,9 @@ std::string segment_id(const segment& s);
 /// What one segment says of one metric or concept. Empty: it does not say.
 struct claim {
   std::string name, unit;
-  std::string kind = "metric";        ///< "metric", "concept"
-  std::string meaning;                ///< what it describes
+  std::string kind = "metric";        ///< "metric", "concept", "option"
+  std::string summary;                ///< `meaning` in one sentence
+  std::string meaning;                ///< what it describes: the whole paragraph, without what stands in the two below
   std::string measurement;            ///< how it is measured or computed
   std::string reading;                ///< what high and low values tell
   std::vector<std::string> diagnoses; ///< names of bottleneck classes (diagnosis/finding.hpp) that it reveals
@@ -98,7 +101,7 @@ struct claim {
   std::vector<std::string> hardware;
   std::string quote;                  ///< a span of the segment's text, word for word
 };
-PRAGMA_JSON(claim, name, unit, kind, meaning, measurement, reading, diagnoses, related, hardware, quote)
+PRAGMA_JSON(claim, name, unit, kind, summary, meaning, measurement, reading, diagnoses, related, hardware, quote)
 
 struct summary {
   std::string segment;                ///< id

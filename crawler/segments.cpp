@@ -1,6 +1,7 @@
 // A document -> segments: what belongs to one heading, in pieces of a size that a summariser can take in; and each row, definition or
 // catalogue record that names a metric by itself, with all that its table says of it.
 #include "crawler/charset.hpp"
+#include "crawler/definitions.hpp"
 #include "crawler/metric_names.hpp"
 #include "crawler/parsers.hpp"
 #include "crawler/sentences.hpp"
@@ -23,7 +24,6 @@ constexpr size_t most_bytes = 2200;        ///< a paragraph longer than this is 
 constexpr size_t code_bytes = 1500;        ///< of one listing; the rest of it tells nothing new
 constexpr size_t least_bytes = 12;         ///< shorter prose ("See also.") is no segment
 constexpr size_t max_segments = 50'000;    ///< of one page, catalogues aside
-constexpr size_t max_field_columns = 24;
 constexpr size_t max_record_text = 12'000;
 
 bool same_words(std::string_view a, std::string_view b) { return ascii_lower(a) == ascii_lower(b); }
@@ -39,7 +39,7 @@ public:
       switch (b.what) {
         case block::type::heading: heading(b); break;
         case block::type::paragraph: prose(b.text, b.anchor, "\n\n"); break;
-        case block::type::list_item: prose("- " + b.text, b.anchor, "\n"); break;
+        case block::type::list_item: item(b); break;
         case block::type::code: code(b); break;
         case block::type::definition: definition(b); break;
         case block::type::table: rows(b); break;
@@ -120,37 +120,56 @@ private:
   }
 
   void definition(const block& b) {
-    const auto names = b.text.empty() ? std::vector<std::string>() : names_in_cell(b.term, false);
-    if (names.empty()) {
-      if (b.term.empty()) return prose(b.text, b.anchor, "\n\n");
-      if (b.text.empty()) return prose(b.term, b.anchor, "\n\n");
-      const bool short_text = b.text.find('\n') == std::string::npos && b.text.size() < wanted_bytes;
-      return prose(b.term + (short_text ? ": " : "\n\n") + b.text, b.anchor, "\n\n");
-    }
+    if (define(b.term, b.text, b.anchor)) return;
+    if (b.term.empty()) return prose(b.text, b.anchor, "\n\n");
+    if (b.text.empty()) return prose(b.term, b.anchor, "\n\n");
+    ++unread_;
+    const bool short_text = b.text.find('\n') == std::string::npos && b.text.size() < wanted_bytes;
+    prose(b.term + (short_text ? ": " : "\n\n") + b.text, b.anchor, "\n\n");
+  }
+
+  void item(const block& b) {
+    // The bullet that begins with a metric's name, "- heap_size: bytes of ...", is a definition as well.
+    if (const auto parts = split_definition(b.text); parts && define(parts->term, parts->text, b.anchor)) return;
+    prose("- " + b.text, b.anchor, "\n");
+  }
+
+  bool define(const std::string& term, const std::string& text, const std::string& anchor) {
+    const auto what = what_is_defined(term, text, announced());
+    if (what.names.empty()) return false;
     flush();
-    for (const auto& n : names) {
+    for (const auto& n : what.names) {
       metric_record r;
       r.name = n;
-      r.unit = unit_in_brackets(b.term);
-      r.description = one_line(utf8_prefix(b.text, max_record_text));
-      emit("definition", b.anchor, b.term + ": " + r.description, &r);
+      r.kind = what.kind;
+      r.unit = what.kind == "metric" ? unit_in_brackets(term) : std::string();
+      r.description = one_line(utf8_prefix(text, max_record_text));
+      if (!what.also.empty()) r.fields.emplace("Also", join(what.also, ", "));
+      if (what.kind == "option" && one_line(term) != n) r.fields.emplace("Usage", one_line(term));
+      emit("definition", anchor, term + ": " + r.description, &r);
     }
+    return true;
   }
 
   void rows(const block& b) {
     const auto& t = b.cells;
-    const int name_column = find_name_column(t);
+    table_reader reader(t, announced(b.text));
     std::string plain = b.text; // the caption
-    if (name_column >= 0) flush();
+    if (reader.defines()) flush();
     for (size_t i = 0; i < t.rows.size() && made_.size() < max_segments; ++i) {
       const auto& anchor = i < t.anchors.size() && !t.anchors[i].empty() ? t.anchors[i] : b.anchor;
-      if (name_column >= 0 && row(t, t.rows[i], static_cast<size_t>(name_column), anchor)) continue;
+      if (reader.defines()) {
+        const auto made = reader.row(i);
+        for (const auto& r : made.records) emit("row", anchor, made.text, &r);
+        if (!made.records.empty() || made.continues) continue;
+      }
       // A row that names no metric is text, under its table's header.
       std::vector<std::string> cells;
       for (const auto& cell : t.rows[i])
         if (!cell.empty()) cells.push_back(one_line(cell));
       if (cells.empty()) continue;
-      if (plain.empty() && !t.header.empty() && name_column < 0) plain = join(t.header, " | ");
+      ++unread_;
+      if (plain.empty() && !t.header.empty() && !reader.defines()) plain = join(t.header, " | ");
       if (plain.size() > wanted_bytes) {
         prose(plain, b.anchor, "\n\n");
         plain.clear();
@@ -160,88 +179,26 @@ private:
     if (!plain.empty() && plain != b.text) prose(plain, b.anchor, "\n\n");
   }
 
-  bool row(const table& t, const std::vector<std::string>& cells, size_t name_column, const std::string& anchor) {
-    if (name_column >= cells.size()) return false;
-    const bool certain = name_column < t.header.size() && column_of(t.header[name_column]) == column::metric;
-    const auto names = names_in_cell(cells[name_column], certain);
-    if (names.empty()) return false;
-    metric_record r;
-    size_t description = std::string::npos;
-    for (size_t k = 0; k < cells.size(); ++k) {
-      const auto what = k < t.header.size() ? column_of(t.header[k]) : column::other;
-      if (k == name_column || cells[k].empty()) continue;
-      if (what == column::description && description == std::string::npos) description = k;
-      if (what == column::unit && r.unit.empty()) r.unit = one_line(cells[k]);
-    }
-    // Without a column that says so the description is the longest text of several words.
-    if (description == std::string::npos)
-      for (size_t k = 0; k < cells.size(); ++k) {
-        const auto what = k < t.header.size() ? column_of(t.header[k]) : column::other;
-        if (k == name_column || what == column::unit || what == column::formula || cells[k].find(' ') == std::string::npos) continue;
-        if (description == std::string::npos || cells[k].size() > cells[description].size()) description = k;
-      }
-    if (description != std::string::npos) r.description = one_line(cells[description]);
-    if (r.unit.empty()) r.unit = unit_in_brackets(cells[name_column]);
-    if (r.unit.empty() && name_column < t.header.size()) r.unit = unit_in_brackets(t.header[name_column]);
-    std::string text;
-    for (size_t k = 0; k < cells.size(); ++k) {
-      const auto cell = one_line(cells[k]);
-      if (cell.empty()) continue;
-      const auto header = k < t.header.size() ? t.header[k] : std::string();
-      text += (text.empty() ? "" : "\n") + (header.empty() ? "" : header + ": ") + cell;
-      const bool taken = k == name_column || k == description || (!r.unit.empty() && cell == r.unit);
-      if (!taken && r.fields.size() < max_field_columns &&
-          !r.fields.emplace(header.empty() ? "column " + std::to_string(k + 1) : header, cell).second)
-        r.fields.emplace(header + " (column " + std::to_string(k + 1) + ")", cell);
-    }
-    for (const auto& n : names) {
-      r.name = n;
-      emit("row", anchor, text, &r);
-    }
-    return true;
-  }
-
-  /// -1 where the table is not about metrics.
-  static int find_name_column(const table& t) {
-    const auto share_of = [&](size_t k, bool certain) {
-      size_t good = 0, filled = 0;
-      for (const auto& r : t.rows) {
-        if (k >= r.size() || r[k].empty()) continue;
-        ++filled;
-        good += !names_in_cell(r[k], certain).empty();
-      }
-      return filled == 0 ? 0.0 : static_cast<double>(good) / static_cast<double>(filled);
-    };
-    size_t columns = t.header.size();
-    for (const auto& r : t.rows) columns = std::max(columns, r.size());
-    if (columns < 2) return -1;
-    // Where a table has counters and events, the counters are registers and the events what is counted in them (LIKWID).
-    for (const bool register_too : {false, true})
-      for (size_t k = 0; k < t.header.size(); ++k)
-        if (column_of(t.header[k]) == column::metric &&
-            (register_too || ascii_lower(t.header[k]).find("counter") == std::string::npos) && share_of(k, true) >= 0.5)
-          return static_cast<int>(k);
-    for (size_t k = 0; k < t.header.size(); ++k)
-      if (column_of(t.header[k]) == column::name && share_of(k, false) >= 0.3) return static_cast<int>(k);
-    for (size_t k = 0; k < columns; ++k)
-      if (share_of(k, false) >= 0.6 && (k >= t.header.size() || column_of(t.header[k]) != column::description)) return static_cast<int>(k);
-    return -1;
+  /// A heading above, or the table's caption, says that metrics stand here.
+  bool announced(std::string_view caption = {}) const {
+    return (!headings_.empty() && announces_metrics(headings_.back().second)) || announces_metrics(caption);
   }
 
   void record(const metric_record& r) {
     std::string text = r.name + (r.description.empty() ? "" : ": " + r.description);
     if (!r.unit.empty()) text += "\nUnit: " + r.unit;
-    for (const auto& [header, value] : r.fields)
-      if (text.size() + value.size() < max_record_text) text += "\n" + header + ": " + value;
+    for (const auto& [header, value] : r.fields) // a register's zero tells nobody anything
+      if (text.size() + value.size() < max_record_text && value != "0" && value != "0x00" && value != "null") text += "\n" + header + ": " + value;
     emit("catalogue", {}, text, &r);
   }
 
   void flush() {
     auto text = std::exchange(text_, {});
-    if (text.size() >= least_bytes) emit("prose", anchor_, text, nullptr);
+    const auto unread = std::exchange(unread_, 0);
+    if (text.size() >= least_bytes) emit("prose", anchor_, text, nullptr, unread);
   }
 
-  void emit(const char* kind, const std::string& anchor, std::string_view text, const metric_record* r) {
+  void emit(const char* kind, const std::string& anchor, std::string_view text, const metric_record* r, int64_t unread = 0) {
     segment s;
     s.profiler = profiler_;
     s.url = url_;
@@ -254,6 +211,7 @@ private:
       s.record = *r;
     }
     s.fetched = fetched_;
+    s.unread = unread;
     s.id = segment_id(s);
     if (seen_.insert(s.id).second) made_.push_back(std::move(s)); // a page may say the same twice
   }
@@ -262,6 +220,7 @@ private:
   const std::string profiler_, url_, fetched_;
   std::vector<std::pair<int, std::string>> headings_;
   std::string text_, anchor_;
+  int64_t unread_ = 0;               ///< of what stands in text_
   std::vector<segment> made_;
   std::set<std::string> seen_;
 };
@@ -281,6 +240,7 @@ std::string segment_id(const segment& s) {
   add(s.record.name);
   add(s.record.unit);
   add(s.record.description);
+  if (s.record.kind != "metric") add(s.record.kind);
   for (const auto& [header, value] : s.record.fields) {
     add(header);
     add(value);

@@ -18,7 +18,7 @@ using namespace crawler;
 
 namespace {
 
-constexpr size_t max_meaning = 400, max_more = 700, max_quote = 600;   ///< bytes
+constexpr size_t max_meaning = 1200, max_summary = 300, max_more = 700, max_quote = 600;   ///< bytes
 constexpr size_t max_related = 12, max_claims = 40, max_names_together = 6;
 constexpr size_t least_meaning = 25;      ///< bytes; a shorter first sentence ("Cycles.") is joined with the second
 constexpr size_t longest_sentence = 450; ///< bytes; longer ones in prose are lists without full stops
@@ -67,6 +67,8 @@ bool is_formula_field(const std::string& header) {
   return column_of(header) == column::formula || ascii_lower(header) == "value" || header == "MetricExpr";
 }
 
+bool is_brief_field(const std::string& header) { return header == "Brief description" || header == "Title"; }
+
 bool is_hardware_field(const std::string& header) {
   const auto plain = ascii_lower(header);
   return plain == "architectures" || plain == "architecture" || plain == "chip" || plain == "chips" || plain == "hardware" ||
@@ -82,7 +84,8 @@ claim claim_of_record(const segment& s) {
   const std::string_view text = s.text;
   if (const auto at = text.find(r.description); !r.description.empty() && at != std::string_view::npos)
     description = text.substr(at, r.description.size());
-  const auto sentences = sentences_of(description);
+  auto sentences = sentences_of(description);
+  std::erase_if(sentences, [](std::string_view sentence) { return addresses_a_model(sentence); });
   size_t used = 0;
   if (!sentences.empty()) {
     c.meaning = clipped(sentences[0], max_meaning);
@@ -91,12 +94,16 @@ claim claim_of_record(const segment& s) {
       c.meaning = clipped(c.meaning + " " + one_line(sentences[1]), max_meaning);
       used = 2;
     }
+    c.summary = clipped(c.meaning, max_summary);
     c.quote = quoted(sentences[0]);
+  } else if (!r.description.empty() && addresses_a_model(description)) {
+    return c;
   } else {
     c.quote = quoted(text.substr(0, text.find('\n')));
   }
   for (const auto& [header, value] : r.fields) {
     if (is_formula_field(header)) add_sentence(c.measurement, header + ": " + value);
+    if (c.meaning.empty() && is_brief_field(header)) c.meaning = c.summary = clipped(value, max_meaning);
     if (is_hardware_field(header))
       for (const auto& part : split(value, ','))
         if (const auto chip = trim(part); !chip.empty() && c.hardware.size() < 16) c.hardware.push_back(chip);
@@ -106,13 +113,26 @@ claim claim_of_record(const segment& s) {
     const auto lower = ascii_lower(sentences[i]);
     const bool formula = lower.find("calculated") != std::string::npos || lower.find("computed") != std::string::npos ||
                          lower.find("divided by") != std::string::npos;
-    if (i >= used ? tells_measurement(sentences[i]) : formula) add_sentence(c.measurement, sentences[i]);
-    if (i >= used ? tells_reading(sentences[i]) : lower.find("indicates") != std::string::npos) add_sentence(c.reading, sentences[i]);
+    const bool measures = i >= used ? tells_measurement(sentences[i]) : formula;
+    const bool reads = i >= used ? tells_reading(sentences[i]) : lower.find("indicates") != std::string::npos;
+    if (measures) add_sentence(c.measurement, sentences[i]);
+    if (reads) add_sentence(c.reading, sentences[i]);
+    // What is neither belongs to the meaning: "Demand fills by source." is half of it, "From local DRAM." the other half.
+    if (i >= used && !measures && !reads && c.meaning.size() + sentences[i].size() < max_meaning) c.meaning += " " + one_line(sentences[i]);
+  }
+  if (r.kind == "option") {
+    c.kind = r.kind;
+    c.measurement.clear();
+    if (const auto usage = r.fields.find("Usage"); usage != r.fields.end()) c.measurement = usage->second;
+    return c;
   }
   c.unit = clipped(r.unit, 40);
-  if (c.unit.empty()) c.unit = implied_unit(c.meaning);
-  c.diagnoses = implied_diagnoses(r.name + ". " + c.meaning + " " + c.reading); // not of remarks like "this includes hits on misses"
-  c.related = related_in(s.text, r.name);
+  if (c.unit.empty()) c.unit = implied_unit(c.summary);
+  c.diagnoses = implied_diagnoses(r.name + ". " + c.summary + " " + c.reading); // not of remarks like "this includes hits on misses"
+  // Keys of a JSON object ("L1_Hit_Indication") look like names: only what the texts and values say counts.
+  std::string said = r.description;
+  for (const auto& [header, value] : r.fields) said += "\n" + value;
+  c.related = related_in(said, r.name);
   return c;
 }
 
@@ -307,7 +327,8 @@ void find_leading(std::string_view sentence, std::vector<found_claim>& found) {
 }
 
 void take_prose(const segment& s, std::vector<claim>& claims) {
-  const auto sentences = sentences_of(s.text);
+  auto sentences = sentences_of(s.text);
+  std::erase_if(sentences, [](std::string_view sentence) { return addresses_a_model(sentence); });
   auto claim_named = [&](const std::string& n) -> claim* {
     const auto it = std::find_if(claims.begin(), claims.end(), [&](const auto& c) { return c.name == n; });
     return it == claims.end() ? nullptr : &*it;
@@ -358,6 +379,7 @@ void take_prose(const segment& s, std::vector<claim>& claims) {
   }
   std::erase_if(claims, [](const auto& c) { return c.meaning.empty() && c.reading.empty(); });
   for (auto& c : claims) {
+    c.summary = clipped(c.meaning, max_summary);
     c.unit = implied_unit(c.meaning);
     // How to read a value says which bottleneck it stands for only where it says so.
     const bool tells = c.reading.find("indicat") != std::string::npos || c.reading.find("bottleneck") != std::string::npos;

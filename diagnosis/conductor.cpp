@@ -166,6 +166,7 @@ std::string headline(judgement j, const iteration_record& current) {
     case judgement::better: return "Performance improvement recognized";
     case judgement::worse: return "Performance regression detected";
     case judgement::same: return "No significant change";
+    case judgement::unknown: return "Not established";
     case judgement::failed: return "Candidate failed (" + (current.stage.empty() ? std::string("unknown stage") : current.stage) + ")";
   }
   return {};
@@ -173,6 +174,7 @@ std::string headline(judgement j, const iteration_record& current) {
 
 std::vector<std::string> analysis(const iteration_record& current, const iteration_record* best, judgement j) {
   std::vector<std::string> lines;
+  if (j == judgement::unknown) return {" - " + printable(current.reason), " - That says nothing of the candidate"};
   if (j == judgement::failed) {
     if (!current.reason.empty()) lines.push_back(" - " + printable(current.reason));
     for (const auto& hint : repairs_for(current.stage, current.reason, current.log, current.code.language)) lines.push_back(" - Probable cause: " + hint.cause);
@@ -228,6 +230,7 @@ std::vector<std::string> actions_of(const iteration_record& r) {
   if (!r.actions.empty()) return {r.actions.begin(), r.actions.begin() + static_cast<long>(std::min(r.actions.size(), max_actions))};
   if (r.passed()) return remedies(r.findings, !r.code.measured.metrics.empty(), r.code.measured.backend != "cpu");
   std::vector<std::string> list;
+  if (!r.established()) return list;
   for (const auto& hint : repairs_for(r.stage, r.reason, r.log, r.code.language)) list.push_back(hint.remedy);
   return list;
 }
@@ -243,8 +246,10 @@ void note_metrics(const profile& p, std::set<std::string>& seen, std::vector<met
 
 } // namespace
 
-judgement judge(bool passed, bool has_best, const interval& against_best) {
-  if (!passed) return judgement::failed;
+judgement judge(const iteration_record& current, bool has_best) {
+  const auto& against_best = current.against_best;
+  if (!current.established()) return judgement::unknown;
+  if (!current.passed()) return judgement::failed;
   if (!has_best) return judgement::first;
   if (!(against_best.value > 0)) return judgement::same; // not compared: nothing was shown
   if (against_best.low > 1) return judgement::better;
@@ -259,7 +264,7 @@ std::vector<std::string> explain(const iteration_record& current, const iteratio
     lines.push_back("Historical best:");
     list_version(best->code.measured, lines);
   }
-  if (j != judgement::failed) {
+  if (j != judgement::failed && j != judgement::unknown) {
     lines.push_back("Current code:");
     list_version(current.code.measured, lines);
   }
@@ -283,7 +288,10 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
   } else {
     b.has_code = true;
     b.code = last->code;
-    if (!last->passed()) {
+    if (!last->established()) {
+      b.failure_stage = last->stage;
+      b.failure = last->reason + "\nThis says nothing of the code: it may be right and fast.";
+    } else if (!last->passed()) {
       b.failure_stage = last->stage;
       b.failure = last->reason + (last->log.empty() ? "" : "\n" + last->log);
       b.repairs = repairs_for(last->stage, last->reason, last->log, last->code.language);

@@ -22,15 +22,17 @@ struct iteration_record {
   double code_seconds = 0, build_seconds = 0, verify_seconds = 0, time_seconds = 0, profile_seconds = 0, wall_seconds = 0;
   std::string finished;                ///< ISO time
   bool passed() const { return stage == "passed"; }
+  bool established() const { return stage != "not established"; } ///< else nothing was found out, which is not the candidate's failure
+  bool failed() const { return !passed() && established(); }
 };
 PRAGMA_JSON(iteration_record, number, code, candidate, origin, schedule, stage, reason, log, verdict, findings, new_best,
             against_best, reasoning, actions, code_seconds, build_seconds, verify_seconds, time_seconds, profile_seconds,
             wall_seconds, finished)
 
-enum class judgement { first, better, worse, same, failed };
-/// `against_best` is the side-by-side ratio best time / current time: better when its whole interval lies above 1,
-/// worse when below, same otherwise.
-judgement judge(bool passed, bool has_best, const interval& against_best);
+enum class judgement { first, better, worse, same, failed, unknown };
+/// Of a candidate that passed, `against_best` is the side-by-side ratio best time / current time: better when its whole interval lies above 1,
+/// worse when below, same otherwise. Unknown where nothing could be established.
+judgement judge(const iteration_record& current, bool has_best);
 
 /// The trace as in the paper's Listing 1: headline, historical best, current code, analysis, action.
 std::vector<std::string> explain(const iteration_record& current, const iteration_record* best, judgement j);

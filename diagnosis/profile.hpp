@@ -58,6 +58,17 @@ struct tool_note {
 };
 PRAGMA_JSON(tool_note, tool, rule, text, gain_percent)
 
+/// A bottleneck that the manifest of a profiler reads from one of its metrics: diagnose() makes a finding of it.
+struct told_bottleneck {
+  std::string what;                  ///< name of the class (bottleneck in finding.hpp), checked with the manifest
+  std::string tool, metric, unit, why;
+  double value = 0, threshold = 0;
+  bool below = false;                ///< true: values below the threshold are the bad ones
+  double confidence = 0;             ///< 0..1, as the manifest says
+  std::vector<std::string> remedies;
+};
+PRAGMA_JSON(told_bottleneck, what, tool, metric, unit, why, value, threshold, below, confidence, remedies)
+
 /// A compiler remark about a loop of the candidate.
 struct remark {
   int line = 0;
@@ -81,6 +92,7 @@ struct profile {
   double device_seconds = 0;         ///< of the kernels of one call, as that tool measured them outside of the candidate's process; 0: unknown
   std::vector<std::string> missing;  ///< "perf: no PMU on this machine", one line per source that could not be had
   double seconds = 0;                ///< what profiling cost
+  std::vector<told_bottleneck> told; ///< by manifests' rules
 
   const metric* find(std::string_view name) const {
     for (const auto& m : metrics)
@@ -92,7 +104,7 @@ struct profile {
     return std::nullopt;
   }
 };
-PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, kernels, cut, device_seconds, missing, seconds)
+PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, kernels, cut, device_seconds, missing, seconds, told)
 
 /// What a machine or a device can do at most, as measured: for a CPU by `pragma hardware` with one thread count, for a device
 /// (backend other than "cpu") by a calibration on it. There the vectors have two levels: [0] L2, [1] the device's memory.

@@ -1,5 +1,7 @@
 #include "diagnosis/rule_context.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 
 namespace pragma {
@@ -21,10 +23,31 @@ constexpr rule::rule_function device_rules[] = {
     rule::device::compute_bound,   rule::device::occupancy_limited,  rule::device::latency_bound,
 };
 
-template <class Rules> std::vector<finding> apply(const Rules& rules, const rule::facts& facts) {
+/// What the manifests of registered profilers read from their metrics.
+void add_told(const profile& p, std::vector<finding>& found) {
+  for (const auto& t : p.told) {
+    finding f;
+    f.what = json(t.what).get<bottleneck>();
+    if (json(f.what).get<std::string>() != t.what) continue; // a record of a pragma that knew another class
+    f.confidence = std::clamp(t.confidence, 0.0, 1.0);
+    f.why = t.why;
+    evidence e;
+    e.metric = t.metric;
+    e.value = t.value;
+    e.unit = t.unit;
+    e.text = t.metric + " is " + format_number(t.value, 3) + (t.unit.empty() ? "" : " " + t.unit) + ", " + (t.below ? "below " : "above ") +
+             format_number(t.threshold, 3) + " (a rule of " + t.tool + "'s manifest)";
+    f.proof.push_back(std::move(e));
+    f.remedies = t.remedies;
+    found.push_back(std::move(f));
+  }
+}
+
+template <class Rules> std::vector<finding> apply(const Rules& rules, const rule::facts& facts, const profile& p) {
   std::vector<finding> found;
   for (const auto& rule : rules)
     if (auto f = rule(facts)) found.push_back(std::move(*f));
+  add_told(p, found);
   std::stable_sort(found.begin(), found.end(), [](const finding& a, const finding& b) { return a.confidence > b.confidence; });
   return found;
 }
@@ -36,7 +59,7 @@ std::vector<finding> diagnose(const diagnosis_input& input) {
   const rule::facts facts(input);
   // At the hardware's limit whatever else may be said of the code costs no time.
   if (auto done = facts.device ? rule::device::at_roofline(facts) : rule::at_roofline(facts)) return {std::move(*done)};
-  return facts.device ? apply(device_rules, facts) : apply(all_rules, facts);
+  return facts.device ? apply(device_rules, facts, *input.current) : apply(all_rules, facts, *input.current);
 }
 
 } // namespace pragma

@@ -1,24 +1,17 @@
 // Embeddings of an OpenAI-compatible endpoint: OpenAI, vLLM, llama.cpp, Ollama, text-embeddings-inference and the like.
-#include "base/http.hpp"
+#include "base/api_endpoint.hpp"
 
 #include "base/defaults.hpp"
 #include "base/text.hpp"
 #include "embeddings/embedder.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <mutex>
 #include <optional>
-#include <random>
-#include <thread>
 
 namespace pragma {
 
 namespace {
-
-using clock_type = std::chrono::steady_clock;
 
 constexpr size_t max_text_bytes = 8 << 10;      // some 2,000 tokens: below every model's limit; the rest of a text adds little
 constexpr size_t max_number_bytes = 32;         // of one component in JSON, generously
@@ -33,19 +26,6 @@ std::string cut(const std::string& text, size_t most) {
   return printable(std::string_view(text).substr(0, end));
 }
 
-/// What an endpoint says of a failure: {"error": {"message"}}, {"error": "text"}, {"message"}, {"detail"}, or its first lines.
-std::string error_text(const std::string& body) {
-  const auto value = json::parse(body, nullptr, false);
-  if (value.is_object())
-    for (const char* key : {"error", "message", "detail"}) {
-      const auto it = value.find(key);
-      if (it == value.end() || it->is_null()) continue;
-      if (it->is_object() && it->contains("message") && (*it)["message"].is_string()) return (*it)["message"].get<std::string>();
-      return it->is_string() ? it->get<std::string>() : it->dump(-1, ' ', false, json::error_handler_t::replace);
-    }
-  return trim(cut_lines(printable(body.substr(0, 2048)), 8, 0, 600));
-}
-
 /// One try at one batch.
 struct attempt {
   std::optional<error> failure;
@@ -56,12 +36,9 @@ struct attempt {
 
 class endpoint : public embedder {
 public:
-  endpoint(const embedding_config& config, const std::atomic<bool>* cancel) : config_(config), cancel_(cancel), dimension_(config.dimension) {
-    url_ = config_.base_url;
-    while (url_.ends_with('/')) url_.pop_back();
-    if (!url_.ends_with("/embeddings")) url_ += "/embeddings";
-    if (const char* key = config_.key_env.empty() ? nullptr : std::getenv(config_.key_env.c_str())) key_ = trim(key);
-  }
+  endpoint(const embedding_config& config, const std::atomic<bool>* cancel)
+      : config_(config), cancel_(cancel), api_(config.base_url, "/embeddings", config.key_env, config.model),
+        waits_(config.retry_seconds, defaults::llm_max_wait_seconds, cancel), dimension_(config.dimension) {}
 
   expected<void> probe() {
     const std::string text = "cache misses";
@@ -99,15 +76,13 @@ private:
 
   expected<std::vector<float>> batch(std::span<const std::string> texts) const {
     for (int number = 0;; ++number) {
-      if (cancelled()) return fail(ec::interrupted, "POST " + public_url(url_) + " was cancelled");
+      if (cancelled()) return fail(ec::interrupted, "POST " + public_url(api_.url()) + " was cancelled");
       auto a = try_once(texts);
       if (!a.failure) return std::move(a.rows);
       auto& e = *a.failure;
-      redact(e.message);
-      redact(e.hint);
-      const double wait = a.wait ? *a.wait : backoff(number);
+      const double wait = a.wait ? *a.wait : waits_.after(number);
       if (a.retry && number < config_.retries && wait <= defaults::llm_max_wait_seconds) {
-        pause(wait);
+        waits_.pause(wait);
         continue;
       }
       if (a.retry && wait > defaults::llm_max_wait_seconds)
@@ -120,13 +95,9 @@ private:
   attempt try_once(std::span<const std::string> texts) const {
     json input = json::array();
     for (const auto& text : texts) input.push_back(cut(text, max_text_bytes));
-    http_request request;
-    request.method = "POST";
-    request.url = url_;
-    request.headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}};
-    if (!key_.empty()) request.headers.emplace_back("Authorization", "Bearer " + key_);
-    request.body = json{{"model", config_.model}, {"input", std::move(input)}, {"encoding_format", "float"}}.dump(
-        -1, ' ', false, json::error_handler_t::replace);
+    auto request = api_.post(json{{"model", config_.model}, {"input", std::move(input)}, {"encoding_format", "float"}}.dump(
+        -1, ' ', false, json::error_handler_t::replace));
+    request.headers.emplace_back("Accept", "application/json");
     request.timeout_seconds = config_.timeout_seconds;
     request.connect_timeout_seconds = std::min(request.connect_timeout_seconds, config_.timeout_seconds);
     const size_t d = dimension_ > 0 ? static_cast<size_t>(dimension_) : max_answer_dimension;
@@ -136,38 +107,27 @@ private:
     auto response = http_send(request);
     attempt a;
     if (!response) {
-      a.retry = response.error().code == ec::timeout || response.error().code == ec::remote_failed;
+      a.retry = worth_another_try(response.error());
       a.failure = response.error();
+      api_.redact(*a.failure);
       return a;
     }
     if (!response->ok()) return refused(*response);
     return read(*response, texts.size());
   }
 
-  attempt failed(std::string what, std::string hint, bool retry) const {
+  attempt failed(const std::string& what, std::string hint, bool retry) const {
     attempt a;
-    a.failure = error{ec::remote_failed, "POST " + public_url(url_) + ": " + std::move(what), std::move(hint)};
+    a.failure = api_.failed(ec::remote_failed, what, std::move(hint));
     a.retry = retry;
     return a;
   }
 
   attempt refused(const http_response& response) const {
-    const int status = response.status;
-    const auto said = error_text(response.body);
-    std::string hint;
-    if (status == 401 || status == 403) {
-      if (config_.key_env.empty()) hint = "no key was sent: key_env names no environment variable";
-      else if (key_.empty()) hint = "no key was sent: the environment variable " + config_.key_env + " (key_env) is not set";
-      else hint = "the key was taken from the environment variable " + config_.key_env + " (key_env)";
-    } else if (status == 404) {
-      hint = "does the endpoint know the model '" + printable(config_.model) + "', and is base_url right (it mostly ends in /v1)?";
-    } else if (status == 413) {
-      hint = "set a smaller batch";
-    } else if (status >= 300 && status < 400) {
-      if (const auto* where = response.header("location")) hint = "it moved to " + public_url(*where) + ": set base_url to the new address";
-    }
-    auto a = failed("status " + std::to_string(status) + (said.empty() ? "" : ": " + said), hint,
-                    status == 429 || status == 500 || status == 502 || status == 503 || status == 504);
+    attempt a;
+    a.failure = api_.refused(response, response.body);
+    if (response.status == 413) a.failure->hint = "set a smaller batch";
+    a.retry = worth_another_try(response.status);
     a.wait = a.retry ? retry_after_seconds(response) : std::nullopt;
     return a;
   }
@@ -216,31 +176,11 @@ private:
     return a;
   }
 
-  /// Doubling waits; jitter, so that several processes don't come back together.
-  double backoff(int number) const {
-    const std::lock_guard lock(mutex_);
-    std::uniform_real_distribution<double> jitter(0.5, 1.0);
-    return std::min(defaults::llm_max_wait_seconds, config_.retry_seconds * std::ldexp(1.0, std::min(number, 20))) * jitter(random_);
-  }
-  void pause(double seconds) const {
-    const auto until = clock_type::now() + std::chrono::duration_cast<clock_type::duration>(std::chrono::duration<double>(seconds));
-    while (!cancelled()) {
-      const auto left = until - clock_type::now();
-      if (left <= clock_type::duration::zero()) return;
-      std::this_thread::sleep_for(std::min<clock_type::duration>(left, std::chrono::milliseconds(20)));
-    }
-  }
-  /// Endpoints quote the key in their messages: it ends here.
-  void redact(std::string& text) const {
-    pragma::redact(text, key_, "[" + config_.key_env + "]");
-  }
-
   embedding_config config_;
   const std::atomic<bool>* cancel_;
-  std::string url_, key_;
+  api_endpoint api_;
+  mutable retry_waits waits_;
   int dimension_;
-  mutable std::mutex mutex_;
-  mutable std::mt19937 random_{std::random_device{}()};
 };
 
 } // namespace

@@ -3,7 +3,6 @@
 
 #include "base/json_definitions.hpp"
 
-#include "kernels/backend.hpp"
 #include "kernels/tensor.hpp"
 #include "kernels/task.hpp"
 #include "kernels/candidate.hpp"

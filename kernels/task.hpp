@@ -25,12 +25,13 @@ struct task {
   double tolerance = 0;              ///< 0: the default for the output's dtype (base/defaults.hpp)
   bool deterministic = true;         ///< two calls of the reference on the same inputs gave the same bits
   bool training_mode = true;         ///< module.training when called (KernelBench never calls eval())
+  json constants;                    ///< what the trace took for granted, as text: attributes of the modules, the constructor's arguments (constants.py)
   std::vector<std::string> mutated;  ///< buffers that one forward() call changes (BatchNorm's running statistics)
   std::vector<std::string> notes;    ///< things that a person should know ("reference scales by eps 1e-5", "sidecar used")
   std::string graph;                 ///< JSON text of the traced graph (docs/graph.md); empty when it could not be traced
   std::string graph_error;           ///< why not
 };
 PRAGMA_JSON(task, id, name, path, source, category, inputs, params, outputs, scalars, flops, bytes, tolerance, deterministic,
-            training_mode, mutated, notes, graph, graph_error)
+            training_mode, constants, mutated, notes, graph, graph_error)
 
 } // namespace pragma

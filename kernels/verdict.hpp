@@ -8,14 +8,24 @@
 
 namespace pragma {
 
-/// Where a candidate stopped. `passed` is the only success.
-enum class verdict_stage { build, load, run, compare, audit, passed };
+/// A verdict has three values: right (`passed`), wrong or cheating (the stage where that was shown), and `not_established`, which says
+/// nothing of the candidate.
+enum class verdict_stage { build, load, run, compare, audit, passed, not_established };
 NLOHMANN_JSON_SERIALIZE_ENUM(verdict_stage, {{verdict_stage::build, "build"},
                                              {verdict_stage::load, "load"},
                                              {verdict_stage::run, "run"},
                                              {verdict_stage::compare, "compare"},
                                              {verdict_stage::audit, "audit"},
-                                             {verdict_stage::passed, "passed"}})
+                                             {verdict_stage::passed, "passed"},
+                                             {verdict_stage::not_established, "not established"}})
+
+/// Why nothing could be established.
+enum class doubt { none, machine_busy, our_limit, out_of_memory, unbelievable };
+NLOHMANN_JSON_SERIALIZE_ENUM(doubt, {{doubt::none, "none"},
+                                     {doubt::machine_busy, "machine busy"},
+                                     {doubt::our_limit, "limit of ours"},
+                                     {doubt::out_of_memory, "out of memory"},
+                                     {doubt::unbelievable, "unbelievable"}})
 
 struct mismatch {
   std::string input_set;              ///< "own inputs, seed 3" / "large values"
@@ -29,6 +39,7 @@ PRAGMA_JSON(mismatch, input_set, output, index, expected, got, error, wrong_elem
 
 struct verdict {
   verdict_stage stage = verdict_stage::build;
+  doubt why_not = doubt::none;        ///< with `not_established`
   std::string reason;                 ///< one sentence for people: "element [3, 17] of out0 is 0, expected 0.731"
   std::string log;                    ///< compiler or runtime output, cut to what helps
   std::vector<mismatch> mismatches;   ///< worst first, at most a few
@@ -39,7 +50,8 @@ struct verdict {
   std::string binary;                 ///< sha256 of the executable that was verified
   double build_seconds = 0, verify_seconds = 0;
   bool passed() const { return stage == verdict_stage::passed; }
+  bool established() const { return stage != verdict_stage::not_established; }
 };
-PRAGMA_JSON(verdict, stage, reason, log, mismatches, worst_error, tolerance, checked, torch_operators, binary, build_seconds, verify_seconds)
+PRAGMA_JSON(verdict, stage, why_not, reason, log, mismatches, worst_error, tolerance, checked, torch_operators, binary, build_seconds, verify_seconds)
 
 } // namespace pragma

@@ -6,9 +6,12 @@
 #include "crawler/document.hpp"
 #include "crawler/summarise.hpp"
 #include "knowledge/consolidate.hpp"
+#include "knowledge/hardware_words.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace pragma {
@@ -20,9 +23,36 @@ double since(clock::time_point start) { return std::chrono::duration<double>(clo
 
 constexpr size_t summaries_per_batch = 256;   ///< synced together: a kill loses at most these
 constexpr size_t model_batch = 16;            ///< ... of a model, which cost more
-constexpr size_t shown_failures = 20;
+constexpr size_t shown_failures = 20, shown_places = 20;
 constexpr double catalogue_seconds = 60;
 constexpr size_t max_catalogue_bytes = 64u << 20;
+
+/// Counts what the segments of one source give.
+class coverage_counter {
+public:
+  explicit coverage_counter(size_t places) : places_(places) {}
+
+  void add(const segment& s, const summary& told) {
+    if (s.kind == "row") ++c_.rows;
+    else if (s.kind == "definition") ++c_.definitions;
+    else if (s.kind == "catalogue") ++c_.records;
+    c_.unread += s.unread;
+    if (s.unread > 0 && c_.unread_places.size() < places_)
+      c_.unread_places.push_back(s.url + (s.anchor.empty() ? "" : "#" + s.anchor) + ": " + cut_lines(s.text, 1, 1, shown_bytes));
+    for (const auto& claim : told.claims) {
+      if (!names_.insert(claim.kind + "/" + claim.name).second) continue;
+      ++(claim.kind == "option" ? c_.options : claim.kind == "concept" ? c_.concepts : c_.metrics);
+      if (!claim.meaning.empty() && c_.examples.size() < shown_examples && claim.kind == "metric") c_.examples.push_back(claim.name + ": " + claim.summary);
+    }
+  }
+  source_coverage take() { return std::move(c_); }
+
+private:
+  static constexpr size_t shown_examples = 3, shown_bytes = 120;
+  source_coverage c_;
+  size_t places_;
+  std::set<std::string> names_;
+};
 
 class builder {
 public:
@@ -207,22 +237,42 @@ private:
 
   expected<void> consolidate() {
     const auto start = clock::now();
-    consolidation all;
+    consolidation all(options_.words);
     auto starter = read_starter(options_.starter);
     if (!starter) return fail(starter.error());
     for (auto& e : *starter) all.add_starter(std::move(e));
     auto names = store_.profilers_with_segments();
     if (!names) return fail(names.error());
+    auto registered = store_.manifests();
+    if (!registered) return fail(registered.error());
+    const hardware_words words(options_.words);
     for (const auto& name : *names) {
       tell("consolidate", name, 0, 0);
+      // Who is not registered by the user is shipped with us.
+      const auto own = std::find_if(registered->begin(), registered->end(), [&](const auto& m) { return m.name == name; });
+      const auto trust = own == registered->end() ? source_trust::vendor : own->prefer ? source_trust::preferred : source_trust::user;
+      coverage_counter counter(shown_places);
+      std::string page;
+      std::vector<std::string> hardware;
       auto read = store_.each_segment(name, [&](const segment& s) -> expected<void> {
         auto made = store_.get_summary(s.id, by_);
         if (!made) return fail(made.error());
-        all.add(s, *made ? **made : summarise_extractive(s));
+        const auto told = *made ? **made : summarise_extractive(s);
+        if (page != s.url) {
+          page = s.url;
+          hardware = own != registered->end() ? own->hardware : std::vector<std::string>();
+          if (hardware.empty()) hardware = words.in_address(s.url);
+          if (hardware.empty() && !s.headings.empty()) hardware = words.in_title(s.headings.front());
+        }
+        counter.add(s, told);
+        all.add(s, told, trust, hardware);
         return {};
       });
       if (!read) return read;
+      auto& source = of(name);
+      source.coverage = counter.take();
     }
+    for (auto& source : result_.sources) judge(source);
     const auto before = store_.state();
     if (!before) return fail(before.error());
     const auto entries = all.finish();
@@ -235,6 +285,21 @@ private:
     result_.garbage = *garbage;
     result_.entry_seconds = since(start);
     return {};
+  }
+
+  /// Documentation of which nothing came is a failure, however well the pages were read.
+  void judge(build_source_result& source) {
+    const auto& c = source.crawl;
+    if (!options_.crawl || options_.crawling.offline || cancelled()) return;
+    const auto asked = c.fetched + c.unchanged + c.failed + c.excluded + c.gone;
+    if (asked == 0) return; // nothing of it is installed here
+    if (source.segments == 0) {
+      source.problem = c.failed > 0 ? "none of its pages could be read" : c.excluded > 0 ? "every page of it was left out" : "its pages hold nothing that could be read";
+      if (!source.failed.empty()) source.problem += " (" + source.failed.front() + ")";
+    } else if (source.coverage.metrics + source.coverage.options + source.coverage.concepts == 0) {
+      source.problem = std::to_string(c.fetched + c.unchanged) + " pages were read, and no metric, option or concept was found in them";
+    }
+    if (!source.problem.empty()) incomplete(source.profiler + ": " + source.problem);
   }
 
   expected<void> index() {
@@ -257,6 +322,16 @@ private:
 };
 
 } // namespace
+
+expected<source_coverage> coverage_of(const knowledge_store& store, const std::string& profiler, size_t places) {
+  coverage_counter counter(places);
+  auto read = store.each_segment(profiler, [&](const segment& s) -> expected<void> {
+    counter.add(s, summarise_extractive(s));
+    return {};
+  });
+  if (!read) return fail(read.error());
+  return counter.take();
+}
 
 expected<index_info> build_indexes(const knowledge_store& store, const std::filesystem::path& folder, const embedding_config& embedding,
                                    const build_progress& on_progress, const std::atomic<bool>* cancel) {

@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "embeddings/tokens.hpp"
 
 #include <algorithm>
 
@@ -80,8 +81,23 @@ bool plain_words(const std::string& name) {
 
 std::string entry_id(const std::string& profiler, const std::string& name) { return profiler + "/" + folded(name); }
 
+consolidation::consolidation(const glossary& words) {
+  for (const auto& [piece, meaning] : words.name_pieces) pieces_.emplace(piece, join(meaning, " "));
+}
+
+std::string consolidation::spelled_out(const std::string& name) const {
+  std::string words;
+  if (name.find_first_of("_.") == std::string::npos) return words;
+  for (const auto& piece : pieces_of(name)) {
+    const auto known = pieces_.find(piece);
+    words += (words.empty() ? "" : " ") + (known == pieces_.end() ? piece : known->second);
+  }
+  return words;
+}
+
 void consolidation::add_starter(entry e) {
   e.id = entry_id(e.profiler, e.name);
+  e.trust = source_trust::shipped;
   for (const auto& alias : e.aliases) ids_of_aliases_.emplace(entry_id(e.profiler, alias), e.id);
   entries_[e.id] = std::move(e);
 }
@@ -97,7 +113,7 @@ claim consolidation::qualified(const segment& from, claim c) {
   return c;
 }
 
-entry& consolidation::place_for(const std::string& profiler, const claim& c) {
+entry& consolidation::place_for(const std::string& profiler, const claim& c, source_trust trust) {
   const auto owner = c.kind == "concept" ? std::string() : profiler;
   auto id = entry_id(owner, c.name);
   if (!entries_.contains(id))
@@ -108,39 +124,77 @@ entry& consolidation::place_for(const std::string& profiler, const claim& c) {
     e.profiler = owner;
     e.name = c.name;
     e.kind = c.kind;
+    e.trust = trust;
   }
   return e;
 }
 
-void consolidation::add(const segment& from, const summary& what) {
+void consolidation::add(const segment& from, const summary& what, source_trust trust, const std::vector<std::string>& hardware) {
   const auto by = what.note.empty() ? what.by : "extractive; refused: " + what.by;
   const auto url = from.anchor.empty() ? from.url : from.url + "#" + from.anchor;
   for (const auto& told : what.claims) {
     if (told.name.empty()) continue;
     const auto c = qualified(from, told);
-    auto& e = place_for(from.profiler, c);
+    auto& e = place_for(from.profiler, c, trust);
+    if (from.kind == "catalogue") listed_.insert(e.id);
     if (folded(e.name) != folded(told.name)) add_unique(e.aliases, told.name);
     if (!c.unit.empty()) {
       if (e.unit.empty()) e.unit = c.unit;
       else if (unit_class(e.unit) != unit_class(c.unit)) note_conflict(e, "unit", c.unit, url);
     }
+    if (e.meaning.empty()) e.summary = c.summary;
     fill(e.meaning, c.meaning);
     fill(e.measurement, c.measurement);
     fill(e.reading, c.reading);
     for (const auto& d : c.diagnoses) add_unique(e.diagnoses, d);
     for (const auto& r : c.related)
       if (folded(r) != folded(e.name)) add_unique(e.related, r);
-    for (const auto& h : c.hardware) add_unique(e.hardware, h);
+    if (e.trust != source_trust::shipped) // ours say themselves for which hardware they are
+      for (const auto& h : c.hardware.empty() ? hardware : c.hardware) add_unique(e.hardware, h);
     const bool cited = std::any_of(e.sources.begin(), e.sources.end(),
                                   [&](const entry_source& s) { return s.url == url && s.quote == c.quote; });
     if (!cited && e.sources.size() < max_sources) e.sources.push_back({url, from.id, c.quote, from.fetched, by});
   }
 }
 
+/// An entry that only names an event which others describe (the kernel's ArchStdEvent, without the shared file) says what they say.
+void consolidation::resolve_references() {
+  std::map<std::string, const entry*> described; // by folded name and alias; the most trusted
+  for (const auto& [id, e] : entries_) {
+    if (e.meaning.empty() || e.kind != "metric") continue;
+    auto names = e.aliases;
+    names.push_back(e.name);
+    for (const auto& name : names) {
+      auto& best = described[folded(name)];
+      if (!best || best->trust < e.trust) best = &e;
+    }
+  }
+  for (auto& [id, e] : entries_) {
+    if (!e.meaning.empty() || !e.measurement.empty() || !e.reading.empty() || e.kind != "metric") continue;
+    const auto known = described.find(folded(e.name));
+    if (known == described.end()) continue;
+    const auto& from = *known->second;
+    e.summary = from.summary;
+    e.meaning = from.meaning;
+    e.measurement = from.measurement;
+    e.reading = from.reading;
+    e.diagnoses = from.diagnoses;
+    if (e.unit.empty()) e.unit = from.unit;
+    add_unique(e.related, from.name);
+    if (!from.sources.empty()) e.sources.push_back(from.sources.front());
+  }
+}
+
 std::vector<entry> consolidation::finish() {
+  resolve_references();
   std::vector<entry> all;
   all.reserve(entries_.size());
   for (auto& [id, e] : entries_) {
+    if (e.kind == "metric") e.spelled = spelled_out(e.name);
+    // Documentation that only names an event, or describes it by its name ("L2_RQSTS.HWPF_MISS"), is spelt out.
+    const bool only_named = e.meaning.empty() ? e.measurement.empty() && e.reading.empty() : essence(e.meaning) == essence(e.name);
+    if (only_named && !pieces_.empty() && listed_.contains(id))
+      e.meaning = e.summary = (e.spelled.empty() ? folded(e.name) : e.spelled) + " (its documentation only names it)";
     if (e.meaning.empty() && e.measurement.empty() && e.reading.empty()) continue; // a name alone tells nobody anything
     // A name with a roll-up suffix belongs to its base metric's family.
     const auto dot = e.name.find('.');

@@ -26,6 +26,7 @@ column_texts columns_of(const entry& e) {
   append(c.name, e.name);
   for (const auto& alias : e.aliases) append(c.name, alias);
   append(c.meaning, e.meaning);
+  append(c.rest, e.spelled);
   append(c.rest, e.measurement);
   append(c.rest, e.reading);
   for (const auto& diagnosis : e.diagnoses) append(c.rest, diagnosis);
@@ -47,6 +48,7 @@ std::string embedding_text(const entry& e) {
   std::string text = e.name.substr(0, max_field_bytes);
   if (!e.aliases.empty()) text += " (" + join(e.aliases, ", ").substr(0, max_field_bytes) + ")";
   text += ":";
+  append(text, e.spelled, " ");
   append(text, e.meaning, " ");
   append(text, e.measurement, " ");
   append(text, e.reading, " ");

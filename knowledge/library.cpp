@@ -39,9 +39,11 @@ expected<std::vector<json>> registered_collectors(const library_paths& paths, co
 }
 
 struct library::impl {
+  std::optional<temp_dir> scratch; ///< of a library that stands in while another process builds the first one
   knowledge_store store;
   retriever index;
   compendium_state state;
+  machine_view machine;            ///< this one
 };
 
 library::library(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
@@ -52,10 +54,22 @@ library::~library() = default;
 compendium_state library::state() const { return impl_->state; }
 const index_info& library::index() const { return impl_->index.info(); }
 
-expected<library> library::open(const library_paths& paths, const embedding_config& embedding, bool may_build, std::string* built) {
+expected<glossary> read_glossary(const library_paths& paths) {
   auto text = read_file(paths.glossary, max_glossary_bytes);
   if (!text) return fail(text.error());
-  auto words = parse_glossary(*text, paths.glossary.string());
+  return parse_glossary(*text, paths.glossary.string());
+}
+
+/// Shipped and registered ones, as far as they can be read: a question is answered without them, too.
+static std::vector<profiler_manifest> known_profilers(const library_paths& paths, const knowledge_store& store) {
+  auto own = store.manifests().value_or(std::vector<profiler_manifest>());
+  for (auto& m : shipped_manifests(paths.manifests).value_or(std::vector<profiler_manifest>()))
+    if (std::none_of(own.begin(), own.end(), [&](const auto& o) { return o.name == m.name; })) own.push_back(std::move(m));
+  return own;
+}
+
+expected<library> library::open(const library_paths& paths, const embedding_config& embedding, bool may_build, std::string* built) {
+  auto words = read_glossary(paths);
   if (!words) return fail(words.error());
 
   auto store = knowledge_store::open(paths.store, knowledge_store::mode::read_only);
@@ -68,12 +82,26 @@ expected<library> library::open(const library_paths& paths, const embedding_conf
   if (empty && may_build) {
     store = fail(ec::not_found, "closed"); // a reader must not lie beside the writer in one process
     auto writer = knowledge_store::open(paths.store, knowledge_store::mode::read_write);
+    if (!writer && writer.error().code == ec::locked) {
+      // The first build is under way, and nothing of it can be read yet: the shipped entries alone answer.
+      auto scratch = temp_dir::create("pragma-library");
+      if (!scratch) return fail(scratch.error());
+      auto own = paths;
+      own.store = scratch->path() / "knowledge";
+      own.indexes = scratch->path() / "indexes";
+      auto stand_in = open(own, embedding, true, nullptr);
+      if (!stand_in) return stand_in;
+      stand_in->impl_->scratch = std::move(*scratch);
+      if (built) *built = "another process builds the compendium for the first time; this answer rests on the shipped entries only";
+      return stand_in;
+    }
     if (!writer) return fail(writer.error());
     knowledge_build_options options;
     options.starter = paths.starter;
     options.indexes = paths.indexes;
     options.embedding = embedding;
     options.crawl = false;
+    options.words = *words;
     if (auto made = build_knowledge(*writer, options); !made) return fail(made.error());
     if (built) *built = "built from the starter compendium; `pragma kb build` adds the profilers' documentation";
   }
@@ -85,12 +113,15 @@ expected<library> library::open(const library_paths& paths, const embedding_conf
   auto index = open_retriever(*store, paths.indexes, embedding, *words, may_build, &rebuilt);
   if (!index) return fail(index.error());
   if (built && built->empty() && !rebuilt.empty()) *built = "indexes built anew: " + rebuilt;
-  return library(std::make_unique<impl>(impl{std::move(*store), std::move(*index), std::move(*state)}));
+  auto machine = view_of_this_machine(*words, known_profilers(paths, *store));
+  return library(std::make_unique<impl>(impl{std::nullopt, std::move(*store), std::move(*index), std::move(*state), std::move(machine)}));
 }
 
 expected<library_answer> library::ask(const question& q, chat_model* model) const {
   library_answer answer;
-  auto found = impl_->index.ask(q);
+  auto asked = q;
+  if (!asked.machine.known()) asked.machine = impl_->machine;
+  auto found = impl_->index.ask(asked);
   if (!found) return fail(found.error());
   answer.found = std::move(*found);
   std::vector<hit> kept;

@@ -20,6 +20,10 @@ struct library_paths {
 /// documentation. Empty where nothing was registered.
 expected<std::vector<json>> registered_collectors(const library_paths& paths, const std::string& backend);
 
+/// What this machine has: its processor, and which of the profilers count on a backend that it has.
+machine_view view_of_this_machine(const glossary& words, const std::vector<profiler_manifest>& profilers);
+expected<glossary> read_glossary(const library_paths& paths);
+
 /// A sentence of a model's answer, and the entries that it rests on.
 struct cited_sentence {
   std::string text;

@@ -31,12 +31,15 @@ struct profiler_manifest {
   std::string title;
   std::vector<std::string> backend;   ///< "cpu", "cuda", "rocm", "ascend"
   std::vector<std::string> aliases;   ///< what people call it
+  std::vector<std::string> hardware;  ///< what all of its documentation is about: "Zen 3", "sm_90"; empty: the pages say
+  bool simulates = false;             ///< its numbers are computed, not counted by the machine (valgrind, llvm-mca)
+  bool prefer = false;                ///< its entries go before those of the same name of every other source
   manifest_docs docs;
   std::vector<catalogue_command> catalogue;
   json collect;                       ///< as it stands in the file; null where it has none
   std::string origin = "shipped";     ///< "shipped", "user"
 };
-PRAGMA_JSON(profiler_manifest, name, title, backend, aliases, docs, catalogue, collect, origin)
+PRAGMA_JSON(profiler_manifest, name, title, backend, aliases, hardware, simulates, prefer, docs, catalogue, collect, origin)
 
 /// Unknown keys are errors that name the nearest known one; keys that start with "_" are comments. `what` names the file.
 expected<profiler_manifest> parse_manifest(std::string_view text, std::string_view what);

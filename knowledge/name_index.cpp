@@ -12,7 +12,8 @@ namespace pragma {
 
 namespace {
 
-constexpr std::string_view file_kind = "names 1";
+constexpr uint32_t option_flag = 256;
+constexpr std::string_view file_kind = "names 2";
 constexpr size_t max_text_bytes = 1024; // of an id or name; a longer one is no name
 constexpr uint64_t key_seed = 3;
 
@@ -84,6 +85,7 @@ expected<void> name_writer::add(const entry& e) {
   row.hardware = static_cast<uint32_t>(hardware_.size());
   for (const auto& hardware : e.hardware) hardware_.push_back(number_of(hardware_numbers_, hardware_names_, hardware));
   row.hardware_count = static_cast<uint32_t>(hardware_.size()) - row.hardware;
+  row.flags = static_cast<uint32_t>(e.trust) | (e.kind == "option" ? option_flag : 0);
   rows_.push_back(row);
   return {};
 }
@@ -169,6 +171,11 @@ std::string_view name_index::folded_name(uint32_t row) const {
 }
 
 uint32_t name_index::profiler(uint32_t row) const { return row < size() ? rows_[row].profiler : 0; }
+source_trust name_index::trust(uint32_t row) const {
+  const auto value = row < size() ? rows_[row].flags & 0xffu : 0;
+  return value <= static_cast<uint32_t>(source_trust::preferred) ? static_cast<source_trust>(value) : source_trust::user;
+}
+bool name_index::is_option(uint32_t row) const { return row < size() && (rows_[row].flags & option_flag) != 0; }
 uint32_t name_index::family(uint32_t row) const { return row < size() ? rows_[row].family : 0; }
 
 std::span<const uint32_t> name_index::hardware(uint32_t row) const {

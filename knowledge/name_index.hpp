@@ -29,7 +29,7 @@ struct name_row {
   uint64_t text = 0;                   ///< where id, name and folded name stand, one after the other
   uint16_t id_bytes = 0, name_bytes = 0, folded_bytes = 0, profiler = 0;
   uint32_t family = 0;                 ///< 0: alone
-  uint32_t hardware = 0, hardware_count = 0, reserved = 0;
+  uint32_t hardware = 0, hardware_count = 0, flags = 0; ///< flags: source_trust, and 256 for an option of a tool
 };
 struct name_key {
   uint64_t hash = 0;
@@ -68,6 +68,8 @@ public:
   /// Number into profilers() or hardware_names().
   uint32_t profiler(uint32_t row) const;
   std::span<const uint32_t> hardware(uint32_t row) const;
+  source_trust trust(uint32_t row) const;
+  bool is_option(uint32_t row) const;
   const std::vector<std::string>& profilers() const { return profilers_; }
   const std::vector<std::string>& hardware_names() const { return hardware_names_; }
   uint32_t family(uint32_t row) const;

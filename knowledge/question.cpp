@@ -25,6 +25,12 @@ bool is_filler(const std::string& folded) {
   return std::binary_search(fillers.begin(), fillers.end(), folded);
 }
 
+/// Words by which a switch of the tool is asked for.
+bool asks_for_option(const std::string& folded) {
+  static const std::vector<std::string> words = {"argument", "arguments", "cmdline", "flag", "flags", "option", "options", "parameter", "switch"};
+  return std::binary_search(words.begin(), words.end(), folded);
+}
+
 /// "Bcm", "D1mr", "ILmr": capitals and small letters or digits in one word. A capital at the start of a sentence says nothing.
 bool has_telling_case(const chunk& c, bool first) {
   const auto& t = c.text;
@@ -64,7 +70,7 @@ void add_names_in_words(const std::vector<const chunk*>& content, std::vector<st
 
 } // namespace
 
-phrase_book::phrase_book(glossary words, const std::vector<std::string>& profilers) : words_(std::move(words)) {
+phrase_book::phrase_book(glossary words, const std::vector<std::string>& profilers) : words_(std::move(words)), hardware_(words_) {
   for (const auto& profiler : profilers)
     if (profiler.size() > 1) at(profiler).profiler = profiler;
   for (const auto& [profiler, phrases] : words_.profilers) {
@@ -75,6 +81,7 @@ phrase_book::phrase_book(glossary words, const std::vector<std::string>& profile
     at(hardware).hardware = hardware;
     for (const auto& phrase : phrases) at(phrase).hardware = hardware;
   }
+  for (const auto& [maker, ignored] : words_.makers) at(maker).hardware = maker;
   for (size_t i = 0; i < words_.expansions.size(); ++i) {
     const auto& [word, phrases] = words_.expansions[i];
     at(word).expansions.push_back(i);
@@ -98,10 +105,6 @@ std::string phrase_book::canonical_profiler(const std::string& text) const {
 std::string phrase_book::canonical_hardware(const std::string& text) const {
   const auto it = phrases_.find(stem_key(text));
   return it != phrases_.end() && !it->second.hardware.empty() ? it->second.hardware : text;
-}
-
-bool phrase_book::same_hardware(const std::string& a, const std::string& b) const {
-  return fold_name(canonical_hardware(a)) == fold_name(canonical_hardware(b));
 }
 
 understood_question phrase_book::understand(std::string_view question) const {
@@ -163,7 +166,7 @@ understood_question phrase_book::understand(std::string_view question) const {
     append_tokens(c, tokens);
     for (const auto& t : tokens)
       if (std::none_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t.text; }))
-        u.tokens.push_back({t.text, c.text, t.what == token::type::whole});
+        u.tokens.push_back({t.text, c.text, t.what == token::type::whole, of_scope[i]});
     if (c.identifier) {
       if (u.identifiers.size() < max_identifiers) add_different(u.identifiers, c.text);
       add_different(u.names, fold_name(c.text));
@@ -173,6 +176,8 @@ understood_question phrase_book::understand(std::string_view question) const {
       u.exact_names.push_back(c.text);
     }
     const auto folded = fold_name(c.text);
+    u.asks_option = u.asks_option || asks_for_option(folded) || c.text.starts_with("--");
+    u.asks_metric = u.asks_metric || (is_filler(folded) && folded != "number" && folded != "value" && folded != "values");
     if (is_stop_word(folded)) continue;
     content.push_back(&c);
     if (of_scope[i]) continue;

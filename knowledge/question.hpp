@@ -3,6 +3,7 @@
 #pragma once
 
 #include "embeddings/tokens.hpp"
+#include "knowledge/hardware_words.hpp"
 #include "knowledge/retrieval.hpp"
 
 #include <unordered_map>
@@ -13,6 +14,7 @@ struct question_token {
   std::string text;    ///< as the index has it
   std::string written; ///< as the question has it
   bool whole = false;  ///< of an identifier, whose pieces are tokens too
+  bool hardware = false; ///< part of the hardware's name: a scope, and a word to search only where no entry has such hardware
 };
 
 struct understood_question {
@@ -23,6 +25,8 @@ struct understood_question {
   std::vector<std::string> names;        ///< keys that may be a whole name (fold_name(), stem_key()), surest first
   std::vector<std::string> exact_names;  ///< as written, where case tells that a name is meant: "Bcm"
   std::vector<std::string> identifiers;  ///< as written: look like a name, known or not
+  bool asks_metric = false;              ///< "which counter", "what event": no concept is meant
+  bool asks_option = false;              ///< "which option", "what flag": a switch of the tool is meant
   std::string text;                      ///< to be embedded: the question and its expansions
 };
 
@@ -35,8 +39,8 @@ public:
   /// The canonical word for what a user gave as a scope ("Milan" -> "zen 3"); the text itself where the glossary has none.
   std::string canonical_profiler(const std::string& text) const;
   std::string canonical_hardware(const std::string& text) const;
-  /// True where both name the same hardware, by the glossary or by the same letters.
-  bool same_hardware(const std::string& a, const std::string& b) const;
+  /// True where both name the same hardware, by the glossary or by the same letters, or one means the other ("AMD", "Zen 3").
+  bool same_hardware(const std::string& a, const std::string& b) const { return hardware_.related(a, b); }
 
 private:
   struct meaning {
@@ -47,6 +51,7 @@ private:
   };
   meaning& at(std::string_view phrase);
   glossary words_;
+  hardware_words hardware_;
   std::unordered_map<std::string, meaning> phrases_; ///< by stem_key()
 };
 

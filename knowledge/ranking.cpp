@@ -16,8 +16,14 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 
 constexpr double scope_bonus = 0.25;        // of a profiler or hardware that the question's words name; other hardware loses as much
+constexpr double here_bonus = 0.05, elsewhere_loss = 0.15; // of entries that this machine can count, and of those of other machines, where the question names neither
+constexpr double concept_loss = 0.15;       // of concepts where the question asks for a counter, an event or a metric
+constexpr double option_loss = 0.3;         // of a tool's switches where the question asks for none; what they gain where it does
 constexpr double expansion_weight = 0.25;   // of BM25 over the glossary's words, beside that over the question's own
-constexpr double least_evidence = 0.2;      // below: "not in the compendium"
+// "Not in the compendium": fitted on the questions that may be learnt from (docs/retrieval.md).
+constexpr double evidence_part = 1.5, similarity_part = 0.5, least_confidence = 1.425;
+constexpr double usual_similarity = 0.6;    // stands in for the cosine where there are no vectors
+constexpr double unknown_weight = 0.35;     // of a word that no entry has, in the most that a question could give: one everyday word must not refuse it
 constexpr double least_fuzzy = 0.6;         // trigram similarity from which an unknown identifier means a known name
 constexpr double least_listed = 0.3;        // the same for `pragma kb show`, which lists what is near
 constexpr size_t lexical_pool = 200, dense_pool = 50; // candidates that are scored by both, before families collapse
@@ -42,6 +48,38 @@ scope_rule::scope_rule(const question& q, const understood_question& u, const ph
   }
   if (!hardware_.empty())
     for (const auto& name : names.hardware_names()) same_hardware_.push_back(book.same_hardware(name, hardware_));
+  asks_option_ = u.asks_option;
+  asks_metric_ = u.asks_metric;
+  machine_known_ = q.machine.known();
+  if (!machine_known_) return;
+  const auto in = [](const std::vector<std::string>& list, const std::string& name) { return std::find(list.begin(), list.end(), name) != list.end(); };
+  for (const auto& name : names.profilers()) {
+    counts_here_.push_back(in(q.machine.profilers, name));
+    simulates_.push_back(in(q.machine.simulators, name));
+  }
+  for (const auto& name : names.hardware_names())
+    hardware_here_.push_back(std::any_of(q.machine.hardware.begin(), q.machine.hardware.end(), [&](const auto& own) { return book.same_hardware(name, own); }));
+}
+
+scope_rule::place scope_rule::place_of(uint32_t row) const {
+  const auto profiler = names_.profiler(row);
+  if (!machine_known_ || profiler >= names_.profilers().size() || names_.profilers()[profiler].empty()) return place::unknown;
+  const auto hardware = names_.hardware(row);
+  const bool fits = std::any_of(hardware.begin(), hardware.end(), [&](uint32_t n) { return n < hardware_here_.size() && hardware_here_[n]; });
+  if (!hardware.empty() && !fits) return place::elsewhere;
+  if (simulates_[profiler]) return place::simulated;
+  if (counts_here_[profiler] || fits) return place::here;
+  return place::elsewhere;
+}
+
+const char* scope_rule::where(uint32_t row) const {
+  switch (place_of(row)) {
+    case place::here: return "here";
+    case place::simulated: return "simulated";
+    case place::elsewhere: return "elsewhere";
+    case place::unknown: break;
+  }
+  return "";
 }
 
 scope_rule::relation scope_rule::profiler_of(uint32_t row) const {
@@ -69,6 +107,15 @@ double scope_rule::bonus(uint32_t row) const {
   const auto hardware = hardware_of(row);
   if (hardware == relation::same) sum += scope_bonus;
   if (hardware == relation::other) sum -= scope_bonus;
+  const auto profiler = names_.profiler(row);
+  if (asks_metric_ && profiler < names_.profilers().size() && names_.profilers()[profiler].empty()) sum -= concept_loss;
+  if (names_.is_option(row)) sum += asks_option_ ? option_loss : -option_loss;
+  // A question that names a profiler or hardware means that one, whatever this machine has.
+  if (profiler_.empty() && hardware_.empty()) {
+    const auto its = place_of(row);
+    if (its == place::here) sum += here_bonus;
+    if (its == place::elsewhere) sum -= elsewhere_loss;
+  }
   return sum;
 }
 
@@ -156,20 +203,26 @@ expected<void> retriever::impl::add_names(const understood_question& u, const sc
   return {};
 }
 
-expected<retriever::impl::weighed_words> retriever::impl::weigh(const understood_question& u) const {
+expected<retriever::impl::weighed_words> retriever::impl::weigh(const understood_question& u, const scope_rule& scope) const {
   weighed_words w;
+  double all = 0, known = 0;
   std::vector<std::string> common;
+  const bool other_words = std::any_of(u.tokens.begin(), u.tokens.end(), [](const question_token& t) { return !t.hardware; });
   for (const auto& t : u.tokens) {
+    if (t.hardware && other_words && scope.knows_hardware()) continue; // its entries have their bonus; its name stands in unrelated ones, too
     const auto f = words.frequency_of(t.text);
     if (!f) return fail(f.error());
     if (f->documents == 0 && t.whole) continue; // its pieces say whether it is known
-    w.most += f->idf * (bm25_k1 + 1);
+    all += f->idf;
+    if (f->documents > 0) known += f->idf;
+    w.most += f->idf * (bm25_k1 + 1) * (f->documents == 0 ? unknown_weight : 1);
     if (f->documents == 0) {
       if (std::find(w.unknown.begin(), w.unknown.end(), t.written) == w.unknown.end()) w.unknown.push_back(t.written);
     } else {
       (f->idf > no_idf ? w.searched : common).push_back(t.text);
     }
   }
+  w.known_share = all > 0 ? known / all : 0;
   // A word of more than half of all entries adds nothing to BM25, and makes it score them all.
   if (w.searched.empty()) w.searched = common;
   for (const auto& text : u.expanded) {
@@ -249,12 +302,22 @@ std::vector<hit> retriever::impl::collapsed(std::vector<candidate> ranked, const
     h.lexical = c.lexical;
     h.dense = c.dense;
     h.scope = c.scope;
+    h.where = scope.where(c.row);
     h.why = c.name_rank > 0 ? "name" : c.fuzzy > 0 && c.fuzzy >= c.score ? "fuzzy name" : "text";
     for (const auto row : names.family_rows(family))
       if (row != c.row && scope.admits(row)) h.family.emplace_back(names.id(row));
     hits.push_back(std::move(h));
   }
   return hits;
+}
+
+/// Of entries of one name that of the more trusted source goes first: a page may call anything "cache-misses".
+void retriever::impl::order(std::vector<candidate>& ranked, const name_index& names) {
+  constexpr int unnamed = 1 << 30;
+  const auto key = [&](const candidate& c) {
+    return std::tuple(c.name_rank ? c.name_rank : unnamed, c.name_rank ? -static_cast<int>(names.trust(c.row)) : 0, -c.score, c.row);
+  };
+  std::sort(ranked.begin(), ranked.end(), [&](const candidate& a, const candidate& b) { return key(a) < key(b); });
 }
 
 expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode mode) const {
@@ -272,7 +335,7 @@ expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode m
   }
   pool found;
   const size_t count = std::clamp<size_t>(q.count, 1, 10'000);
-  auto weighed = weigh(u);
+  auto weighed = weigh(u, scope);
   if (!weighed) return fail(weighed.error());
   double best = 0;
   if (mode != retrieval_mode::dense_only) {
@@ -297,13 +360,14 @@ expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode m
     c.score = (mode == retrieval_mode::dense_only ? c.dense : (c.lexical + w * c.dense) / (1 + w)) + c.scope;
     c.score = std::max(c.score, c.fuzzy);
   }
-  std::sort(ranked.begin(), ranked.end(), [](const candidate& a, const candidate& b) {
-    constexpr int unnamed = 1 << 30;
-    return std::tuple(a.name_rank ? a.name_rank : unnamed, -a.score, a.row) < std::tuple(b.name_rank ? b.name_rank : unnamed, -b.score, b.row);
-  });
+  order(ranked, names);
+  for (const auto& c : ranked) answer.similarity = std::max(answer.similarity, c.dense);
+  answer.known_share = weighed->known_share;
   answer.hits = collapsed(std::move(ranked), scope, count);
   answer.evidence = weighed->most > 0 ? std::min(1.0, best / weighed->most) : 0;
-  answer.in_scope = !answer.hits.empty() && (found.named || found.fuzzy || answer.evidence >= least_evidence || mode == retrieval_mode::dense_only);
+  const bool has_vectors = mode != retrieval_mode::lexical_only && found.notes.empty();
+  const double confidence = evidence_part * answer.evidence + answer.known_share + similarity_part * (has_vectors ? answer.similarity : usual_similarity);
+  answer.in_scope = !answer.hits.empty() && (found.named || found.fuzzy || confidence >= least_confidence || mode == retrieval_mode::dense_only);
   if (!answer.in_scope) {
     if (names.size() == 0) answer.why_not = "the compendium is empty";
     else if (u.tokens.empty()) answer.why_not = "the question has no words that could be looked up";
@@ -333,12 +397,15 @@ expected<std::vector<hit>> retriever::impl::find_name(const std::string& name, c
       if (!scope.admits(k.row) || !seen.insert(k.row).second) continue;
       candidate c;
       c.row = k.row;
-      c.name_rank = 1;
+      c.name_rank = 1 + static_cast<int>(k.match);
       c.score = 1;
       ranked.push_back(c);
     }
-  // Concepts pass a profiler's scope; an entry of the profiler itself goes before them.
-  std::stable_sort(ranked.begin(), ranked.end(), [&](const candidate& a, const candidate& b) { return scope.bonus(a.row) > scope.bonus(b.row); });
+  // Concepts pass a profiler's scope; an entry of the profiler itself goes before them. Of one name the more trusted goes first.
+  std::stable_sort(ranked.begin(), ranked.end(), [&](const candidate& a, const candidate& b) {
+    return std::tuple(-scope.bonus(a.row), a.name_rank, -static_cast<int>(names.trust(a.row))) <
+           std::tuple(-scope.bonus(b.row), b.name_rank, -static_cast<int>(names.trust(b.row)));
+  });
   const auto similar = similar_names(std::string(cut), scope, count, least_listed);
   if (!similar) return fail(similar.error());
   for (const auto& s : *similar) {

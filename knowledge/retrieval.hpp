@@ -12,10 +12,19 @@
 
 namespace pragma {
 
+/// What the machine that asks (or its run) has. Its own metrics go first, then simulated ones, then those of other machines.
+struct machine_view {
+  std::vector<std::string> hardware;   ///< "AMD", "Zen 3", "sm_90"
+  std::vector<std::string> profilers;  ///< that count on one of its backends
+  std::vector<std::string> simulators; ///< whose numbers are computed
+  bool known() const { return !hardware.empty() || !profilers.empty() || !simulators.empty(); }
+};
+
 struct question {
   std::string text;
   size_t count = 5;
   std::string profiler = {}, hardware = {}; ///< scope; empty: what the words of the question say ("in ncu", "on Zen 3")
+  machine_view machine = {};
 };
 
 struct hit {
@@ -25,9 +34,10 @@ struct hit {
   double dense = 0;                   ///< cosine
   double scope = 0;                   ///< what the scope added
   std::string why;                    ///< "name", "fuzzy name", "text"
+  std::string where;                  ///< "here", "simulated", "elsewhere"; empty: not known, or a concept
   std::vector<std::string> family;    ///< ids of entries of the same family that stand behind this one
 };
-PRAGMA_JSON(hit, id, score, lexical, dense, scope, why, family)
+PRAGMA_JSON(hit, id, score, lexical, dense, scope, why, where, family)
 
 struct answer_times {
   double lexical = 0, dense = 0, fusion = 0; ///< seconds
@@ -37,20 +47,24 @@ PRAGMA_JSON(answer_times, lexical, dense, fusion)
 struct found_entries {
   bool in_scope = false;              ///< false: the compendium does not know; `hits` holds the nearest all the same
   std::string why_not;
-  double evidence = 0;                ///< best BM25 over the most that the question's words could give; in_scope rests on it
+  double evidence = 0;                ///< best BM25 over the most that the question's words could give
+  double known_share = 0;             ///< of the question's words, by their weight, those that some entry has
+  double similarity = 0;              ///< the best cosine; in_scope rests on these three
   std::string profiler, hardware;     ///< the scope that was used
   std::vector<std::string> expansions; ///< "llc -> last level cache"
   std::vector<std::string> notes;     ///< "without vectors: the endpoint does not answer ..."
   std::vector<hit> hits;
   answer_times seconds;
 };
-PRAGMA_JSON(found_entries, in_scope, why_not, evidence, profiler, hardware, expansions, notes, hits, seconds)
+PRAGMA_JSON(found_entries, in_scope, why_not, evidence, known_share, similarity, profiler, hardware, expansions, notes, hits, seconds)
 
 /// configs/glossary.json: abbreviations, synonyms, and the words that name profilers and hardware.
 struct glossary {
   std::vector<std::pair<std::string, std::vector<std::string>>> expansions; ///< "llc" -> {"last level cache", "l3 cache"}
   std::vector<std::pair<std::string, std::vector<std::string>>> profilers;  ///< "ncu" -> {"nsight compute", ...}
   std::vector<std::pair<std::string, std::vector<std::string>>> hardware;   ///< "zen 3" -> {"milan", "family 19h"}
+  std::vector<std::pair<std::string, std::vector<std::string>>> makers;     ///< "amd" -> {"zen 3", "zen 4"}: hardware that a wider word means
+  std::vector<std::pair<std::string, std::vector<std::string>>> name_pieces; ///< "rd" -> {"read"}: what events' names are made of
 };
 expected<glossary> parse_glossary(std::string_view text, std::string_view what);
 

@@ -7,6 +7,8 @@
 #include "knowledge/question.hpp"
 #include "knowledge/vector_index.hpp"
 
+#include <algorithm>
+
 namespace pragma {
 
 /// Which entries a scope admits, and what it adds to the score of those that it means. A scope that the user set filters; one
@@ -16,9 +18,13 @@ public:
   scope_rule(const question& q, const understood_question& u, const phrase_book& book, const name_index& names);
   bool admits(uint32_t row) const;
   double bonus(uint32_t row) const;
+  /// hit::where.
+  const char* where(uint32_t row) const;
   bool filters() const { return filter_profiler_ || filter_hardware_; }
   const std::string& profiler() const { return profiler_; }
   const std::string& hardware() const { return hardware_; }
+  /// Some entry is of the hardware that is meant.
+  bool knows_hardware() const { return std::find(same_hardware_.begin(), same_hardware_.end(), true) != same_hardware_.end(); }
   /// The user asked for a profiler that no entry has.
   bool unknown_profiler() const { return unknown_profiler_; }
 
@@ -27,9 +33,14 @@ private:
   relation profiler_of(uint32_t row) const;
   relation hardware_of(uint32_t row) const;
 
+  enum class place { unknown, here, simulated, elsewhere };
+  place place_of(uint32_t row) const;
+
   const name_index& names_;
   std::string profiler_, hardware_;
   std::vector<bool> same_profiler_, same_hardware_; ///< by number
+  bool machine_known_ = false, asks_option_ = false, asks_metric_ = false;
+  std::vector<bool> counts_here_, simulates_, hardware_here_; ///< by number: profilers, profilers, hardware
   bool filter_profiler_ = false, filter_hardware_ = false, unknown_profiler_ = false;
 };
 
@@ -61,13 +72,16 @@ private:
   expected<void> add_names(const understood_question& u, const scope_rule& scope, pool& found) const;
   struct weighed_words {
     double most = 0;                   ///< the most that BM25 can give for the question
+    double known_share = 0;
     std::vector<std::string> searched; ///< its tokens that tell entries apart
     std::vector<std::string> expanded; ///< the glossary's that do
     std::vector<std::string> unknown;  ///< words of the question that no entry has
   };
-  expected<weighed_words> weigh(const understood_question& u) const;
+  expected<weighed_words> weigh(const understood_question& u, const scope_rule& scope) const;
   expected<double> add_words(const weighed_words& w, const scope_rule& scope, size_t count, pool& found) const;
   expected<void> add_vectors(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const;
+  /// Best first: what the question names, then by score.
+  static void order(std::vector<candidate>& ranked, const name_index& names);
   /// One hit for each family.
   std::vector<hit> collapsed(std::vector<candidate> ranked, const scope_rule& scope, size_t count) const;
 };

@@ -164,4 +164,16 @@ expected<std::optional<json>> run_store::get_schedule(const std::string& key) co
   return impl_->get(schedules, key, "schedule " + printable(key));
 }
 
+expected<uint64_t> run_store::copy_into(run_store& other) const {
+  uint64_t copied = 0;
+  for (const auto& family : {iterations_, schedules, runs}) { // headers last: a run that is there is whole
+    auto read = impl_->records.scan(family, "", "the " + family, [&](std::string_view key, std::string_view value) -> expected<void> {
+      if (family == runs) ++copied;
+      return other.impl_->records.write("copy a record", [&](record_store::batch& batch) { batch.put(family, std::string(key), std::string(value)); });
+    });
+    if (!read) return fail(read.error());
+  }
+  return copied;
+}
+
 } // namespace pragma

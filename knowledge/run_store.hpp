@@ -35,6 +35,9 @@ public:
   expected<void> put_schedule(const std::string& key, const json& value);
   expected<std::optional<json>> get_schedule(const std::string& key) const;
 
+  /// Everything, as it was when this one was opened (a backup; a copy for another machine). Gives the number of runs.
+  expected<uint64_t> copy_into(run_store& other) const;
+
 private:
   struct impl;
   explicit run_store(std::unique_ptr<impl> p);

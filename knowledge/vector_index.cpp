@@ -42,18 +42,18 @@ struct mapped_vectors : faiss::Index {
   const float* data;
 
   mapped_vectors(int dimension, int64_t count, const float* vectors) : Index(dimension, faiss::METRIC_INNER_PRODUCT), data(vectors) { ntotal = count; }
-  void add(idx_t, const float*) override {}
+  void add(int64_t, const float*) override {}
   void reset() override {}
-  void search(idx_t, const float*, idx_t, float*, idx_t*, const faiss::SearchParameters*) const override {}
+  void search(int64_t, const float*, int64_t, float*, int64_t*, const faiss::SearchParameters*) const override {}
 
   struct computer : faiss::DistanceComputer {
     const mapped_vectors& vectors;
     const float* query = nullptr;
     explicit computer(const mapped_vectors& v) : vectors(v) {}
-    const float* row(idx_t i) const { return vectors.data + static_cast<size_t>(i) * static_cast<size_t>(vectors.d); }
+    const float* row(int64_t i) const { return vectors.data + static_cast<size_t>(i) * static_cast<size_t>(vectors.d); }
     void set_query(const float* x) override { query = x; }
-    float operator()(idx_t i) override { return inner_product(query, row(i), static_cast<size_t>(vectors.d)); }
-    float symmetric_dis(idx_t i, idx_t j) override { return inner_product(row(i), row(j), static_cast<size_t>(vectors.d)); }
+    float operator()(int64_t i) override { return inner_product(query, row(i), static_cast<size_t>(vectors.d)); }
+    float symmetric_dis(int64_t i, int64_t j) override { return inner_product(row(i), row(j), static_cast<size_t>(vectors.d)); }
   };
   faiss::DistanceComputer* get_distance_computer() const override { return new computer(*this); } // FAISS deletes it
 };
@@ -109,7 +109,7 @@ expected<void> vector_writer::add(std::span<const float> rows) {
   if (rows.size() % s.head.dimension != 0) return fail(ec::internal, "not a whole number of vectors for " + s.path.string());
   const auto count = rows.size() / s.head.dimension;
   try {
-    if (s.graph && count > 0) s.graph->add(static_cast<faiss::Index::idx_t>(count), rows.data());
+    if (s.graph && count > 0) s.graph->add(static_cast<int64_t>(count), rows.data());
   } catch (const std::exception& e) {
     return fail(ec::internal, "FAISS could not add vectors for " + s.path.string() + ": " + e.what());
   }
@@ -125,7 +125,7 @@ expected<void> vector_writer::finish() {
   faiss::VectorIOWriter graph;
   if (s.graph) {
     // The vectors are in a section of their own: the graph is stored with an empty place for them.
-    faiss::IndexFlatIP nothing(static_cast<faiss::Index::idx_t>(s.head.dimension));
+    faiss::IndexFlatIP nothing(static_cast<int64_t>(s.head.dimension));
     faiss::Index* storage = s.graph->storage;
     s.graph->storage = &nothing;
     std::string problem;

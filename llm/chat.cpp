@@ -1,14 +1,12 @@
 #include "llm/chat.hpp"
 
+#include "base/api_endpoint.hpp"
 #include "base/text.hpp"
 #include "base/utc.hpp"
 #include "llm/attempt.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <random>
-#include <thread>
 
 namespace pragma {
 
@@ -50,7 +48,7 @@ public:
   metered_model(llm_config config, std::unique_ptr<llm::backend> backend, llm::transcript_writer transcript,
                 chat_usage before, const std::atomic<bool>* cancel)
       : config_(std::move(config)), backend_(std::move(backend)), transcript_(std::move(transcript)), before_(before),
-        cancel_(cancel), random_(std::random_device{}()) {}
+        cancel_(cancel), waits_(config_.retry_seconds, config_.max_wait_seconds, cancel) {}
 
   expected<chat_answer> ask(const std::vector<chat_message>& asked, const std::function<void(size_t)>& on_progress) override {
     const auto start = clock_type::now();
@@ -76,7 +74,7 @@ public:
       const bool again = a.retry && number < config_.retries;
       double wait = 0;
       if (again) {
-        wait = a.wait ? *a.wait : backoff(number);
+        wait = a.wait ? *a.wait : waits_.after(number);
         if (wait > config_.max_wait_seconds) {
           tries.push_back(std::move(tried));
           a.failure->hint = "the endpoint asks to wait " + format_seconds(wait) + ", longer than max_wait_seconds (" +
@@ -91,7 +89,7 @@ public:
         return give_up(messages, tries, answer, start, std::move(*a.failure));
       }
       ++answer.usage.retries;
-      pause(wait);
+      waits_.pause(wait);
     }
   }
 
@@ -174,27 +172,12 @@ private:
     return fail(std::move(why));
   }
 
-  /// Doubling waits; jitter, so that the jobs of a cluster don't come back together.
-  double backoff(int number) {
-    std::uniform_real_distribution<double> jitter(0.5, 1.0);
-    return std::min(config_.max_wait_seconds, config_.retry_seconds * std::ldexp(1.0, std::min(number, 20))) * jitter(random_);
-  }
-
-  void pause(double seconds) const {
-    const auto until = clock_type::now() + std::chrono::duration_cast<clock_type::duration>(std::chrono::duration<double>(seconds));
-    while (!cancelled()) {
-      const auto left = until - clock_type::now();
-      if (left <= clock_type::duration::zero()) return;
-      std::this_thread::sleep_for(std::min<clock_type::duration>(left, std::chrono::milliseconds(20)));
-    }
-  }
-
   llm_config config_;
   std::unique_ptr<llm::backend> backend_;
   llm::transcript_writer transcript_;
   chat_usage before_, total_;
   const std::atomic<bool>* cancel_;
-  std::mt19937 random_;
+  retry_waits waits_;
 };
 
 } // namespace

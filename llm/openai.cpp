@@ -2,12 +2,11 @@
 // what they leave out. Streaming where they can, so that people see progress and a silent death is noticed.
 #include "llm/attempt.hpp"
 
-#include "base/http.hpp"
+#include "base/api_endpoint.hpp"
 #include "base/text.hpp"
 #include "llm/sse.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace pragma::llm {
 
@@ -53,20 +52,6 @@ std::string text_of(const json& object, const char* key) {
     for (const auto& part : *it)
       if (part.is_object() && part.contains("text") && part["text"].is_string()) all += part["text"].get<std::string>();
   return all;
-}
-
-/// "error" of a response body in the forms that are about: {"error": {"message"}}, {"error": "text"}, {"message"}, {"detail"}.
-std::string error_text(std::string_view body) {
-  const auto value = parse_leniently(body);
-  if (value && value->is_object()) {
-    for (const char* key : {"error", "message", "detail"}) {
-      const auto it = value->find(key);
-      if (it == value->end() || it->is_null()) continue;
-      if (it->is_object() && it->contains("message")) return text_of(*it, "message");
-      return it->is_string() ? it->get<std::string>() : it->dump(-1, ' ', false, json::error_handler_t::replace);
-    }
-  }
-  return trim(cut_lines(printable(body.substr(0, 2048)), 8, 0, 600));
 }
 
 /// Gathers an answer from a stream's events, or from the one object of an answer in one piece.
@@ -117,12 +102,8 @@ struct gathered {
 class openai_backend : public backend {
 public:
   openai_backend(llm_config config, const std::atomic<bool>* cancel)
-      : config_(std::move(config)), cancel_(cancel), stream_(config_.stream) {
-    url_ = config_.base_url;
-    while (url_.ends_with('/')) url_.pop_back();
-    if (!url_.ends_with("/chat/completions")) url_ += "/chat/completions";
-    if (const char* key = config_.key_env.empty() ? nullptr : std::getenv(config_.key_env.c_str())) key_ = trim(key);
-  }
+      : config_(std::move(config)), cancel_(cancel), endpoint_(config_.base_url, "/chat/completions", config_.key_env, config_.model),
+        stream_(config_.stream) {}
 
   attempt try_once(const std::vector<chat_message>& messages, const std::function<void(size_t)>& on_progress) override {
     // Servers that don't know usage in a stream, or streaming at all, say so in a 400: ask in plainer words, for good.
@@ -157,12 +138,8 @@ private:
     });
     bool is_stream = false;
 
-    http_request request;
-    request.method = "POST";
-    request.url = url_;
-    request.headers = {{"Content-Type", "application/json"}, {"Accept", stream_ ? "text/event-stream" : "application/json"}};
-    if (!key_.empty()) request.headers.emplace_back("Authorization", "Bearer " + key_);
-    request.body = request_body(messages);
+    auto request = endpoint_.post(request_body(messages));
+    request.headers.emplace_back("Accept", stream_ ? "text/event-stream" : "application/json");
     request.timeout_seconds = config_.timeout_seconds;
     request.connect_timeout_seconds = std::min(request.connect_timeout_seconds, config_.timeout_seconds);
     request.max_body_bytes = defaults::llm_max_answer_bytes * (stream_ ? stream_overhead : json_overhead);
@@ -193,7 +170,7 @@ private:
     if (!response) {
       // A refused connection never reached the model; anything after that may have cost tokens.
       a.reached = response.error().code == ec::timeout || !a.text.empty() || !a.reasoning.empty();
-      a.retry = response.error().code == ec::timeout || response.error().code == ec::remote_failed;
+      a.retry = worth_another_try(response.error());
       a.failure = response.error();
       if (g.too_long) return too_long(std::move(a));
       return redacted(std::move(a));
@@ -222,7 +199,7 @@ private:
 
   /// A status other than 200.
   attempt refused(attempt a, const http_response& response, const std::string& whole, bool& plainer) {
-    const auto said = error_text(whole);
+    const auto said = api_error_text(whole);
     const int status = response.status;
     if ((status == 400 || status == 422 || status == 501) && stream_) {
       if (ask_usage_ && (whole.find("stream_options") != std::string::npos || whole.find("include_usage") != std::string::npos)) {
@@ -236,22 +213,10 @@ private:
         return a;
       }
     }
-    auto message = "status " + std::to_string(status) + (said.empty() ? "" : ": " + said);
-    std::string hint;
-    if (status == 401 || status == 403) {
-      if (config_.key_env.empty()) hint = "no key was sent: key_env names no environment variable";
-      else if (key_.empty()) hint = "no key was sent: the environment variable " + config_.key_env + " (key_env) is not set";
-      else hint = "the key was taken from the environment variable " + config_.key_env + " (key_env)";
-    } else if (status == 404) {
-      hint = "does the endpoint know the model '" + config_.model + "', and is base_url right (it mostly ends in /v1)?";
-    } else if (status >= 300 && status < 400) {
-      const auto* where = response.header("location");
-      if (where) hint = "it moved to " + public_url(*where) + ": set base_url to the new address";
-    }
-    a = failed(std::move(a), ec::remote_failed, message, hint);
-    a.retry = status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
+    a.failure = endpoint_.refused(response, whole);
+    a.retry = worth_another_try(status);
     a.wait = a.retry ? retry_after_seconds(response) : std::nullopt;
-    return a;
+    return redacted(std::move(a));
   }
 
   attempt too_long(attempt a) const {
@@ -264,29 +229,23 @@ private:
     return a;
   }
   attempt failed(attempt a, ec code, const std::string& what, std::string hint) const {
-    a.failure = error{code, "POST " + public_url(url_) + ": " + what, std::move(hint)};
+    a.failure = endpoint_.failed(code, what, std::move(hint));
     a.retry = true;
     return redacted(std::move(a));
   }
 
-  /// Endpoints quote the key in their messages, and a model may repeat whatever it was sent: it ends here.
+  /// A model may repeat the key as well.
   attempt redacted(attempt a) const {
-    redact(a.text);
-    redact(a.reasoning);
-    redact(a.model);
-    if (a.failure) {
-      redact(a.failure->message);
-      redact(a.failure->hint);
-    }
+    endpoint_.redact(a.text);
+    endpoint_.redact(a.reasoning);
+    endpoint_.redact(a.model);
+    if (a.failure) endpoint_.redact(*a.failure);
     return a;
-  }
-  void redact(std::string& text) const {
-    pragma::redact(text, key_, "[" + config_.key_env + "]");
   }
 
   llm_config config_;
   const std::atomic<bool>* cancel_;
-  std::string url_, key_;
+  api_endpoint endpoint_;
   bool stream_, ask_usage_ = true;
 };
 

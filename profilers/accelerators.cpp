@@ -3,8 +3,8 @@
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
-#include "kernels/python_search.hpp"
-#include "kernels/reference.hpp"
+#include "reference/python_search.hpp"
+#include "reference/reference.hpp"
 #include "profilers/by_manifest.hpp"
 
 #include <algorithm>

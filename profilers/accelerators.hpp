@@ -3,7 +3,7 @@
 #pragma once
 
 #include "diagnosis/profile.hpp"
-#include "kernels/backend.hpp"
+#include "devices/backend.hpp"
 #include "profilers/hardware.hpp"
 
 #include <atomic>

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cctype>
 #include <set>
 
@@ -261,6 +262,16 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isgraph(c) && c != ','; });
 }
 
+/// Which of the manifest's rules its metrics fulfil.
+void apply_rules(const collect_manifest& m, source_result& out) {
+  for (const auto& rule : m.rules) {
+    const auto found = std::find_if(out.metrics.rbegin(), out.metrics.rend(), [&](const metric& v) { return v.name == rule.metric; });
+    if (found == out.metrics.rend() || !std::isfinite(found->value)) continue;
+    if (rule.below ? found->value >= rule.threshold : found->value <= rule.threshold) continue;
+    out.told.push_back({rule.bottleneck, m.name, rule.metric, found->unit, rule.why, found->value, rule.threshold, rule.below, rule.confidence, rule.remedies});
+  }
+}
+
 } // namespace
 
 void collect_by_manifest(const collect_manifest& m, const manifest_request& request, const run_target& run, source_result& out) {
@@ -302,6 +313,7 @@ void collect_by_manifest(const collect_manifest& m, const manifest_request& requ
     }
     one_pass(m, pass, request, tool, times, out).run(probe.program, names, run, watch.left());
   }
+  apply_rules(m, out);
 }
 
 std::vector<collect_manifest> manifests_for(const std::string& backend, const std::vector<json>& registered, std::vector<std::string>* problems) {

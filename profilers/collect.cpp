@@ -138,7 +138,7 @@ void timer_metrics(const task& t, const timing& time, const machine_limits* limi
 expected<profile> collect(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
                           const machine_limits* limits, const collect_options& options) {
   if (built.language == "triton") return collect_on_device(t, c, built, ref, time, limits, options);
-  if (auto known = check_metric_names(options.extra_metrics); !known) return fail(known.error());
+  if (auto known = check_metric_names(device_choice{}, options.extra_metrics, options.manifests); !known) return fail(known.error());
   const auto facts = read_cpu_facts();
   if (!facts) return fail(facts.error());
   const stopwatch watch(options.max_seconds);
@@ -153,6 +153,8 @@ expected<profile> collect(const task& t, const candidate& c, const build_output&
   if (options.progress) options.progress("compiler remarks");
   code_metrics(context, wanted, found);
   if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");
+  manifest_metrics(context, found);
+  if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");
 
   profile p;
   p.candidate = c.id();
@@ -162,6 +164,8 @@ expected<profile> collect(const task& t, const candidate& c, const build_output&
   for (auto& m : found.metrics)
     if (std::isfinite(m.value) && wanted.keeps(m.name)) p.metrics.push_back(std::move(m));
   p.remarks = std::move(found.remarks);
+  p.notes = std::move(found.notes);
+  p.told = std::move(found.told);
   for (auto& line : found.missing)
     if (std::find(p.missing.begin(), p.missing.end(), line) == p.missing.end()) p.missing.push_back(std::move(line));
   p.seconds = watch.elapsed();

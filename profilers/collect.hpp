@@ -4,7 +4,7 @@
 #pragma once
 
 #include "diagnosis/profile.hpp"
-#include "kernels/timing.hpp"
+#include "timing/timing.hpp"
 
 #include <functional>
 

@@ -1,9 +1,9 @@
 #include "profilers/by_manifest.hpp"
 
 #include "base/text.hpp"
-#include "kernels/device_lease.hpp"
+#include "devices/device_lease.hpp"
 #include "kernels/kernel_names.hpp"
-#include "kernels/runner_process.hpp"
+#include "execution/runner_process.hpp"
 #include "profilers/running.hpp"
 
 #include <algorithm>
@@ -142,10 +142,25 @@ expected<bool> sees_calls(const build_output& built, reference& ref, const std::
   return works;
 }
 
+/// On a CPU our own adapters know their names; what they do not know may be a registered tool's.
+static expected<void> check_cpu_names(const std::vector<std::string>& names, const std::vector<json>& manifests) {
+  const auto tools = manifests_for("cpu", manifests);
+  for (const auto& name : names) {
+    auto known = check_metric_names({name});
+    if (known) continue;
+    const bool by_tool = std::any_of(tools.begin(), tools.end(), [&](const auto& m) {
+      return m.default_metrics().count(name) != 0 || (!m.lists.empty() && probe_manifest(m).found && check_metric_names(m, {name}));
+    });
+    if (!by_tool) return fail(known.error());
+  }
+  return {};
+}
+
 expected<void> check_metric_names(const device_choice& device, const std::vector<std::string>& names, const std::vector<json>& manifests) {
   if (names.empty()) return {};
   auto b = find_backend(device.backend);
   if (!b) return fail(b.error());
+  if (!device.on_device()) return check_cpu_names(names, manifests);
   std::optional<error> refused;
   for (const auto& m : tools_of(*b, manifests, nullptr)) {
     if (!probe_manifest(m).found) continue;
@@ -204,6 +219,7 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   for (auto& m : found.metrics)
     if (std::isfinite(m.value)) p.metrics.push_back(std::move(m));
   p.notes = std::move(found.notes);
+  p.told = std::move(found.told);
   p.kernels = std::move(found.kernels);
   p.cut = found.cut;
   p.device_seconds = found.device_seconds;

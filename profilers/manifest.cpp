@@ -1,6 +1,7 @@
 #include "profilers/manifest.hpp"
 
 #include "base/text.hpp"
+#include "diagnosis/finding.hpp"
 
 #include <algorithm>
 #include <fnmatch.h>
@@ -191,6 +192,38 @@ expected<probe_rules> read_probe(const json& collect, const std::string& where) 
   return probe;
 }
 
+/// [{"metric": "widgets", "above": 5, "bottleneck": "memory_latency_bound", "why": "...", "remedies": [...], "confidence": 0.7}]
+expected<std::vector<diagnosis_rule>> read_rules(const json& collect, const std::string& where) {
+  std::vector<diagnosis_rule> rules;
+  if (!collect.contains("rules")) return rules;
+  const auto here = where + ": rules";
+  if (!collect["rules"].is_array()) return fail(ec::parse_error, here + " must be a list");
+  std::vector<std::string> classes;
+  for (int i = 0; i <= static_cast<int>(bottleneck::redundant_work); ++i) classes.push_back(json(static_cast<bottleneck>(i)).get<std::string>());
+  for (const auto& item : collect["rules"]) {
+    auto kept = only_known_keys(item, {"metric", "above", "below", "bottleneck", "why", "remedies", "confidence"}, here);
+    if (!kept) return fail(kept.error());
+    diagnosis_rule rule;
+    try {
+      rule.metric = kept->value("metric", "");
+      rule.bottleneck = kept->value("bottleneck", "");
+      rule.why = kept->value("why", "");
+      rule.remedies = kept->value("remedies", std::vector<std::string>());
+      rule.confidence = kept->value("confidence", rule.confidence);
+      rule.below = kept->contains("below");
+      if (kept->contains("above") == rule.below) return fail(ec::invalid_argument, here + ": give either \"above\" or \"below\", a number");
+      rule.threshold = kept->at(rule.below ? "below" : "above").get<double>();
+    } catch (const json::exception& e) {
+      return fail(ec::parse_error, here + ": " + e.what());
+    }
+    if (rule.metric.empty() || rule.why.empty()) return fail(ec::invalid_argument, here + ": a rule needs \"metric\" and \"why\"");
+    if (!(rule.confidence >= 0 && rule.confidence <= 1)) return fail(ec::invalid_argument, here + ": confidence must lie between 0 and 1");
+    if (auto known = one_of(rule.bottleneck, classes, here + ": bottleneck"); !known) return fail(known.error());
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
 } // namespace
 
 std::map<std::string, std::string> collect_manifest::default_metrics() const {
@@ -217,7 +250,7 @@ expected<collect_manifest> parse_collect_manifest(const json& manifest, const st
   if (!manifest.is_object() || !manifest.contains("collect") || manifest["collect"].is_null())
     return fail(ec::not_found, what + " does not say how to collect metrics (it has no \"collect\")");
   const auto where = what + ": collect";
-  const auto top = only_known_keys(manifest["collect"], {"program", "install", "probe", "time", "combine", "units", "names", "obstacles", "errors", "passes"}, where);
+  const auto top = only_known_keys(manifest["collect"], {"program", "install", "probe", "time", "combine", "units", "names", "obstacles", "errors", "passes", "rules"}, where);
   if (!top) return fail(top.error());
   collect_manifest m;
   try {
@@ -261,6 +294,9 @@ expected<collect_manifest> parse_collect_manifest(const json& manifest, const st
         return fail(ec::invalid_argument, where + ": columns.start and columns.end are the metric \"time\", which it does not name");
     m.passes.push_back(std::move(*pass));
   }
+  auto rules = read_rules(*top, where);
+  if (!rules) return fail(rules.error());
+  m.rules = std::move(*rules);
   return m;
 }
 

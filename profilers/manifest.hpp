@@ -36,6 +36,16 @@ struct combine_rule {
 };
 PRAGMA_JSON(combine_rule, names, how)
 
+/// When one of the tool's metrics shows a bottleneck: what it means for the diagnosis.
+struct diagnosis_rule {
+  std::string metric, bottleneck;     ///< bottleneck: name of a class (diagnosis/finding.hpp)
+  double threshold = 0;
+  bool below = false;                 ///< "below" instead of "above"
+  std::string why;                    ///< one sentence for people
+  std::vector<std::string> remedies;
+  double confidence = 0.6;            ///< above 0.7 it counts as measured evidence
+};
+
 /// One printed unit: what we call it, and by what its numbers are multiplied.
 struct unit_rule {
   std::string unit;
@@ -116,6 +126,7 @@ struct collect_manifest {
   std::vector<obstacle_rule> obstacles;
   std::vector<std::string> errors;    ///< beginnings of lines in which the tool says what went wrong
   std::vector<collect_pass> passes;
+  std::vector<diagnosis_rule> rules;
 
   /// All that is measured by default: name -> unit.
   std::map<std::string, std::string> default_metrics() const;

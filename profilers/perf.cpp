@@ -3,7 +3,7 @@
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
-#include "kernels/timing.hpp"
+#include "timing/timing.hpp"
 #include "profilers/running.hpp"
 #include "profilers/sources.hpp"
 

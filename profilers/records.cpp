@@ -1,6 +1,6 @@
 // JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
 #include "diagnosis/profile.hpp"
-#include "kernels/backend.hpp"
+#include "devices/backend.hpp"
 
 #include "base/json_definitions.hpp"
 

@@ -1,6 +1,7 @@
 // Software metrics from /proc: exact, free, and without permission or PMU, where perf's software events need both a
 // perf that runs and, for context switches, the right to count in the kernel.
-#include "kernels/timing.hpp"
+#include "execution/contention.hpp"
+#include "timing/timing.hpp"
 #include "profilers/running.hpp"
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 // one line to `missing` for what it could not: a source never fails the profile.
 #pragma once
 
-#include "kernels/build.hpp"
+#include "execution/build.hpp"
 #include "kernels/candidate.hpp"
-#include "kernels/runner_process.hpp"
+#include "execution/runner_process.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/formats.hpp"
 
@@ -23,6 +23,7 @@ struct source_result {
   bool cut = false;                   ///< a call launched more than that tool looked at
   double device_seconds = 0;          ///< of one call, by the same tool
   std::vector<std::string> missing;
+  std::vector<told_bottleneck> told;  ///< by the manifests' rules
 };
 
 /// The budget that all sources share.
@@ -52,6 +53,9 @@ struct collect_context {
 
 /// collect.cpp: what the times and the task's bytes and FLOPs give.
 void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, bool tf32 = false);
+
+/// cpu_manifests.cpp: what tools that only a manifest describes measure of a candidate on the CPU.
+void manifest_metrics(const collect_context& context, source_result& out);
 
 /// device_collect.cpp: a candidate on a device, with the tools of its backend.
 expected<profile> collect_on_device(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,

@@ -1,8 +1,11 @@
 // The Conductor against scripted agents on CAF's deterministic scheduler: no threads, no Torch, no clock.
 #include "actors/conductor.hpp"
+#include "actors/loop.hpp"
 
 #include <caf/scheduler/test_coordinator.hpp>
 #include <catch2/catch.hpp>
+
+#include <algorithm>
 #include <deque>
 
 using namespace pragma;
@@ -13,7 +16,8 @@ namespace {
 struct script {
   std::deque<std::string> sources;                 ///< what the coder writes; then it is exhausted
   std::map<std::string, double> speedups;          ///< by source; a source without one fails verification
-  std::set<std::string> fails_confirmation;
+  std::set<std::string> fails_confirmation, dies_in_confirmation, busy_measuring, busy_confirming; ///< busy: other work ran, the whole time
+  std::set<std::string> unknown;       ///< verified in vain
   std::set<std::string> fails_in_measurement;      ///< as an error, not as a verdict
   int verifier_deaths = 0;                         ///< the next so many verify requests kill the verifier
   bool store_full = false, coder_budget_gone = false;
@@ -27,6 +31,8 @@ struct script {
   std::vector<code_request> requests;
   std::vector<coder_setup> setups;
   std::map<std::string, run_result> stored;
+  std::vector<std::string> compilers;              ///< of the machine that builds: "gcc 12.2.0"
+  std::vector<std::string> told;                   ///< events, as "measuring 2"
   int verifiers = 0;
 };
 
@@ -39,6 +45,7 @@ verifier_actor::behavior_type mock_verifier(verifier_actor::pointer self, script
             t.task.graph = s->task.graph;
             t.task.inputs = s->task.inputs;
             t.unverifiable = s->unverifiable;
+            t.compilers = s->compilers;
             return t;
           },
           [s, self](verify_atom, const candidate& c) -> caf::result<verdict> {
@@ -49,6 +56,12 @@ verifier_actor::behavior_type mock_verifier(verifier_actor::pointer self, script
               return caf::sec::runtime_error;
             }
             verdict v;
+            if (s->unknown.count(c.source)) {
+              v.stage = verdict_stage::not_established;
+              v.why_not = doubt::machine_busy;
+              v.reason = "the machine was busy";
+              return v;
+            }
             if (s->speedups.count(c.source)) v.stage = verdict_stage::passed;
             else {
               v.stage = verdict_stage::build;
@@ -71,6 +84,8 @@ profiler_actor::behavior_type mock_profiler(profiler_actor::pointer, script* s) 
             m.profile.time.speedup = around(s->speedups[r.candidate.source]);
             m.profile.time.candidate_seconds = 1e-3 / s->speedups[r.candidate.source];
             m.profile.time.baseline_seconds = 1e-3;
+            m.profile.time.contended = s->busy_measuring.count(r.candidate.source) > 0;
+            if (r.best_contended) m.best_again.speedup = around(s->speedups[r.best.source] * 0.9);
             m.profile.metrics = s->metrics;
             s->asked = r.asked_metrics;
             if (r.has_best) {
@@ -81,10 +96,17 @@ profiler_actor::behavior_type mock_profiler(profiler_actor::pointer, script* s) 
           },
           [s](confirm_atom, const candidate& c) -> caf::result<confirmation> {
             s->log.push_back("confirm " + c.source);
+            if (s->dies_in_confirmation.count(c.source)) return to_caf({ec::candidate_failed, "the candidate was killed by SIGKILL", ""});
             confirmation result;
             result.verdict.stage = s->fails_confirmation.count(c.source) ? verdict_stage::compare : verdict_stage::passed;
             result.verdict.reason = "wrong on an unseen seed";
             result.time.speedup = around(s->speedups[c.source]);
+            if (s->busy_confirming.count(c.source)) {
+              result.time.speedup = around(7.64);
+              result.time.contended = true;
+              result.time.blocks_accepted = 2;
+              result.time.blocks_tried = 399;
+            }
             return result;
           }};
 }
@@ -119,7 +141,10 @@ store_actor::behavior_type mock_store(store_actor::pointer, script* s) {
             s->log.push_back("save " + std::to_string(r.number));
             if (s->store_full) return to_caf({ec::io_error, "No space left on device", ""});
             s->stored[h.id].header = h;
-            s->stored[h.id].iterations.push_back(r);
+            auto& kept = s->stored[h.id].iterations;
+            const auto same = std::find_if(kept.begin(), kept.end(), [&](const auto& k) { return k.number == r.number; });
+            if (same != kept.end()) *same = r;
+            else kept.push_back(r);
             return true;
           },
           [s](read_atom, const std::string& id) -> caf::result<run_result> {
@@ -134,6 +159,10 @@ store_actor::behavior_type mock_store(store_actor::pointer, script* s) {
             remember(s->schedules[family], won);
             return true;
           }};
+}
+
+observer_actor::behavior_type mock_observer(observer_actor::pointer, script* s) {
+  return {[s](event_atom, const run_event& e) { s->told.push_back(e.what + " " + std::to_string(e.attempt)); }};
 }
 
 struct fixture {
@@ -155,15 +184,18 @@ struct fixture {
     agents.coder = [this, &sys] { return sys.spawn(mock_coder, &s); };
     agents.store = sys.spawn(mock_store, &s);
     agents.max_restarts = 3;
+    agents.observer = observer_ = sys.spawn(mock_observer, &s);
     head = spawn_conductor(sys, agents);
     store_ = agents.store;
   }
   ~fixture() {
     caf::anon_send_exit(head, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(store_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(observer_, caf::exit_reason::user_shutdown);
     run();
     head = nullptr;
     store_ = nullptr;
+    observer_ = nullptr;
   }
 
   caf::scheduler::test_coordinator& scheduler() { return dynamic_cast<caf::scheduler::test_coordinator&>(system->scheduler()); }
@@ -185,6 +217,7 @@ struct fixture {
 
 private:
   store_actor store_;
+  observer_actor observer_;
 };
 
 } // namespace
@@ -217,6 +250,29 @@ TEST_CASE_METHOD(fixture, "a candidate that fails in its measurement costs an at
   CHECK_FALSE(result->iterations[1].new_best);
   CHECK(result->header.state == "finished");
   CHECK(s.log.back() == "confirm b");
+}
+
+TEST_CASE_METHOD(fixture, "what is told of an attempt has that attempt's number") {
+  s.sources = {"a", "broken", "b"};
+  s.speedups = {{"a", 1.0}, {"b", 2.0}};
+  REQUIRE(optimize());
+  const std::vector<std::string> attempts = {"coding 1", "verifying 1", "measuring 1", "iteration 1", "coding 2", "verifying 2", "iteration 2",
+                                             "coding 3", "verifying 3", "measuring 3", "iteration 3"};
+  std::vector<std::string> told;
+  for (const auto& event : s.told)
+    if (event.rfind("loa", 0) != 0 && event.rfind("note", 0) != 0) told.push_back(event);
+  REQUIRE(told.size() > attempts.size());
+  told.resize(attempts.size());
+  CHECK(told == attempts);
+}
+
+TEST_CASE_METHOD(fixture, "the coder is told which compilers the machine has that builds") {
+  s.sources = {"a"};
+  s.speedups = {{"a", 1.0}};
+  s.compilers = {"gcc 12.2.0", "clang 14.0.6"};
+  REQUIRE(optimize());
+  REQUIRE_FALSE(s.setups.empty());
+  CHECK(s.setups.front().compilers == std::vector<std::string>{"gcc", "clang"});
 }
 
 TEST_CASE_METHOD(fixture, "every attempt is saved before the next one is asked for") {
@@ -361,6 +417,33 @@ TEST_CASE_METHOD(fixture, "a winner that fails its confirmation is dropped for t
   CHECK(result->header.confirmed);
   CHECK(result->header.best_attempt == 1);
   CHECK(result->iterations[1].stage == "confirm");
+  // Stored before the next is tried: a run that is resumed does not take the refused one for the best again.
+  const auto& kept = s.stored[result->header.id].iterations;
+  REQUIRE(kept.size() == 2);
+  CHECK(kept[1].stage == "confirm");
+  CHECK(kept[1].reason.find("wrong on an unseen seed") != std::string::npos);
+  const auto save = std::find(s.log.begin(), s.log.end(), "confirm cheat") + 1;
+  REQUIRE(save < s.log.end());
+  CHECK(*save == "save 2");
+  loop resumed;
+  resumed.resume(s.stored[result->header.id], result->header.request);
+  REQUIRE(resumed.best());
+  CHECK(resumed.best()->number == 1);
+}
+
+TEST_CASE_METHOD(fixture, "a run that has a right kernel never ends with none: refusals go on to the fastest that is left") {
+  s.sources = {"cheat", "slow", "good", "wrong"};
+  s.speedups = {{"cheat", 9.0}, {"slow", 1.2}, {"good", 1.5}}; // only the first was ever a best
+  s.fails_confirmation = {"cheat"};
+  s.dies_in_confirmation = {"good"};
+  const auto result = optimize();
+  REQUIRE(result);
+  CHECK(result->header.confirmed);
+  CHECK(result->header.best_attempt == 2);
+  CHECK(result->iterations[0].stage == "confirm");
+  CHECK(result->iterations[2].stage == "confirm");
+  CHECK(result->iterations[2].reason.find("SIGKILL") != std::string::npos);
+  CHECK(s.log.back() == "confirm slow");
 }
 
 TEST_CASE_METHOD(fixture, "a task on which a null kernel would pass is refused") {
@@ -426,4 +509,55 @@ TEST_CASE("payloads survive the wire, malformed ones are refused") {
   CHECK(back.final.time.speedup.low == h.final.time.speedup.low);
   CHECK_FALSE(from_wire(std::string("garbage"), back));
   CHECK_FALSE(from_wire(to_wire(std::vector<iteration_record>(1)), back));
+}
+
+TEST_CASE_METHOD(fixture, "what could not be established is no failure, and the coder hears nothing of it") {
+  s.sources = {"a", "b"};
+  s.unknown = {"a"};
+  s.speedups = {{"b", 2}};
+  auto result = optimize();
+  REQUIRE(result);
+  REQUIRE(result->iterations.size() == 2);
+  const auto& first = result->iterations[0];
+  CHECK(first.stage == "not established");
+  CHECK_FALSE(first.failed());
+  CHECK(first.actions.empty());
+  CHECK(first.reasoning.front().find("Not established") != std::string::npos);
+  CHECK_FALSE(s.requests[1].has_last);
+  CHECK(s.requests[1].failure.empty());
+  CHECK(result->header.best_attempt == 2);
+}
+
+TEST_CASE_METHOD(fixture, "a handful of samples of a busy machine is no headline") {
+  s.sources = {"a"};
+  s.speedups = {{"a", 5.97}};
+  s.busy_confirming = {"a"};
+  auto result = optimize();
+  REQUIRE(result);
+  CHECK(result->header.confirmed);
+  CHECK(result->header.final.time.speedup.value == Approx(5.97)); // the clean figure stays, and says so
+  CHECK_FALSE(result->header.final.time.contended);
+  CHECK(result->header.final.time.note.find("2 of 399") != std::string::npos);
+}
+
+TEST_CASE_METHOD(fixture, "a winner that was never timed on a quiet machine is not established") {
+  s.sources = {"a"};
+  s.speedups = {{"a", 5.97}};
+  s.busy_measuring = s.busy_confirming = {"a"};
+  auto result = optimize();
+  REQUIRE(result);
+  CHECK_FALSE(result->header.confirmed);
+  CHECK(result->header.best_attempt == 1); // it has not failed
+  CHECK(result->iterations[0].passed());
+  CHECK(result->header.not_confirmed.find("too busy") != std::string::npos);
+}
+
+TEST_CASE_METHOD(fixture, "a best that was timed under contention is timed again, and its new figure is kept") {
+  s.sources = {"a", "b"};
+  s.speedups = {{"a", 2}, {"b", 1}};
+  s.busy_measuring = {"a"};
+  auto result = optimize();
+  REQUIRE(result);
+  CHECK(result->iterations[0].code.measured.time.speedup.value == Approx(1.8));
+  CHECK(s.stored[result->header.id].iterations[0].code.measured.time.speedup.value == Approx(1.8));
 }

@@ -1,10 +1,10 @@
 // The workbench on a made-up device, which is Torch's CPU under another name: what failing candidates, full devices and cancels do to a run,
 // and whose processes are there when.
-#include "../kernels/python_fixture.hpp"
+#include "tests/fixtures/python_fixture.hpp"
 #include "actors/workbench.hpp"
 #include "cluster/node_bench.hpp"
-#include "kernels/call_limit.hpp"
-#include "kernels/device_lease.hpp"
+#include "reference/call_limit.hpp"
+#include "devices/device_lease.hpp"
 
 #include <csignal>
 #include <fstream>
@@ -215,8 +215,7 @@ TEST_CASE("Another run of a node leaves the device when its room is needed", "[w
   share_with_stand_in();
   auto folder = temp_dir::create("pragma-test-");
   REQUIRE(folder);
-  std::atomic<bool> cancel = false;
-  node_bench node("n", folder->path() / "tasks", &cancel);
+  node_bench node("n", folder->path() / "tasks");
   work_order order;
   order.kind = "load";
   order.load.backend = "stand_in";

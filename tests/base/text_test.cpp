@@ -35,6 +35,11 @@ TEST_CASE("long logs keep their head and tail") {
 TEST_CASE("hostile text becomes valid UTF-8 without control characters") {
   CHECK(printable("ok\x1b[31m\xff\xc3\xa9\n") == "ok?[31m?\xc3\xa9\n");
   CHECK(printable("\xed\xa0\x80") == "???");
+  // Text all the same, but a terminal or a browser would do something.
+  CHECK(printable("\u009b31m") == "?31m");
+  CHECK(printable("a\u202egpj.exe\u2066") == "a?gpj.exe?");
+  CHECK(printable("\u200f\u061c\ufeff\u2028\U000e0041") == "?????");
+  CHECK(printable("\u00a0\u2192 \u03bcs \U0001f600") == "\u00a0\u2192 \u03bcs \U0001f600");
   CHECK_NOTHROW(json(printable(std::string("\xf0\x9f\x98", 3))).dump());
 }
 

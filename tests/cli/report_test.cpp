@@ -338,3 +338,55 @@ TEST_CASE("a device's roofline names L2 and DRAM on their own sides of lines tha
   CHECK(plot.find("memory") == std::string::npos);
   CHECK(html::roofline_plot(limits, 0, 512e6, {{"2", 130e-6, true, false}}).find("DRAM 4200 GB/s") != std::string::npos);
 }
+
+TEST_CASE("the story says what helped by how much, what did not by which ratio, and how far the limit is") {
+  auto first = attempt(1, 1.5, true), second = attempt(2, 3, true), third = attempt(3, 3.2, false);
+  third.against_best = {0.99, 0.97, 1.01}; // over Torch it looks better; side by side it is not
+  third.code.rationale = "unroll by " + hostile;
+  machine_limits limits;
+  limits.cpu = "made up";
+  limits.cache_bytes = {32 << 10, 1 << 20, 32 << 20};
+  limits.copy_gbs = {100, 60, 30, 12};
+  limits.read_gbs = {100, 60, 30, 12};
+  limits.peak_gflops = 50;
+  const std::vector<iteration_record> all = {first, second, third};
+  const auto story = render_story(all, &all[1], nullptr, &limits, 1e6, 8e6);
+  CHECK(has(story, "What helped"));
+  CHECK(has(story, "rationale of 2"));
+  CHECK(has(story, "0.99x (0.97 to 1.01) of best, no difference established"));
+  CHECK(has(story, "The machine&#39;s limit"));
+  CHECK_FALSE(has(story, "<script"));
+  CHECK(render_story({}, nullptr, nullptr, nullptr, 0, 0).empty());
+  auto failed = attempt(4, 1, false);
+  failed.stage = "build";
+  failed.reason = "no semicolon";
+  const std::vector<iteration_record> more = {first, failed};
+  CHECK(has(render_story(more, &more[0], nullptr, nullptr, 0, 0), "failed at build (no semicolon)"));
+}
+
+TEST_CASE("in a report: metrics are folded, lines have no percentages, the ratio that decided stands beside what was not kept, links open what is folded") {
+  auto first = attempt(1, 1.5, true), second = attempt(2, 3, true), third = attempt(3, 3.2, false);
+  third.against_best = {0.99, 0.97, 1.01};
+  first.code.measured.metrics.push_back({"callgrind.hottest_line", 10, "line", "callgrind", provenance::simulated, ""});
+  second.code.measured.metrics.push_back({"callgrind.hottest_line", 27, "line", "callgrind", provenance::simulated, ""});
+  const json document = {{"schema", 1}, {"run", {{"id", "r"}, {"best", 2}, {"task", {{"name", "t"}}}}}, {"iterations", {first, second, third}}};
+  const auto page = render_html_report(document);
+  CHECK(has(page, "<section id=\"story\">"));
+  const auto metrics = page.substr(page.find("<section id=\"metrics\">"));
+  CHECK(metrics.find("<details><summary>") < metrics.find("<table>"));
+  CHECK_FALSE(has(page, "+170%")); // of a line number
+  CHECK(has(page, "0.99x of best"));
+  const auto link = page.find("href=\"#attempt-3\""), target = page.find("id=\"attempt-3\"");
+  REQUIRE(link != std::string::npos);
+  REQUIRE(target != std::string::npos);
+  CHECK(page.rfind("<details", target) > page.rfind("</details>", target)); // inside
+}
+
+TEST_CASE("a suite's table links each report, and has no figure where there is none") {
+  const json suite = {{"suite", "s"}, {"overall", {{"n", 1}, {"success", 1}, {"geometric_mean", 0}}}, {"categories", json::array({{{"category", "conv"}, {"n", 1}, {"success", 1}, {"geometric_mean", 0}}})},
+                      {"tasks", {{{"name", "1 \"x\""}, {"status", "ok"}, {"run", "r"}, {"speedup", {{"value", 2}, {"low", 1.9}, {"high", 2.1}}}}, {{"name", "never ran"}, {"status", "failed"}}}}};
+  const auto page = render_suite_html(suite);
+  CHECK(has(page, "href=\"tasks/1%20%22x%22/report.html\""));
+  CHECK_FALSE(has(page, "tasks/never"));
+  CHECK_FALSE(has(page, "0.00x"));
+}

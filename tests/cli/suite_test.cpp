@@ -35,6 +35,34 @@ TEST_CASE("a task that only measures Python's dispatch does not make the mean") 
   CHECK(f.fast_1 == Approx(1.0));
 }
 
+TEST_CASE("an interrupted task is no failure") {
+  const auto f = figures_of("all", {outcome("conv", "ok", 4), outcome("conv", "interrupted", 0)});
+  CHECK(f.n == 1);
+  CHECK(f.fast_1 == Approx(1.0));
+}
+
+TEST_CASE("two suites: the ratio of each task holds both intervals; what is right in one only is named; no interval from two tasks") {
+  const auto named = [](const std::string& name, const std::string& status, double value) {
+    auto t = outcome("conv", status, value);
+    t.name = name;
+    t.speedup = {value, value * 0.9, value * 1.1};
+    return t;
+  };
+  const std::vector<task_outcome> before = {named("a", "ok", 2), named("b", "ok", 2), named("c", "failed", 0), named("d", "ok", 3), named("e", "ok", 3)};
+  auto change = change_between(before, {named("a", "ok", 4), named("b", "ok", 1), named("c", "ok", 1), named("d", "failed", 0), named("e", "interrupted", 0)});
+  REQUIRE(change.tasks.size() == 2);
+  CHECK(change.tasks[0].ratio.value == Approx(2));
+  CHECK(change.tasks[0].ratio.low == Approx(3.6 / 2.2));
+  CHECK(change.tasks[0].ratio.high == Approx(4.4 / 1.8));
+  CHECK(change.won == std::vector<std::string>{"c"});
+  CHECK(change.lost == std::vector<std::string>{"d"});
+  CHECK(change.mean.value == Approx(1));
+  CHECK(change.mean.low == 0);
+  change = change_between(before, {named("a", "ok", 4), named("b", "ok", 4), named("d", "ok", 6)});
+  CHECK(change.mean.value == Approx(2));
+  CHECK(change.mean.low == Approx(2)); // all alike
+}
+
 TEST_CASE("one row per category in the paper's order, then all; no category is invented") {
   const auto table = suite_table({outcome("conv", "ok", 2), outcome("activation", "ok", 3)});
   REQUIRE(table.size() == 3);

@@ -15,7 +15,7 @@ struct authority {
   fs::path folder = dir.path() / "ca";
   authority() { REQUIRE(create_ca(folder, "test-cluster")); }
   tls_files member(const std::string& name, int days = 30) {
-    REQUIRE(issue_certificate(folder, name, days));
+    REQUIRE(issue_certificate(folder, name, role::node, days));
     return tls_files::in(folder / name);
   }
 };
@@ -34,6 +34,7 @@ TEST_CASE("a member's files are accepted, with name and expiry; keys are for the
   const auto facts = check_tls_files(files);
   REQUIRE(facts);
   CHECK(facts->name == "node-1");
+  CHECK(facts->role == "node");
   CHECK(facts->issuer == "test-cluster");
   CHECK(facts->days_left >= 29);
   CHECK(facts->days_left <= 30);
@@ -49,9 +50,9 @@ TEST_CASE("nothing that exists is overwritten, and names cannot leave the folder
   authority ca;
   ca.member("a");
   CHECK(create_ca(ca.folder, "again").error().code == ec::invalid_argument);
-  CHECK(issue_certificate(ca.folder, "a").error().code == ec::invalid_argument);
-  for (const char* name : {"", "../b", "a/b", ".hidden", "-x", "with space", "new\nline"}) CHECK(issue_certificate(ca.folder, name).error().code == ec::invalid_argument);
-  CHECK(issue_certificate(ca.dir.path() / "elsewhere", "b").error().code == ec::not_found);
+  CHECK(issue_certificate(ca.folder, "a", role::node).error().code == ec::invalid_argument);
+  for (const char* name : {"", "../b", "a/b", ".hidden", "-x", "with space", "new\nline"}) CHECK(issue_certificate(ca.folder, name, role::node).error().code == ec::invalid_argument);
+  CHECK(issue_certificate(ca.dir.path() / "elsewhere", "b", role::node).error().code == ec::not_found);
 }
 
 TEST_CASE("each thing that can be wrong is named") {
@@ -86,4 +87,27 @@ TEST_CASE("each thing that can be wrong is named") {
 
   REQUIRE(::chmod(good.key.c_str(), 0644) == 0);
   CHECK(refusal(good).find("others can read") != std::string::npos);
+}
+
+TEST_CASE("a clock that is behind is named, not the CA") {
+  authority ca;
+  REQUIRE(issue_certificate(ca.folder, "early", role::node, 30, 2));
+  const auto said = refusal(tls_files::in(ca.folder / "early"));
+  CHECK(said.find("not valid yet") != std::string::npos);
+  CHECK(said.find("clock says") != std::string::npos);
+}
+
+TEST_CASE("revoking twice is as once, of nobody an error, and the list grows") {
+  authority ca;
+  ca.member("a");
+  ca.member("b");
+  REQUIRE(revoke_certificate(ca.folder, "a"));
+  const auto one = read_file(ca.folder / "crl.pem").value().size();
+  REQUIRE(revoke_certificate(ca.folder, "a"));
+  CHECK(read_file(ca.folder / "crl.pem").value().size() < one + 16); // a signature differs by some bytes, an entry is longer
+  REQUIRE(revoke_certificate(ca.folder, "b"));
+  CHECK(read_file(ca.folder / "crl.pem").value().size() > one + 24);
+  CHECK(revoke_certificate(ca.folder, "nobody").error().code == ec::not_found);
+  REQUIRE(write_file_atomic(ca.folder / "crl.pem", "damaged"));
+  CHECK_FALSE(revoke_certificate(ca.folder, "a")); // a fresh list would let everybody in again
 }

@@ -147,19 +147,21 @@ TEST_CASE("work of a device does not run beside a measurement of the processor, 
 TEST_CASE("runs on two devices, busy without a pause, cannot keep a measurement of the processor waiting for ever, nor it them") {
   dispatcher d;
   d.joined(node("g", {cpu(), gpu(0), gpu(1)}), 0);
-  std::map<std::string, assignment> running;
+  std::map<std::string, std::pair<int, assignment>> running; ///< and the how manieth it was
   std::map<std::string, int> done;
   double now = 0;
+  int given = 0;
   const auto take = [&] {
-    for (const auto& a : d.take_orders(now).assign) running[a.job.substr(0, 2)] = a;
+    for (const auto& a : d.take_orders(now).assign) running[a.job.substr(0, 2)] = {++given, a};
   };
   for (const char* run : {"g1", "g2", "c1", "c2"}) d.submit(a_job(std::string(run) + "-0", run, run[0] == 'g' ? "cuda" : "cpu", true), now);
   take();
   for (int step = 1; step <= 60; ++step) { // whoever began first ends, and asks again at once
     now = step;
     REQUIRE_FALSE(running.empty());
-    const auto oldest = std::min_element(running.begin(), running.end(), [](const auto& a, const auto& b) { return a.second.ticket < b.second.ticket; });
-    const auto [run, a] = *oldest;
+    const auto oldest = std::min_element(running.begin(), running.end(), [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+    const auto run = oldest->first;
+    const auto a = oldest->second.second;
     running.erase(oldest);
     REQUIRE(d.answered(a.job, a.ticket, now));
     d.submit(a_job(run + "-" + std::to_string(++done[run]), run, run[0] == 'g' ? "cuda" : "cpu", true), now);

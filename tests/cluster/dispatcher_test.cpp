@@ -1,7 +1,10 @@
 // Placement, leases, fairness, and what happens when nodes vanish: deterministic, with times handed in.
 #include "cluster/dispatcher.hpp"
+#include "cluster/quota.hpp"
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
 
 using namespace pragma;
 
@@ -214,4 +217,168 @@ TEST_CASE("a run that is over leaves nothing behind") {
   CHECK(d.in_flight() == 0);
   for (const auto& a : o.assign) CHECK_FALSE(d.answered(a.job, a.ticket, 1));
   CHECK(d.nodes()[0].leases[0].job.empty());
+}
+
+namespace {
+
+node_facts on_host(const std::string& name, const std::string& machine, std::vector<device_facts> devices = {cpu()}) {
+  auto facts = node(name, std::move(devices));
+  facts.machine = machine;
+  return facts;
+}
+
+} // namespace
+
+TEST_CASE("nodes of one host, in containers or of different users, never measure beside each other") {
+  dispatcher d;
+  d.joined(on_host("a", "host1"), 0);
+  d.joined(on_host("b", "host1"), 0);
+  d.joined(on_host("c", "host2"), 0);
+  for (const char* run : {"r1", "r2", "r3"}) d.submit(measure_job(std::string("m") + run, run), 1);
+  auto first = d.take_orders(1);
+  REQUIRE(first.assign.size() == 2); // one on each host
+  std::map<std::string, assignment> at;
+  for (const auto& a : first.assign) at[a.node == "c" ? "host2" : "host1"] = a;
+  REQUIRE(at.size() == 2);
+  d.submit(verify_job("v", "r4"), 2); // nor does anything run beside a measurement
+  CHECK(d.take_orders(2).assign.empty());
+  REQUIRE(d.answered(at["host1"].job, at["host1"].ticket, 3));
+  const auto second = d.take_orders(3);
+  CHECK_FALSE(second.assign.empty()); // whoever waited at the other node of that host notices
+}
+
+TEST_CASE("a measurement waits for what another node of its host is doing") {
+  dispatcher d;
+  d.joined(on_host("a", "host1"), 0);
+  d.submit(verify_job("v", "r1"), 0);
+  const auto first = d.take_orders(0);
+  REQUIRE(has(first, "v"));
+  d.joined(on_host("b", "host1"), 1);
+  d.submit(measure_job("m", "r2"), 1);
+  CHECK(d.take_orders(1).assign.empty());
+  d.submit(verify_job("v2", "r1"), 2); // and is not kept waiting by a stream of small jobs
+  CHECK(d.take_orders(2).assign.empty());
+  REQUIRE(d.answered("v", of(first, "v").ticket, 3));
+  CHECK(has(d.take_orders(3), "m"));
+}
+
+TEST_CASE("one device that two nodes of a host offer is one device") {
+  dispatcher d;
+  auto one = gpu(0), same = gpu(3), other = gpu(1);
+  one.hardware = same.hardware = "GPU-1";
+  other.hardware = "GPU-2";
+  d.joined(on_host("a", "host1", {one}), 0);
+  d.joined(on_host("b", "host1", {same, other}), 0);
+  for (const char* run : {"r1", "r2", "r3"}) d.submit(measure_job(std::string("m") + run, run, "cuda"), 1);
+  CHECK(d.take_orders(1).assign.size() == 2);
+}
+
+TEST_CASE("a node that beats but does not have its job loses it; one that has it for too long, too") {
+  dispatch_limits limits;
+  limits.job_seconds = 100;
+  dispatcher d(limits);
+  d.joined(node("a"), 0);
+  d.submit(verify_job("v"), 0);
+  const auto first = of(d.take_orders(0), "v").ticket;
+  d.heard_of("a", {first}, 9);
+  d.heard_of("a", {}, 9.5); // on its way, perhaps
+  CHECK(d.take_orders(9.5).assign.empty());
+  d.heard_of("a", {}, 11);
+  const auto again = d.take_orders(11);
+  const auto second = of(again, "v").ticket;
+  CHECK(second != first);
+  for (int t = 12; t <= 110; ++t) {
+    d.heard_of("a", {second}, t);
+    d.tick(t);
+  }
+  CHECK(d.take_orders(110).assign.empty());
+  d.heard_of("a", {second}, 112);
+  d.tick(112);
+  const auto late = d.take_orders(112);
+  CHECK(has(late, "v"));
+  REQUIRE(late.stop.size() == 1); // the node is told
+  CHECK(late.stop[0] == std::pair<std::string, std::string>{"a", "r1"});
+  CHECK_FALSE(d.answered("v", second, 113));
+}
+
+TEST_CASE("tickets cannot be guessed from each other") {
+  dispatcher d;
+  d.joined(node("a", {cpu()}, 8), 0);
+  std::set<uint64_t> seen;
+  for (int i = 0; i < 8; ++i) d.submit(verify_job("v" + std::to_string(i)), 0);
+  for (const auto& a : d.take_orders(0).assign) seen.insert(a.ticket);
+  REQUIRE(seen.size() == 8);
+  uint64_t nearest = ~0ull;
+  for (auto it = std::next(seen.begin()); it != seen.end(); ++it) nearest = std::min(nearest, *it - *std::prev(it));
+  CHECK(nearest > 1u << 20);
+}
+
+TEST_CASE("users share the cluster, however many runs each has; a higher priority goes first") {
+  dispatcher d;
+  d.joined(node("a", {cpu()}, 1), 0);
+  const auto submit = [&](const std::string& id, const std::string& run, const std::string& owner, int priority = 0) {
+    auto j = verify_job(id, run);
+    j.owner = owner;
+    j.priority = priority;
+    d.submit(j, 0);
+  };
+  for (int run = 0; run < 5; ++run)
+    for (int i = 0; i < 10; ++i) submit("a" + std::to_string(run) + "-" + std::to_string(i), "anna" + std::to_string(run), "anna");
+  for (int i = 0; i < 10; ++i) submit("b" + std::to_string(i), "bert", "bert");
+  std::map<char, int> served;
+  double now = 0;
+  const auto next = [&] {
+    const auto o = d.take_orders(now);
+    REQUIRE(o.assign.size() == 1);
+    now += 1;
+    REQUIRE(d.answered(o.assign[0].job, o.assign[0].ticket, now));
+    return o.assign[0].job;
+  };
+  for (int i = 0; i < 12; ++i) ++served[next()[0]];
+  CHECK(served['a'] == 6);
+  CHECK(served['b'] == 6);
+  submit("urgent", "x", "anna", 5);
+  CHECK(next() == "urgent");
+}
+
+TEST_CASE("one owner holds no more devices than its quota") {
+  dispatch_limits limits;
+  limits.devices_of_owner = 1;
+  dispatcher d(limits);
+  d.joined(node("g", {cpu(), gpu(0), gpu(1)}, 4), 0);
+  for (const char* run : {"r1", "r2", "r3"}) {
+    auto j = measure_job(std::string("m") + run, run, "cuda");
+    j.owner = run == std::string("r3") ? "bert" : "anna";
+    d.submit(j, 0);
+  }
+  const auto first = d.take_orders(0);
+  REQUIRE(first.assign.size() == 2);
+  CHECK(has(first, "mr3"));
+  const auto annas = first.assign[0].job == "mr3" ? first.assign[1] : first.assign[0];
+  REQUIRE(d.answered(annas.job, annas.ticket, 1));
+  CHECK(d.take_orders(1).assign.size() == 1);
+}
+
+TEST_CASE("constraints, as users write them") {
+  const auto needs = with_constraints({}, "mem>=64G, avx512,cuda>=9.0,tool=ncu,node=g");
+  REQUIRE(needs);
+  CHECK(needs->memory_bytes == 64ull << 30);
+  CHECK(needs->simd_bits == 512);
+  CHECK(needs->capability == 90);
+  for (const char* bad : {"fast", "mem>=x", "mem>=64Q", "cuda>=", "cuda>=9.0x", "mem>64G"}) {
+    INFO(bad);
+    CHECK_FALSE(with_constraints({}, bad));
+  }
+  dispatcher d;
+  auto g = node("g", {cpu(), gpu(0)});
+  g.simd_bits = 512;
+  d.joined(node("a", {cpu(), gpu(0)}), 0);
+  auto j = measure_job("m", "r", "cuda");
+  j.needs = *needs;
+  j.needs.backend = "cuda";
+  j.needs.exclusive = true;
+  d.submit(j, 0);
+  CHECK(d.take_orders(0).assign.empty());
+  d.joined(g, 1);
+  CHECK(of(d.take_orders(1), "m").node == "g");
 }

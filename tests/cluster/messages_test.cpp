@@ -1,7 +1,7 @@
 // What comes from another machine: addresses, task texts, orders.
 #include "base/files.hpp"
+#include "cluster/address.hpp"
 #include "cluster/node_bench.hpp"
-#include "cluster/probe.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -50,8 +50,7 @@ TEST_CASE("a task's text is kept as it was, under its hash, and never outside of
 TEST_CASE("an order that cannot be done is an answer, with whose fault it is") {
   auto dir = temp_dir::create("pragma-tasks-");
   REQUIRE(dir);
-  std::atomic<bool> cancel = false;
-  node_bench bench("n", dir->path() / "tasks", &cancel);
+  node_bench bench("n", dir->path() / "tasks");
   work_order order;
   order.job = "j";
   order.run = "r";
@@ -64,7 +63,7 @@ TEST_CASE("an order that cannot be done is an answer, with whose fault it is") {
   CHECK(answer.ticket == 7);
   CHECK(answer.node == "n");
   std::ofstream(dir->path() / "file") << "x";
-  node_bench full("n", dir->path() / "file", &cancel); // no folder can be made there
+  node_bench full("n", dir->path() / "file"); // no folder can be made there
   order.task.name = "good.py";
   answer = full.perform(order, "cpu");
   CHECK(answer.failure.what().code == ec::io_error);

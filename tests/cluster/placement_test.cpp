@@ -49,7 +49,7 @@ struct fixture {
     system = std::make_unique<caf::actor_system>(config);
     placement_options options;
     options.tick = std::chrono::seconds(1);
-    head = spawn_placement(*system, options, desk_actor{});
+    head = spawn_placement(*system, options);
     run();
   }
   ~fixture() {
@@ -162,17 +162,71 @@ TEST_CASE_METHOD(fixture, "a node that fails the same way again and again is in 
   CHECK_FALSE(answer.failure.happened());
 }
 
-TEST_CASE_METHOD(fixture, "who may join: the same protocol, and a name that nobody has") {
+TEST_CASE_METHOD(fixture, "who may join: a name that nobody has") {
   join("a");
-  auto other = hello("b");
-  other.protocol = "pragma-cluster-0";
   const auto stranger = system->spawn(mock_node, &scripts["b"], "b", head);
-  CHECK(ask<node_welcome>(join_atom::value, other, stranger)->refused.find("version") != std::string::npos);
   CHECK(ask<node_welcome>(join_atom::value, hello("a"), stranger)->refused.find("already") != std::string::npos);
   caf::anon_send_exit(stranger, caf::exit_reason::user_shutdown);
   run();
   CHECK(ask<bool>(beat_atom::value, heartbeat{"a", 0}).value());
   CHECK_FALSE(ask<bool>(beat_atom::value, heartbeat{"b", 0}).value());
+}
+
+TEST_CASE_METHOD(fixture, "a ticket is its holder's: another node's answer with it is dropped") {
+  join("a");
+  join("b");
+  scripts["a"].answers = scripts["b"].answers = false;
+  caf::scoped_actor self{*system};
+  auto pending = self->request(head, caf::infinite, submit_atom::value, order("j1"), job_needs{});
+  run();
+  const std::string holder = scripts["a"].got.empty() ? "b" : "a", other = holder == "a" ? "b" : "a";
+  REQUIRE(scripts[holder].got.size() == 1);
+  work_answer forged;
+  forged.job = "j1";
+  forged.ticket = scripts[holder].got[0].ticket; // overheard, say
+  forged.node = other;                           // the gate writes the connection's node here
+  forged.result = "forged";
+  caf::anon_send(head, done_atom::value, forged);
+  run();
+  CHECK(ask<cluster_status>(status_atom::value)->in_flight == 1);
+  forged.node = holder;
+  forged.result = "true";
+  caf::anon_send(head, done_atom::value, forged);
+  run();
+  work_answer answer;
+  pending.receive([&](const work_answer& a) { answer = a; }, [&](const caf::error&) {});
+  CHECK(answer.result == "true");
+}
+
+TEST_CASE_METHOD(fixture, "a cancelled run: who waits for its jobs is told so, and its nodes") {
+  join("a");
+  scripts["a"].answers = false;
+  caf::scoped_actor self{*system};
+  auto pending = self->request(head, caf::infinite, submit_atom::value, order("j1"), job_needs{});
+  run();
+  caf::anon_send(head, cancel_atom::value, std::string("r"));
+  run();
+  work_answer answer;
+  pending.receive([&](const work_answer& a) { answer = a; }, [&](const caf::error&) {});
+  CHECK(answer.failure.what().code == ec::interrupted);
+  CHECK(scripts["a"].forgotten == std::vector<std::string>{"r"});
+}
+
+TEST_CASE_METHOD(fixture, "a head that stops gives out nothing more, and takes the answers that come") {
+  join("a");
+  scripts["a"].answers = false;
+  for (const char* id : {"j1", "j2"}) caf::anon_send(head, submit_atom::value, order(id), job_needs{});
+  run();
+  REQUIRE(scripts["a"].got.size() == 1);
+  CHECK(ask<uint64_t>(hold_atom::value).value() == 1);
+  work_answer answer;
+  answer.job = "j1";
+  answer.node = "a";
+  answer.ticket = scripts["a"].got[0].ticket;
+  caf::anon_send(head, done_atom::value, answer);
+  run();
+  CHECK(scripts["a"].got.size() == 1); // not the second
+  CHECK(ask<uint64_t>(hold_atom::value).value() == 0);
 }
 
 TEST_CASE_METHOD(fixture, "a run that is over: its jobs end, its nodes are told") {

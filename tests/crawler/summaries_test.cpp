@@ -2,6 +2,7 @@
 #include "crawler/summarise.hpp"
 #include "page_helpers.hpp"
 #include "stub_server.hpp"
+#include "tests/fixtures/skip.hpp"
 
 #include <algorithm>
 #include <map>
@@ -103,7 +104,7 @@ TEST_CASE("a record: meaning, unit, how it is measured and read, what it reveals
   const auto s = record(r);
   const auto made = summarise_extractive(s);
   CHECK(made.segment == s.id);
-  CHECK(made.by == "extractive 1");
+  CHECK(made.by == "extractive 2");
   REQUIRE(made.claims.size() == 1);
   const auto& c = made.claims[0];
   CHECK(c.meaning == "Retired branches that were mispredicted.");
@@ -210,7 +211,7 @@ TEST_CASE("Valgrind's manual of this machine: Bcm and its kin, each with a meani
   const std::string file = "/usr/share/doc/valgrind/html/cg-manual.html";
   auto bytes = read_file(file);
   if (!bytes) {
-    WARN(file << " is not there (package valgrind): skipped");
+    pragma::test::skip(std::string(file) + " is not there (package valgrind)");
     return;
   }
   std::map<std::string, claim> defined;
@@ -218,7 +219,7 @@ TEST_CASE("Valgrind's manual of this machine: Bcm and its kin, each with a meani
     const auto made = summarise_extractive(s);
     CHECK(ungrounded(s, made) == "");
     for (const auto& c : made.claims) {
-      if (c.meaning.empty()) continue;
+      if (c.meaning.empty() || c.kind == "option") continue;
       INFO(c.name << ": " << c.meaning);
       CHECK(defined.emplace(c.name, c).second); // nothing is defined twice on this page
     }
@@ -272,16 +273,16 @@ TEST_CASE("a model's summary is taken when it has the form and stands in the seg
   for (const auto& answer : {answer_of(good_claim()), "```json\n" + answer_of(good_claim()) + "\n```\n",
                              "<think>hm {</think>Here it is: " + answer_of(good_claim())}) {
     const auto made = asked(answer);
-    CHECK(made.by == "scripted:model prompt 1");
+    CHECK(made.by == "scripted:model prompt 2");
     CHECK(made.note.empty());
     REQUIRE(made.claims.size() == 1);
     CHECK(made.claims[0].name == "Bcm");
     CHECK(made.claims[0].reading == "Each costs between 10 and 30 cycles.");
   }
   const auto nothing = asked("{\"claims\": []}");
-  CHECK(nothing.by == "scripted:model prompt 1");
+  CHECK(nothing.by == "scripted:model prompt 2");
   CHECK(nothing.claims.empty());
-  CHECK(summariser_name(nullptr) == "extractive 1");
+  CHECK(summariser_name(nullptr) == "extractive 2");
 }
 
 TEST_CASE("a model's summary is refused for its form, and the rules' one taken with a note") {
@@ -304,8 +305,8 @@ TEST_CASE("a model's summary is refused for its form, and the rules' one taken w
   for (const auto& [answer, reason] : cases) {
     const auto made = asked(answer);
     INFO(made.note);
-    CHECK(made.by == "extractive 1");
-    CHECK(contains(made.note, "scripted:model prompt 1: its summary was refused"));
+    CHECK(made.by == "extractive 2");
+    CHECK(contains(made.note, "scripted:model prompt 2: its summary was refused"));
     CHECK(contains(made.note, reason));
     REQUIRE(find_claim(made, "Bcm"));
     CHECK(find_claim(made, "Bcm")->meaning == "conditional branches mispredicted");
@@ -322,7 +323,7 @@ TEST_CASE("a page that says 'ignore previous instructions' is data: fenced, and 
   scripted_model obedient(answer_of(dictated));
   auto made = summarise_with(obedient, s);
   REQUIRE(made);
-  CHECK(made->by == "extractive 1");
+  CHECK(made->by == "extractive 2");
   CHECK(contains(made->note, "evil__metric.sum"));
 
   REQUIRE(obedient.asked.size() == 2);
@@ -353,13 +354,13 @@ TEST_CASE("over a socket: success, malformed, an invented number, an invented na
   REQUIRE(model);
   auto made = summarise_with(**model, branches);
   REQUIRE(made);
-  CHECK(made->by == "openai:stub-model prompt 1");
+  CHECK(made->by == "openai:stub-model prompt 2");
   CHECK(made->note.empty());
   for (const auto* reason : {"for its form", "the number 450", "'DLmr'", "cut off at the token limit"}) {
     made = summarise_with(**model, branches);
     REQUIRE(made);
     INFO(made->note);
-    CHECK(made->by == "extractive 1");
+    CHECK(made->by == "extractive 2");
     CHECK(contains(made->note, reason));
     CHECK(find_claim(*made, "Bcm"));
   }
@@ -374,7 +375,7 @@ TEST_CASE("over a socket: 429 with Retry-After is waited for; 500s and a timeout
     REQUIRE(model);
     auto made = summarise_with(**model, branches);
     REQUIRE(made);
-    CHECK(made->by == "openai:stub-model prompt 1");
+    CHECK(made->by == "openai:stub-model prompt 2");
     const auto requests = server.requests();
     REQUIRE(requests.size() == 2);
     CHECK(requests[1].at - requests[0].at >= std::chrono::milliseconds(950));

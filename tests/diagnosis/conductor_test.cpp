@@ -60,13 +60,20 @@ std::string first_hint(const std::string& log) {
 } // namespace
 
 TEST_CASE("better and worse are judged by the whole interval") {
-  CHECK(judge(false, true, {2, 1.9, 2.1}) == judgement::failed);
-  CHECK(judge(true, false, {}) == judgement::first);
-  CHECK(judge(true, true, {1.1, 1.01, 1.2}) == judgement::better);
-  CHECK(judge(true, true, {1.1, 0.99, 1.2}) == judgement::same);
-  CHECK(judge(true, true, {0.9, 0.8, 0.99}) == judgement::worse);
-  CHECK(judge(true, true, {0.9, 0.8, 1.0}) == judgement::same);
-  CHECK(judge(true, true, {}) == judgement::same); // never compared: nothing is claimed
+  const auto judged = [](const char* stage, bool has_best, interval against_best) {
+    iteration_record r;
+    r.stage = stage;
+    r.against_best = against_best;
+    return judge(r, has_best);
+  };
+  CHECK(judged("compare", true, {2, 1.9, 2.1}) == judgement::failed);
+  CHECK(judged("not established", true, {2, 1.9, 2.1}) == judgement::unknown);
+  CHECK(judged("passed", false, {}) == judgement::first);
+  CHECK(judged("passed", true, {1.1, 1.01, 1.2}) == judgement::better);
+  CHECK(judged("passed", true, {1.1, 0.99, 1.2}) == judgement::same);
+  CHECK(judged("passed", true, {0.9, 0.8, 0.99}) == judgement::worse);
+  CHECK(judged("passed", true, {0.9, 0.8, 1.0}) == judgement::same);
+  CHECK(judged("passed", true, {}) == judgement::same); // never compared: nothing is claimed
 }
 
 TEST_CASE("the trace of a regression reads like the paper's first round") {

@@ -388,3 +388,20 @@ TEST_CASE("every class is described in the documentation") {
     CHECK(text->find("`" + name + "`") != std::string::npos);
   }
 }
+
+TEST_CASE("what a registered profiler's rule reads from its metric is a finding with that metric as evidence") {
+  auto p = make_profile({{"slack", 12.5, provenance::measured, "%"}});
+  p.told.push_back({"memory_latency_bound", "shelltool", "slack", "%", "The widgets wait.", 12.5, 10, false, 0.8, {"oil them"}});
+  p.told.push_back({"no_such_class", "shelltool", "slack", "%", "?", 12.5, 10, false, 0.9, {}});
+  const auto found = run(p);
+  const auto it = std::find_if(found.begin(), found.end(), [](const finding& f) { return f.why == "The widgets wait."; });
+  REQUIRE(it != found.end());
+  CHECK(it->what == bottleneck::memory_latency_bound);
+  CHECK(it->confidence == 0.8);
+  REQUIRE(it->proof.size() == 1);
+  CHECK(explained_by(it->proof[0]) == "slack");
+  CHECK(it->proof[0].text.find("above 10") != std::string::npos);
+  CHECK(it->proof[0].text.find("shelltool") != std::string::npos);
+  CHECK(it->remedies == std::vector<std::string>{"oil them"});
+  CHECK(std::none_of(found.begin(), found.end(), [](const finding& f) { return f.why == "?"; })); // of a pragma that knew another class
+}

@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
 #include "profilers/by_manifest.hpp"
+#include "tests/fixtures/skip.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -90,7 +91,7 @@ struct web_server {
 /// The package valgrind brings the manual; images that leave /usr/share/doc out (Docker's) do not have it.
 bool has_manual() {
   if (fs::exists(manual / "cg-manual.html")) return true;
-  WARN("skipped: no " << manual << " on this machine");
+  pragma::test::skip("there is no " + std::string(manual));
   return false;
 }
 
@@ -149,8 +150,9 @@ TEST_CASE("a registered address is crawled; when one page changes, only its segm
   web_server server(site);
   const auto refused = h.run({"profiler", "add", "vg", "--docs", server.url()});
   REQUIRE(refused.exit_code == 0);
-  const auto blocked = h.run_json({"kb", "build", "--profiler", "vg"});
+  const auto blocked = h.run_json({"kb", "build", "--profiler", "vg"}, 6); // a source that gives nothing is no success
   CHECK(blocked["sources"][0]["crawl"]["fetched"] == 0);
+  CHECK(blocked["sources"][0]["problem"].get<std::string>().find("none of its pages could be read") != std::string::npos);
   CHECK(blocked["sources"][0]["failed"].dump().find("private") != std::string::npos);
 
   h.run_json({"profiler", "add", "vg", "--docs", server.url(), "--allow-private", "--delay", "0"});

@@ -231,8 +231,17 @@ TEST_CASE("a word of the glossary names one profiler or one kind of hardware") {
   for (const auto& [key, value] : content.items()) {
     INFO(key);
     if (key.starts_with("_")) continue;
-    CHECK((key == "expansions" || key == "profilers" || key == "hardware"));
     REQUIRE(value.is_object());
+    if (key == "makers" || key == "name_pieces") { // made of hardware's names; words for pieces of names, which may share them
+      for (const auto& [word, list] : value.items()) {
+        INFO(word);
+        CHECK(is_texts(list));
+        CHECK_FALSE(list.empty());
+        for (const auto& name : list) CHECK((key == "name_pieces" || content["hardware"].contains(name.get<std::string>())));
+      }
+      continue;
+    }
+    CHECK((key == "expansions" || key == "profilers" || key == "hardware"));
     for (const auto& [word, phrases] : value.items()) {
       INFO(word);
       CHECK(is_texts(phrases));
@@ -261,7 +270,7 @@ TEST_CASE("a word of the glossary names one profiler or one kind of hardware") {
 }
 
 TEST_CASE("the registry's manifests are complete") {
-  const std::set<std::string> keys = {"name", "title", "backend", "aliases", "docs", "catalogue", "collect"};
+  const std::set<std::string> keys = {"name", "title", "backend", "aliases", "hardware", "simulates", "prefer", "docs", "catalogue", "collect"};
   const std::set<std::string> backends = {"cpu", "cuda", "rocm", "ascend"};
   const std::regex web_page("https://[a-z0-9.-]+/[^ \"<>#*]*"), local_page("(man:[a-z0-9_.-]+\\.[1-9]|/[^ \"<>]+)");
   std::set<std::string> names, every_name;

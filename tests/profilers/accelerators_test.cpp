@@ -29,7 +29,7 @@ struct machine {
     before.empty() ? ::unsetenv("PRAGMA_PYTHON") : ::setenv("PRAGMA_PYTHON", before.c_str(), 1);
     home.empty() ? ::unsetenv("PRAGMA_HOME") : ::setenv("PRAGMA_HOME", home.c_str(), 1);
   }
-  /// 8 is how likely_python() learns that a Python has Torch (kernels/python_search.cpp).
+  /// 8 is how likely_python() learns that a Python has Torch (reference/python_search.cpp).
   void python_that(const std::string& script) {
     static int number = 0;
     const auto file = dir.path() / ("python" + std::to_string(++number));

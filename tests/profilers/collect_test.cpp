@@ -1,5 +1,6 @@
 // collect() on a real task and real candidates: which metrics come, from where, and what is said of those that don't.
 #include "base/subprocess.hpp"
+#include "base/text.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/hardware.hpp"
 
@@ -248,4 +249,79 @@ TEST_CASE("a metric that only other machines have is refused with the reason") {
   REQUIRE_FALSE(known);
   CHECK(known.error().code == ec::unsupported);
   CHECK(known.error().message.find("perf") != std::string::npos);
+}
+
+namespace {
+
+/// A tool that nobody tuned for: the shell runs the candidate and writes what it "counted".
+json shell_tool() {
+  const char* const script = "out=$1; shift; \"$@\" || exit 1; printf '[{\"name\": \"widgets\", \"value\": 50000}, {\"name\": \"slack\", \"value\": 12.5}]' > \"$out\"";
+  return {{"name", "shelltool"},
+          {"backend", {"cpu"}},
+          {"collect",
+           {{"program", {"/bin/sh"}},
+            {"combine", json::array({{{"names", "widgets"}, {"how", "sum"}}})},
+            {"passes", json::array({{{"name", "counters"},
+                                     {"argv", {"{program}", "-c", script, "sh", "{scratch}/out.json", "{target}"}},
+                                     {"whole_run", true},
+                                     {"metrics", {{"widgets", "count"}, {"slack", "%"}}},
+                                     {"outputs", json::array({{{"file", "out.json"}, {"format", "json"}, {"columns", {{"metric", "name"}, {"value", "value"}}}}})}}})},
+            {"rules", json::array({{{"metric", "slack"}, {"above", 10}, {"bottleneck", "memory_latency_bound"}, {"why", "The widgets wait."}, {"remedies", {"oil them"}},
+                                    {"confidence", 0.8}},
+                                   {{"metric", "slack"}, {"below", 10}, {"bottleneck", "divider_bound"}, {"why", "Not this one."}}})}}}};
+}
+
+} // namespace
+
+TEST_CASE("a tool for the CPU that only its manifest describes is run, and its rule ends in the profile") {
+  auto& one = shared();
+  const auto b = build(scalar_kernel);
+  collect_options options;
+  options.manifests = {shell_tool()};
+  options.max_seconds = 20;
+  const auto time = timing_of(1e-3); // 500 calls fit into the half second of a tool
+  auto p = collect(one.task, b.source, b.binary, one.ref, time, nullptr, options);
+  INFO((p ? join(p->missing, "\n") : render(p.error())));
+  REQUIRE(p);
+  REQUIRE(p->find("slack"));
+  CHECK(p->find("slack")->value == Approx(12.5));
+  REQUIRE(p->find("widgets"));
+  CHECK(p->find("widgets")->value == Approx(100));
+  REQUIRE(p->told.size() == 1);
+  CHECK(p->told[0].what == "memory_latency_bound");
+  CHECK(p->told[0].metric == "slack");
+  CHECK(p->told[0].tool == "shelltool");
+  // Its names can be asked for, others cannot.
+  CHECK(check_metric_names(device_choice{}, {"widgets"}, options.manifests));
+  CHECK_FALSE(check_metric_names(device_choice{}, {"wodgets"}, options.manifests));
+  // A tool that cannot be had is a line, no failure.
+  options.manifests[0]["collect"]["program"] = {"no-such-profiler-here"};
+  p = collect(one.task, b.source, b.binary, one.ref, time, nullptr, options);
+  REQUIRE(p);
+  CHECK(mentions(p->missing, "shelltool"));
+}
+
+TEST_CASE("GNU time, which PRAGMA has no code for, counts page faults by manifest") {
+  if (find_program("/usr/bin/time").empty()) {
+    WARN("/usr/bin/time is not there (package time): skipped");
+    return;
+  }
+  auto& one = shared();
+  const auto b = build(scalar_kernel);
+  collect_options options;
+  options.max_seconds = 20;
+  options.manifests = {{{"name", "gnutime"},
+                        {"backend", {"cpu"}},
+                        {"collect",
+                         {{"program", {"/usr/bin/time"}},
+                          {"passes", json::array({{{"name", "faults"},
+                                                   {"argv", {"{program}", "-f", "[{\"name\": \"minor_faults_of_run\", \"value\": %R}]", "-o", "{scratch}/time.json", "{target}"}},
+                                                   {"whole_run", true},
+                                                   {"metrics", {{"minor_faults_of_run", "count"}}},
+                                                   {"outputs", json::array({{{"file", "time.json"}, {"format", "json"}, {"columns", {{"metric", "name"}, {"value", "value"}}}}})}}})}}}}};
+  auto p = collect(one.task, b.source, b.binary, one.ref, timing_of(1e-3), nullptr, options);
+  INFO((p ? join(p->missing, "\n") : render(p.error())));
+  REQUIRE(p);
+  REQUIRE(p->find("minor_faults_of_run"));
+  CHECK(p->find("minor_faults_of_run")->value > 0);
 }

@@ -1,5 +1,5 @@
 // Collection on a device, with the CPU standing in for one and a made-up profiler.
-#include "../kernels/python_fixture.hpp"
+#include "tests/fixtures/python_fixture.hpp"
 #include "manifest_fixture.hpp"
 #include "profilers/collect.hpp"
 

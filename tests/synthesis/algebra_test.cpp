@@ -1,9 +1,9 @@
 // Simplifications of contractions: right against Torch, said as a finding, and left out when asked.
 #include "base/files.hpp"
-#include "kernels/build.hpp"
-#include "kernels/reference.hpp"
-#include "kernels/synthesis/builtin.hpp"
-#include "kernels/verify.hpp"
+#include "execution/build.hpp"
+#include "reference/reference.hpp"
+#include "synthesis/search/builtin.hpp"
+#include "verification/verify.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -2,9 +2,9 @@
 // sandbox and verified like any other candidate. And the search: steered by findings, deterministic, finite.
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "kernels/build.hpp"
-#include "kernels/synthesis/builtin.hpp"
-#include "kernels/verify.hpp"
+#include "execution/build.hpp"
+#include "synthesis/search/builtin.hpp"
+#include "verification/verify.hpp"
 #include "small_tasks.hpp"
 
 #include <catch2/catch.hpp>

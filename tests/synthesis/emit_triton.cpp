@@ -1,8 +1,8 @@
 // emit_triton OUT TASK.py...: writes the module of each task's starting schedule to OUT/TASK.py, for looking at and for runs on
 // a device. --variants N: also N schedules drawn at random, as OUT/TASK.v1.py and so on. A developer's tool.
 #include "base/files.hpp"
-#include "kernels/reference.hpp"
-#include "kernels/synthesis/builtin.hpp"
+#include "reference/reference.hpp"
+#include "synthesis/search/builtin.hpp"
 
 #include <iostream>
 

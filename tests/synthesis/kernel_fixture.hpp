@@ -3,8 +3,8 @@
 
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
-#include "kernels/runner/pragma_kernel.h"
-#include "kernels/synthesis/builtin.hpp"
+#include "execution/runner/pragma_kernel.h"
+#include "synthesis/search/builtin.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -71,7 +71,7 @@ public:
     spec.argv = {"g++"};
     for (const auto& f : flags) spec.argv.push_back(f == "-O3" ? optimise : f);
     for (const char* f : {"-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-Wno-unused-function", "-Wno-ignored-attributes", "-shared", "-fPIC"}) spec.argv.push_back(f);
-    spec.argv.insert(spec.argv.end(), {"-I" PRAGMA_SOURCE_TREE "/kernels/runner", "-o", object.string(), file.string()});
+    spec.argv.insert(spec.argv.end(), {"-I" PRAGMA_SOURCE_TREE "/execution/runner", "-o", object.string(), file.string()});
     const auto result = run_process(spec);
     REQUIRE(result);
     INFO(source);

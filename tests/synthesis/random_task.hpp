@@ -4,10 +4,10 @@
 #pragma once
 
 #include "base/files.hpp"
-#include "kernels/build.hpp"
-#include "kernels/reference.hpp"
-#include "kernels/synthesis/builtin.hpp"
-#include "kernels/verify.hpp"
+#include "execution/build.hpp"
+#include "reference/reference.hpp"
+#include "synthesis/search/builtin.hpp"
+#include "verification/verify.hpp"
 
 #include <fstream>
 #include <string>

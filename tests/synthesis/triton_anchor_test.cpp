@@ -3,10 +3,10 @@
 #include "triton_fixture.hpp"
 
 #include "base/json.hpp"
-#include "kernels/synthesis/graph.hpp"
-#include "kernels/synthesis/lower.hpp"
-#include "kernels/synthesis/search.hpp"
-#include "kernels/synthesis/triton_emit.hpp"
+#include "synthesis/ir/graph.hpp"
+#include "synthesis/lower/lower.hpp"
+#include "synthesis/search/search.hpp"
+#include "synthesis/triton/emit.hpp"
 
 using namespace pragma;
 

@@ -3,8 +3,8 @@
 
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
-#include "kernels/reference.hpp"
-#include "kernels/synthesis/builtin.hpp"
+#include "reference/reference.hpp"
+#include "synthesis/search/builtin.hpp"
 #include "small_tasks.hpp"
 
 #include <algorithm>

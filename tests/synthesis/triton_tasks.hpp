@@ -43,6 +43,7 @@ inline const small_task triton_tasks[] = {
     {"t_avg_pool_1d", "return F.avg_pool1d(x, 4, 1, 2)", "[torch.randn(3, 4, 90)]"},
     {"t_avg_pool_inside", "return F.avg_pool2d(x, 3, 2, 1, count_include_pad=False)", "[torch.randn(2, 3, 12, 15)]"},
     {"t_depthwise", "return self.c(x)", "[torch.randn(2, 6, 15, 14)]", "self.c = nn.Conv2d(6, 6, (3, 7), padding=(0, 3), groups=6)"},
+    {"t_causal_depthwise", "return F.silu(self.c(x)[..., :128])", "[torch.randn(2, 6, 128)]", "self.c = nn.Conv1d(6, 6, 4, padding=3, groups=6)"},
     {"t_mse", "return F.mse_loss(x, y)", "[torch.randn(40, 512), torch.randn(40, 512)]", "", "x, y"},
     {"t_cross_entropy", "return F.cross_entropy(x, y)", "[torch.randn(300, 10), torch.randint(0, 10, (300,))]", "", "x, y"},
     {"t_kl_div", "return F.kl_div(torch.log(x), y, reduction='batchmean')", "[torch.softmax(torch.randn(30, 400), -1), torch.softmax(torch.randn(30, 400), -1)]", "", "x, y"},

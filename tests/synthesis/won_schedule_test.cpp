@@ -1,4 +1,4 @@
-#include "kernels/synthesis/won_schedule.hpp"
+#include "synthesis/search/won_schedule.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -8,7 +8,7 @@ import sys
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "kernels", "python")]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "reference", "python")]
 import torch  # noqa: E402
 import triton  # noqa: E402
 from taskfile import state_tensors  # noqa: E402

@@ -1,0 +1,156 @@
+// pragma dashboard: the live page of this machine's runs, or of a head's.
+#include "cli/commands.hpp"
+#include "cli/engine.hpp"
+#include "cli/line_diff.hpp"
+#include "cli/terminal.hpp"
+
+#include "base/files.hpp"
+#include "base/hash.hpp"
+#include "dashboard/dashboard.hpp"
+#include "knowledge/library.hpp"
+
+#include <mutex>
+
+namespace pragma::cli {
+
+namespace {
+
+struct dashboard_settings {
+  int port = 7451;
+  std::string address = "127.0.0.1";
+  std::vector<std::string> suites;
+  head_choice head;
+};
+
+json listed(const run_header& h) {
+  const auto& t = h.environment.task;
+  return {{"id", h.id},
+          {"task", t.name.empty() ? std::filesystem::path(h.request.load.path).stem().string() : t.name},
+          {"state", h.state},
+          {"started", h.started},
+          {"speedup", h.confirmed ? json(h.final.time.speedup) : json(nullptr)},
+          {"stamp", h.state + " " + json(h.wall_seconds).dump() + " " + std::to_string(h.best_attempt)}};
+}
+
+expected<json> runs_here() {
+  auto headers = list_stored_runs();
+  if (!headers) return fail(headers.error());
+  json all = json::array();
+  for (const auto& h : *headers) all.push_back(listed(h));
+  return all;
+}
+
+expected<json> suites_of(const std::vector<std::string>& folders) {
+  json all = json::array();
+  for (const auto& folder : folders) {
+    const auto file = std::filesystem::path(folder) / "bench.json";
+    auto text = read_file(file);
+    if (!text) return fail(text.error());
+    auto document = parse_json(*text, file.string());
+    if (!document) return fail(document.error());
+    if (!document->is_object()) return fail(ec::parse_error, file.string() + " is not a table of results");
+    all.push_back({{"name", folder}, {"tasks", document->value("tasks", json::array())}, {"overall", document->value("overall", json::object())}});
+  }
+  return all;
+}
+
+json diff_lines(const std::string& before, const std::string& after) {
+  static constexpr const char* kinds[] = {"same", "added", "removed", "gap"};
+  json all = json::array();
+  for (const auto& line : line_diff(before, after)) all.push_back({{"kind", kinds[static_cast<size_t>(line.what)]}, {"text", line.text}});
+  return all;
+}
+
+/// A head's runs and nodes, over one connection that all requests share.
+struct remote {
+  std::mutex mutex;
+  std::unique_ptr<head_client> client;
+};
+
+void read_from_head(dashboard::source& from, std::unique_ptr<head_client> client) {
+  auto head = std::make_shared<remote>();
+  head->client = std::move(client);
+  from.runs = [head]() -> expected<json> {
+    const std::lock_guard lock(head->mutex);
+    auto runs = head->client->runs();
+    if (!runs) return fail(runs.error());
+    json all = json::array();
+    for (const auto& r : *runs) {
+      json one = r;
+      one["stamp"] = short_hash(one.dump(-1, ' ', false, json::error_handler_t::replace));
+      one["speedup"] = r.speedup > 0 ? json{{"value", r.speedup}} : json(nullptr);
+      all.push_back(std::move(one));
+    }
+    return all;
+  };
+  from.run = [head](const std::string& id) -> expected<json> {
+    const std::lock_guard lock(head->mutex);
+    auto run = head->client->record(id);
+    if (!run) return fail(run.error());
+    return run_document(*run);
+  };
+  from.cluster = [head]() -> expected<json> {
+    const std::lock_guard lock(head->mutex);
+    auto status = head->client->status();
+    if (!status) return fail(status.error());
+    return json(*status);
+  };
+}
+
+dashboard::source source_of(const dashboard_settings& s, std::unique_ptr<head_client> client) {
+  dashboard::source from;
+  from.runs = runs_here;
+  from.run = [](const std::string& id) -> expected<json> {
+    auto run = read_stored_run(id);
+    if (!run) return fail(run.error());
+    return run_document(*run);
+  };
+  from.cluster = []() -> expected<json> { return json(nullptr); };
+  if (client) read_from_head(from, std::move(client));
+  from.diff = diff_lines;
+  from.ask = [](const std::string& text) -> expected<json> {
+    if (text.empty()) return fail(ec::invalid_argument, "ask something");
+    auto compendium = library::open(library_paths::usual(), {}, true);
+    if (!compendium) return fail(compendium.error());
+    auto found = compendium->ask({text, 8});
+    if (!found) return fail(found.error());
+    return json{{"covered", found->found.in_scope}, {"entries", found->entries}};
+  };
+  from.suites = [folders = s.suites] { return suites_of(folders); };
+  return from;
+}
+
+int run_dashboard(const dashboard_settings& s) {
+  terminal out(false);
+  if (auto readable = suites_of(s.suites); !readable) return report(out, readable.error());
+  auto secret = web::kept_secret(data_home() / "dashboard-token");
+  if (!secret) return report(out, secret.error());
+  web::listen_options options;
+  options.address = s.address;
+  options.port = s.port;
+  options.secret = *secret;
+  auto client = s.head.connect();
+  if (!client) return report(out, client.error());
+  auto where = web::listener::open(options);
+  if (!where) return report(out, where.error());
+  dashboard::serve(*where, source_of(s, std::move(*client)), share_dir() / "dashboard");
+  out.line("dashboard: " + where->address() + "/?token=" + *secret);
+  out.line(out.dim("reads the run store beside whatever runs; Ctrl-C ends the page, not the runs"));
+  where->run(cancelled());
+  return 0;
+}
+
+} // namespace
+
+void add_dashboard(CLI::App& app, action& chosen) {
+  auto s = std::make_shared<dashboard_settings>();
+  auto* command = app.add_subcommand("dashboard", "a live page of the runs on this machine, in the browser");
+  command->add_option("--port", s->port, "port (0: any that is free)")->check(CLI::Range(0, 65535))->capture_default_str();
+  command->add_option("--listen", s->address, "address: loopback only")->capture_default_str();
+  command->add_option("--suite", s->suites, "result folder of `pragma bench` to show; may be given several times");
+  s->head.add_to(*command);
+  command->footer("Example:\n  pragma dashboard --suite /tmp/level1\nFrom another machine: ssh -L 7451:127.0.0.1:7451 THIS_MACHINE, and open the same address there.");
+  command->callback([s, &chosen] { chosen = [s] { return run_dashboard(*s); }; });
+}
+
+} // namespace pragma::cli

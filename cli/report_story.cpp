@@ -1,0 +1,96 @@
+// The story on top of a report: why the kernel is faster, from facts that stand in the record.
+#include "cli/report.hpp"
+
+#include "base/text.hpp"
+#include "cli/html.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pragma {
+
+namespace {
+
+using namespace html;
+
+constexpr size_t most_failed_ideas = 8;
+
+struct step {
+  std::string name, note;
+  double seconds = 0;
+  const char* kind = "";   ///< class of its bar: "torch", "", "final", "limit"
+};
+
+std::string bars(const std::vector<step>& steps) {
+  double longest = 0;
+  for (const auto& s : steps) longest = std::max(longest, s.seconds);
+  if (longest <= 0) return {};
+  std::string out = "<div class=\"steps\">\n";
+  for (const auto& s : steps)
+    out += "<span>" + escape(s.name) + "</span><i class=\"" + s.kind + "\" style=\"width:" + format_number(100 * s.seconds / longest, 2) + "%\"></i><span>" +
+           format_seconds(s.seconds) + (s.note.empty() ? "" : " <span class=\"soft\">" + escape(s.note) + "</span>") + "</span>\n";
+  return out + "</div>\n";
+}
+
+std::string rate(double bytes, double seconds) { return bytes > 0 && seconds > 0 ? ", " + quantity(bytes / seconds / 1e9, "GB/s") + " of the task's own traffic" : std::string(); }
+
+std::string gain(const interval& i) { return format_number(i.value, 2) + "x (" + format_number(i.low, 2) + " to " + format_number(i.high, 2) + ")"; }
+
+/// What each version that was kept gained over the one before.
+std::vector<std::string> kept_moves(const std::vector<iteration_record>& iterations) {
+  std::vector<std::string> lines;
+  for (const auto& it : iterations) {
+    if (!it.passed() || !it.new_best) continue;
+    const auto what = it.code.rationale.empty() ? "attempt " + std::to_string(it.number) : it.code.rationale;
+    lines.push_back("Attempt " + std::to_string(it.number) + (it.against_best.value > 0 ? ", " + gain(it.against_best) + " of the best before" : ", the first that was right") + ": " + what);
+  }
+  return lines;
+}
+
+std::vector<std::string> no_help(const std::vector<iteration_record>& iterations) {
+  std::vector<std::string> lines;
+  for (const auto& it : iterations) {
+    if (it.new_best) continue;
+    const auto what = it.code.rationale.empty() ? "attempt " + std::to_string(it.number) : it.code.rationale;
+    if (!it.established()) lines.push_back("Attempt " + std::to_string(it.number) + " was not established (" + it.reason.substr(0, 160) + "): " + what);
+    else if (!it.passed()) lines.push_back("Attempt " + std::to_string(it.number) + " failed at " + it.stage + " (" + it.reason.substr(0, 160) + "): " + what);
+    else if (it.against_best.value > 0)
+      lines.push_back("Attempt " + std::to_string(it.number) + ", " + gain(it.against_best) + " of best" + (it.against_best.low <= 1 && it.against_best.high >= 1 ? ", no difference established" : "") + ": " + what);
+  }
+  return lines;
+}
+
+} // namespace
+
+std::string render_story(const std::vector<iteration_record>& iterations, const iteration_record* best, const timing* confirmed, const machine_limits* limits,
+                         double flops, double bytes) {
+  if (!best || best->code.measured.time.candidate_seconds <= 0) return {};
+  const auto& t = confirmed ? *confirmed : best->code.measured.time;
+  std::vector<step> steps = {{"Torch", "", t.baseline_seconds, "torch"}};
+  for (const auto& it : iterations)
+    if (it.passed() && it.new_best && it.code.measured.time.candidate_seconds > 0)
+      steps.push_back({"attempt " + std::to_string(it.number), it.against_best.value > 0 ? gain(it.against_best) : "", it.code.measured.time.candidate_seconds, ""});
+  if (confirmed) steps.push_back({"confirmed", "fresh process, unseen seeds", t.candidate_seconds, "final"});
+  std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")"),
+                                    "This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds)};
+  if (limits && bytes > 0) {
+    const auto point = place_on_roofline(t.candidate_seconds, flops, bytes, *limits);
+    if (std::isfinite(point.attainable_seconds) && point.attainable_seconds > 0) {
+      steps.push_back({"limit", point.limit, point.attainable_seconds, "limit"});
+      facts.push_back("The machine's limit for this task is " + point.limit + ": " + format_seconds(point.attainable_seconds) + " a call; " + format_number(100 * point.share, 0) + "% of it is reached");
+    }
+  }
+  if (!best->findings.empty()) facts.push_back("What limits it now: " + json(best->findings.front().what).get<std::string>() + ". " + best->findings.front().why);
+  if (t.mostly_dispatch()) facts.push_back("Careful: so short a call of Torch is mostly dispatch from Python, which a call from C does not pay");
+  std::string out = list(facts) + bars(steps);
+  if (const auto kept = kept_moves(iterations); !kept.empty()) out += "<h3>What helped</h3>\n" + list(kept);
+  if (auto tried = no_help(iterations); !tried.empty()) {
+    const auto more = tried.size() > most_failed_ideas ? tried.size() - most_failed_ideas : 0;
+    tried.resize(tried.size() - more);
+    out += "<h3>What did not help</h3>\n" + list(tried);
+    if (more > 0) out += "<p class=\"soft\">" + std::to_string(more) + " more below.</p>\n";
+  }
+  return out;
+}
+
+} // namespace pragma

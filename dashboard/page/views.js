@@ -1,0 +1,183 @@
+// What is shown, as functions from data to elements. Every text from a run, a model or a tool is set as text, never as markup.
+"use strict";
+
+/// h("p", {class: "soft"}, "text", element, ...)
+function h(name, attributes, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key.startsWith("on")) e.addEventListener(key.slice(2), value);
+    else if (value !== undefined && value !== false) e.setAttribute(key, value);
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) e.append(child);
+  return e;
+}
+
+const show = {
+  seconds(s) {
+    if (!(s > 0)) return "-";
+    for (const [unit, size] of [["s", 1], ["ms", 1e-3], ["us", 1e-6], ["ns", 1e-9]]) if (s >= size) return Number((s / size).toPrecision(3)) + " " + unit;
+    return s + " s";
+  },
+  ratio: (i) => (i && i.value > 0 ? (i.low === undefined ? `${i.value.toFixed(2)}x so far` : `${i.value.toFixed(2)}x (${i.low.toFixed(2)} to ${i.high.toFixed(2)})`) : "not established"),
+  quantity(value, unit) {
+    if (typeof value !== "number" || !isFinite(value)) return "-";
+    if (unit === "s") return show.seconds(value);
+    const size = Math.abs(value), [scaled, letter] = size >= 1e9 ? [value / 1e9, " G"] : size >= 1e6 ? [value / 1e6, " M"] : size >= 1e4 ? [value / 1e3, " k"] : [value, ""];
+    return Number(scaled.toPrecision(4)) + letter + (unit && unit !== "count" ? (unit === "%" ? "%" : " " + unit) : "");
+  },
+  finding: (f) => (f ? f.what + (f.level ? ` (${f.level})` : "") : ""),
+};
+
+/// A table whose heads sort it. columns: [{name, text(row), value?(row), n?}]
+function sortable(rows, columns, on_row) {
+  let by = -1, down = false;
+  const body = h("tbody");
+  const fill = () => {
+    const order = [...rows];
+    if (by >= 0) {
+      const key = columns[by].value || columns[by].text;
+      order.sort((a, b) => {
+        const x = key(a), y = key(b);
+        return (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true })) * (down ? -1 : 1);
+      });
+    }
+    body.replaceChildren(...order.map((r) => h("tr", {}, columns.map((c) => h("td", { class: c.n ? "n" : undefined }, c.cell ? c.cell(r) : c.text(r))))));
+  };
+  const heads = columns.map((c, i) => h("th", { class: c.n ? "n" : undefined, scope: "col" }, h("button", { onclick: () => { down = by === i && !down; by = i; fill(); } }, c.name)));
+  fill();
+  return h("div", { class: "wide" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body));
+}
+
+/// A list of any length of which only what is seen exists.
+function long_list(count, row_of) {
+  const height = 30, spacer = h("div", { class: "spacer" }), box = h("div", { class: "rows", role: "listbox", "aria-label": "attempts" }, spacer);
+  let from = -1, to = -1;
+  const draw = (force) => {
+    if (force) box.style.height = Math.min(14, Math.max(1, count())) * height + 2 + "px";
+    const first = Math.max(0, Math.floor(box.scrollTop / height) - 5), last = Math.min(count(), first + Math.ceil(box.clientHeight / height) + 10);
+    if (!force && first === from && last === to) return;
+    from = first;
+    to = last;
+    spacer.style.height = count() * height + "px";
+    const rows = [];
+    for (let i = first; i < last; ++i) {
+      const row = row_of(i);
+      row.style.top = i * height + "px";
+      rows.push(row);
+    }
+    box.replaceChildren(spacer, ...rows);
+  };
+  box.addEventListener("scroll", () => draw(false), { passive: true });
+  box.redraw = () => draw(true);
+  return box;
+}
+
+const views = {
+  runs(runs) {
+    if (!runs.length) return [h("h1", {}, "Runs"), h("p", {}, "No runs yet. Start one with: ", h("code", {}, "pragma optimize TASK.py"))];
+    const filter = h("input", { type: "search", placeholder: "task, id or state", "aria-label": "filter runs" }), place = h("div");
+    const fill = () => {
+      const wanted = filter.value.toLowerCase();
+      place.replaceChildren(sortable(runs.filter((r) => [r.task, r.id, r.state].join(" ").toLowerCase().includes(wanted)), [
+        { name: "task", text: (r) => r.task, cell: (r) => h("a", { href: "#/runs/" + encodeURIComponent(r.id) }, r.task || r.id) },
+        { name: "state", text: (r) => r.state, cell: (r) => h("span", { class: r.state === "running" ? "good" : r.state === "failed" ? "bad" : "" }, r.state) },
+        { name: "over Torch (95%)", n: true, text: (r) => show.ratio(r.speedup), value: (r) => (r.speedup ? r.speedup.value : 0) },
+        { name: "started", text: (r) => r.started },
+        { name: "run", text: (r) => r.id },
+      ]));
+    };
+    filter.addEventListener("input", fill);
+    fill();
+    return [h("h1", {}, "Runs"), h("div", { class: "bar" }, filter), place];
+  },
+
+  findings(list) {
+    return (list || []).map((f) => h("div", {}, h("p", {}, h("b", {}, show.finding(f)), h("span", { class: "soft" }, ` confidence ${Number(f.confidence || 0).toFixed(2)}`)), h("p", {}, f.why),
+      h("ul", {}, (f.proof || []).map((e) => h("li", {}, h("code", {}, e.metric), " ", show.quantity(e.value, e.unit), " ", e.text || ""))),
+      (f.documentation || []).map((c) => h("p", { class: "soft" }, h("code", {}, c.metric), ": ", c.meaning, " [", c.entry, "; ", c.url, "]", c.quote ? ` "${c.quote}"` : "")),
+      (f.remedies || []).length ? h("p", { class: "soft" }, "Try: ", f.remedies.join("; ")) : null));
+  },
+
+  metrics(now, before) {
+    const others = new Map((before || []).map((m) => [m.name, m]));
+    if (!(now || []).length) return h("p", { class: "soft" }, "This attempt was not profiled.");
+    return sortable(now, [
+      { name: "metric", text: (m) => m.name, cell: (m) => h("code", {}, m.name) },
+      { name: "this", n: true, text: (m) => show.quantity(m.value, m.unit), value: (m) => m.value },
+      { name: "compared with", n: true, text: (m) => (others.has(m.name) ? show.quantity(others.get(m.name).value, m.unit) : "-"), value: (m) => (others.has(m.name) ? others.get(m.name).value : 0) },
+      { name: "how", text: (m) => `${m.how}, ${m.tool}` },
+    ]);
+  },
+
+  attempt(data) {
+    const it = data.attempt, code = it.code || {}, parts = [];
+    parts.push(h("h2", { id: "attempt" }, "Attempt " + it.number), h("p", { class: it.stage === "passed" ? "" : "bad" }, it.stage === "passed" ? code.rationale || "" : `failed at ${it.stage}: ${it.reason}`));
+    parts.push(...views.findings(it.findings));
+    parts.push(h("details", { open: "" }, h("summary", {}, "Metrics" + (data.against ? ` beside attempt ${data.against.number}` : "")), views.metrics((code.measured || {}).metrics, data.against && data.against.metrics)));
+    if (data.diff) parts.push(h("details", { open: "" }, h("summary", {}, `Changes since attempt ${data.against.number}`), h("pre", { class: "diff" }, data.diff.map((l) => h("span", { class: l.kind }, ({ added: "+ ", removed: "- ", gap: "  ... " }[l.kind] || "  ") + l.text)))));
+    if ((it.reasoning || []).length) parts.push(h("details", {}, h("summary", {}, "The Conductor's reasoning"), h("pre", {}, it.reasoning.join("\n"))));
+    if (it.log) parts.push(h("details", {}, h("summary", {}, "Build and run log"), h("pre", {}, it.log)));
+    parts.push(h("details", {}, h("summary", {}, "Source"), h("pre", {}, code.source || "")));
+    return parts;
+  },
+
+  /// Which kept version each attempt was compared with, and what came of it.
+  tree(attempts) {
+    const under = new Map();
+    for (const a of attempts) {
+      const key = a.compared_with || 0;
+      if (!under.has(key)) under.set(key, []);
+      under.get(key).push(a);
+    }
+    const branch = (key) => {
+      const all = under.get(key) || [], kept = all.filter((a) => a.new_best), lost = all.length - kept.length;
+      return h("ul", { class: "tree" }, lost ? h("li", { class: "soft" }, `${lost} that did not help`) : null,
+        kept.map((a) => h("li", {}, h("b", {}, "attempt " + a.number), " ", a.against_best ? show.ratio(a.against_best) + " of the one before" : show.ratio(a.speedup) + " over Torch", " ", h("span", { class: "soft" }, a.rationale || ""), " ", h("span", { class: "soft" }, a.finding ? "then: " + show.finding(a.finding) : ""), branch(a.number))));
+    };
+    return branch(0);
+  },
+
+  suites(suites) {
+    if (!suites.length) return [h("h1", {}, "Suites"), h("p", {}, "None named. Start the dashboard with ", h("code", {}, "--suite FOLDER"), " for each result folder of pragma bench.")];
+    const place = h("div"), pick = (id) => h("select", { "aria-label": id }, suites.map((s, i) => h("option", { value: i }, s.name))), one = pick("suite"), two = pick("compared with");
+    two.prepend(h("option", { value: -1, selected: "" }, "compare with ..."));
+    const fill = () => {
+      const other = new Map(((suites[two.value] || {}).tasks || []).map((t) => [t.name, t]));
+      const columns = [
+        { name: "task", text: (t) => t.name },
+        { name: "state", text: (t) => t.status },
+        { name: "over Torch (95%)", n: true, text: (t) => (t.status === "ok" ? show.ratio(t.speedup) : "-"), value: (t) => (t.status === "ok" && t.speedup ? t.speedup.value : 0) },
+        { name: "kernel", n: true, text: (t) => show.seconds(t.candidate_seconds), value: (t) => t.candidate_seconds || 0 },
+        { name: "why not", text: (t) => t.reason || "" },
+      ];
+      if (other.size) columns.splice(3, 0, { name: "other", n: true, text: (t) => (other.has(t.name) ? show.ratio(other.get(t.name).speedup) : "-"), value: (t) => (other.has(t.name) && other.get(t.name).speedup ? other.get(t.name).speedup.value : 0) });
+      place.replaceChildren(sortable((suites[one.value] || suites[0]).tasks || [], columns));
+    };
+    one.addEventListener("change", fill);
+    two.addEventListener("change", fill);
+    fill();
+    return [h("h1", {}, "Suites"), h("div", { class: "bar" }, one, two), place];
+  },
+
+  cluster(status) {
+    if (!status) return [h("h1", {}, "Cluster"), h("p", {}, "No head is configured: runs work in the process that starts them.")];
+    const nodes = (status.members || []).map((n) => h("div", { class: "card" }, h("b", {}, n.name || "node"), h("p", { class: "soft" }, n.state || ""), h("pre", {}, JSON.stringify(n, null, 1))));
+    return [h("h1", {}, "Cluster"), h("div", { class: "cards" }, nodes), h("h2", {}, "All that the head says"), h("pre", {}, JSON.stringify(status, null, 1))];
+  },
+
+  knowledge(ask) {
+    const input = h("input", { type: "search", placeholder: "which counter shows branch mispredictions", "aria-label": "question", size: 44 }), place = h("div");
+    const form = h("form", { class: "bar" }, input, h("button", {}, "Ask"));
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      place.replaceChildren(h("p", { class: "soft" }, "looking ..."));
+      try {
+        const found = await ask(input.value);
+        place.replaceChildren(found.covered ? "" : h("p", {}, "The compendium does not cover this. Nearest all the same:"), ...(found.entries || []).map((e) => h("div", { class: "card" }, h("b", {}, e.name), " ", h("span", { class: "soft" }, e.profiler || "concept"), h("p", {}, e.meaning || e.measurement), h("p", {}, e.reading || ""), (e.sources || []).slice(0, 2).map((s) => h("p", { class: "soft" }, s.url)))));
+      } catch (problem) {
+        place.replaceChildren(h("p", { class: "bad" }, String(problem.message)));
+      }
+    });
+    return [h("h1", {}, "Knowledge base"), form, place];
+  },
+};

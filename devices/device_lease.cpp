@@ -1,0 +1,110 @@
+#include "devices/device_lease.hpp"
+
+#include "base/files.hpp"
+
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <sys/file.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace pragma {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+constexpr auto poll = std::chrono::milliseconds(10);
+/// For another process: the longest comparison takes less. Who holds it for longer was stopped (Ctrl-Z), and would be waited for in vain.
+constexpr auto patience = std::chrono::seconds(120);
+
+bool is_true(const std::atomic<bool>* flag) { return flag && flag->load(); }
+
+} // namespace
+
+struct device_lease::shared {
+  std::recursive_timed_mutex mutex;
+  int depth = 0;          ///< of the thread that holds the mutex, as all that follows
+  int file = -1;          ///< opened once; -1: there is none, or not yet
+  bool disturbed = false; ///< the file could not be locked in time; until it can, nobody waits for it
+
+  /// False when it was cancelled.
+  bool lock_file(const device_choice& device, const std::atomic<bool>* cancel) {
+    if (file < 0) {
+      const auto path = lease_file(device);
+      std::error_code ignored;
+      std::filesystem::create_directories(path.parent_path(), ignored);
+      file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    }
+    const auto end = steady::now() + patience;
+    while (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      if (errno != EWOULDBLOCK) return true; // a file system without locks
+      if (is_true(cancel)) return false;
+      if (disturbed || steady::now() > end) {
+        disturbed = true;
+        return true;
+      }
+      std::this_thread::sleep_for(poll);
+    }
+    disturbed = false;
+    return true;
+  }
+};
+
+device_lease::device_lease(device_lease&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+
+device_lease& device_lease::operator=(device_lease&& other) noexcept {
+  if (this != &other) {
+    unlock();
+    held_ = std::exchange(other.held_, nullptr);
+  }
+  return *this;
+}
+
+void device_lease::unlock() {
+  if (!held_) return;
+  // A child between fork and exec has the descriptor, too: closing would not do.
+  if (--held_->depth == 0 && held_->file >= 0) ::flock(held_->file, LOCK_UN);
+  held_->mutex.unlock();
+  held_ = nullptr;
+}
+
+bool device_lease::disturbed() const { return held_ && held_->disturbed; }
+
+std::filesystem::path lease_file(const device_choice& device) {
+  const auto b = find_backend(device.backend);
+  auto name = device.backend + "-" + (b ? driver_number(*b, device.index) : std::to_string(device.index));
+  char host[256] = "";
+  if (::gethostname(host, sizeof host - 1) == 0) name += std::string("-") + host; // home folders are shared
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
+  return cache_home() / ("device-" + name + ".lock");
+}
+
+device_lease lease_device(const device_choice& device, const std::atomic<bool>* cancel) {
+  static std::mutex lock;
+  static std::map<std::string, device_lease::shared> leases;
+  device_lease lease;
+  if (!device.on_device()) return lease;
+  auto& one = [&]() -> device_lease::shared& {
+    const std::lock_guard guard(lock);
+    return leases[device.text()];
+  }();
+  while (!one.mutex.try_lock_for(poll))
+    if (is_true(cancel)) return lease;
+  if (one.depth == 0 && !one.lock_file(device, cancel)) {
+    one.mutex.unlock();
+    return lease;
+  }
+  ++one.depth;
+  lease.held_ = &one;
+  return lease;
+}
+
+} // namespace pragma

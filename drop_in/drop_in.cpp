@@ -1,0 +1,136 @@
+#include "drop_in/drop_in.hpp"
+
+#include "base/files.hpp"
+#include "base/subprocess.hpp"
+#include "base/text.hpp"
+#include "sandbox/allocator.hpp"
+#include "sandbox/landlock.hpp"
+#include "execution/python_process.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sys/random.h>
+#include <thread>
+#include <unistd.h>
+
+namespace pragma {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int unseen_seeds = 3;
+constexpr uint64_t torch_address_space = 16ull << 30; ///< what its libraries reserve, beyond the memory that there is
+constexpr uint64_t thread_address_space = 1ull << 30; ///< stacks and arenas of a core's threads
+
+double tolerance_of(const task& t) {
+  if (t.tolerance > 0) return t.tolerance;
+  double tolerance = 0;
+  for (const auto& out : t.outputs) {
+    double own = 0;
+    if (out.dtype == dtype::float32) own = defaults::tolerance_float32;
+    if (out.dtype == dtype::float64) own = defaults::tolerance_float64;
+    if (out.dtype == dtype::float16) own = defaults::tolerance_float16;
+    if (out.dtype == dtype::bfloat16) own = defaults::tolerance_bfloat16;
+    tolerance = std::max(tolerance, own);
+  }
+  return tolerance > 0 ? tolerance : defaults::tolerance_float32;
+}
+
+/// What belongs to the drop-in and nothing else of the user's folder.
+expected<void> copy_drop_in(const fs::path& from, const fs::path& to) {
+  for (const auto& file : drop_in_files(from)) {
+    auto text = read_file(from / file);
+    if (!text) return fail(text.error());
+    if (auto written = put_readable(to / file, *text); !written) return written;
+  }
+  return {};
+}
+
+std::vector<double> seconds_of(const json& reply, const char* key) {
+  std::vector<double> found;
+  if (reply.is_object() && reply.contains(key) && reply[key].is_array())
+    for (const auto& value : reply[key])
+      if (value.is_number() && value.get<double>() > 0) found.push_back(value.get<double>());
+  return found;
+}
+
+/// A winner in C++ lives in Torch's process here, with a compiler: more rights than the candidate had, and no more than a compiler has.
+void confine_native(process_spec& spec, sandbox_options& sandbox) {
+  sandbox.policy = sandbox_policy::compiler;
+  for (const char* path : {"/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system"}) sandbox.readable.emplace_back(path); // Torch and OpenMP ask what the CPU is
+  const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  spec.limits.processes = 2 * cores;
+  spec.limits.memory_bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + torch_address_space + cores * thread_address_space;
+}
+
+/// A line of the check's, once the module has had a say: anything.
+std::string text_of(const json& reply, const char* key) {
+  return reply.is_object() && reply.contains(key) && reply[key].is_string() ? trim(cut_lines(printable(reply[key].get<std::string>()), 2, 6, 2000)) : "";
+}
+
+} // namespace
+
+expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, const drop_in_options& options) {
+  const auto not_here = [](const std::string& why) { return fail(ec::unsupported, why); };
+  auto device = find_backend(options.device.backend);
+  if (!device) return fail(device.error());
+  if (const auto why = why_absent(*device); !why.empty()) return not_here(why);
+  const bool native = options.language != "triton";
+  if (native && landlock::abi() == 0) return not_here("without Landlock (Linux 5.13) nothing would keep a kernel in Torch's process from this user's files");
+  auto python = find_python();
+  if (!python) return not_here(python.error().message);
+  if (!t.deterministic) return drop_in_result{"not compared: the reference draws random numbers", {}, {}, {}, {}};
+
+  auto place = temp_dir::create("pragma-drop-in-", 0711); // the sandbox's uid may not be able to read the user's folder
+  if (!place) return fail(place.error());
+  const auto files = place->path() / "files", task_file = place->path() / "task" / "task.py";
+  const auto scratch = native ? files : place->path() / "scratch"; // kernel.cpp is compiled beside model_new.py
+  if (auto copied = copy_drop_in(folder, files); !copied) return fail(copied.error());
+  if (auto written = put_readable(task_file, t.source); !written) return fail(written.error());
+  std::error_code failed;
+  fs::create_directory(scratch, failed);
+  if (failed) return fail(ec::io_error, "cannot prepare " + scratch.string() + ": " + failed.message());
+
+  process_spec spec;
+  sandbox_options sandbox;
+  confine_python(*device, python->executable, scratch, 1, spec, sandbox);
+  if (native) confine_native(spec, sandbox);
+  for (const auto& path : {files, task_file.parent_path()}) sandbox.readable.push_back(path);
+  spec.argv = {python->executable, "-B", (share_dir() / "python" / "check_drop_in.py").string(), task_file.string(), files.string(), json(tolerance_of(t)).dump(), json(options.measure_seconds).dump()};
+  for (int i = 0; i < unseen_seeds; ++i) {
+    uint32_t seed = 0;
+    if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) return fail(ec::io_error, "no random numbers to be had");
+    spec.argv.push_back(std::to_string(seed));
+  }
+  spec.env.push_back({"OPENBLAS_NUM_THREADS", "1"});
+  spec.env.push_back({"GLIBC_TUNABLES", allocator_tunables});
+  // find_python() imported Torch from wherever this user has it.
+  if (const char* own = std::getenv("PYTHONUSERBASE")) spec.env.push_back({"PYTHONUSERBASE", own});
+  else if (const char* home = std::getenv("HOME")) spec.env.push_back({"PYTHONUSERBASE", (fs::path(home) / ".local").string()});
+  if (device->on_device()) spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
+  spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
+  spec.limits.wall_seconds = options.timeout_seconds;
+  spec.limits.cpu_seconds = static_cast<uint64_t>(options.timeout_seconds) * std::max(1u, std::thread::hardware_concurrency()) + 1;
+  if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
+  auto ran = run_process(spec);
+  if (!ran) return not_here("in the sandbox, " + ran.error().message); // as root: a Python that only root can reach
+
+  const auto said = trim(cut_lines(printable(ran->err), 2, 6, 2000));
+  const auto lines = split(ran->out, '\n');
+  const auto begun = parse_json(lines.front(), "the drop-in's check");
+  if (!begun || !begun->is_object() || !begun->contains("begun")) { // nothing of the winner has run yet
+    const auto why = begun ? text_of(*begun, "absent") : "";
+    return not_here(!why.empty() ? why : "Torch did not start in the sandbox (" + describe_end(*ran, options.timeout_seconds) + "): " + said);
+  }
+  const std::string where = (folder / "model_new.py").string();
+  if (ran->timed_out) return fail(ec::timeout, where + ": no result after " + format_seconds(options.timeout_seconds));
+  const auto reply = parse_json(lines.size() > 1 ? lines[1] : "", "the drop-in's check");
+  if (!reply) return fail(ec::candidate_failed, where + " ended its process (" + describe_end(*ran) + "): " + said);
+  const auto message = text_of(*reply, "message");
+  const bool right = reply->is_object() && reply->value("ok", json()) == json(true);
+  if (!right) return fail(ec::candidate_failed, where + ": " + (message.empty() ? "something else than the check's answer came back" : message));
+  return drop_in_result{message, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol")};
+}
+
+} // namespace pragma

@@ -1,0 +1,55 @@
+// The deliverable: model_new.py, which a Torch program uses in place of the task's Model. Written at the end of a run and tried in a fresh
+// Torch process, where its speed is that which a program gets. Used by the CLI and the workers. docs/drop_in.md.
+#pragma once
+
+#include "devices/backend.hpp"
+#include "diagnosis/brief.hpp"
+#include "kernels/task.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace pragma {
+
+/// Writes model_new.py: a drop-in `ModelNew` with the same constructor and forward as the task's Model, which calls the kernel where all that
+/// it was made for holds, and computes with Model.forward where not. A kernel in C++ is kernel.cpp beside it; a Triton module is kernel.py;
+/// `allow_tf32` is said there; `device` is Torch's name of what a module runs on.
+expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const code_version& code, int threads, bool allow_tf32 = false,
+                             const std::string& device = "cuda");
+
+/// Builds the kernel of a written drop-in for this processor and for x86-64-v2, -v3 and -v4, into built/: the names of those that were
+/// built. not_found without a compiler; of a Triton module nothing.
+expected<std::vector<std::string>> build_objects(const std::filesystem::path& folder, const code_version& code);
+
+/// The files in `folder` that belong to the drop-in, relative to it.
+std::vector<std::string> drop_in_files(const std::filesystem::path& folder);
+
+/// As others take it, into `out`: `kind` "wheel" (pip install) or "cpp" (a header, a shared object, an example). The files that were made.
+/// `name`: of the package or library, letters, digits and underscores. `python`: any Python 3.
+expected<std::vector<std::string>> export_drop_in(const std::string& kind, const std::filesystem::path& folder, const std::filesystem::path& out,
+                                                  const std::string& name, const std::string& python);
+
+/// How a drop-in compiles its kernel.cpp: "g++" or "clang++", and all flags.
+std::string driver_name(const code_version& code);
+std::vector<std::string> kernel_flags(const code_version& code);
+
+struct drop_in_options {
+  std::string language = "c++";       ///< of the kernel: "triton" for a module
+  device_choice device;
+  bool allow_tf32 = false;            ///< Torch's own products, too, are those of TF32
+  double measure_seconds = 0;         ///< above 0: calls of both sides are timed as well, for about so long
+  double timeout_seconds = 120;
+};
+struct drop_in_result {
+  std::string message;                ///< what was found, for people
+  std::vector<double> torch_seconds, drop_in_seconds; ///< per call, pairs that were taken one after the other
+  std::string protocol;               ///< how they were taken; on a device the one that says less for the drop-in
+  std::string other_protocol;         ///< what the other one says, for people
+};
+/// Runs a copy of model_new.py in a fresh Torch process on unseen seeds against the task, and says what was found. In the sandbox: policy `device`
+/// for a module, `compiler` for C++ (docs/sandbox.md). candidate_failed and timeout: the drop-in's fault; unsupported: it cannot be tried on this
+/// machine (no such device, no Torch), and nothing of it has run.
+expected<drop_in_result> check_drop_in(const std::filesystem::path& folder, const task& t, const drop_in_options& options = {});
+
+} // namespace pragma

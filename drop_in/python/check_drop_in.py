@@ -1,0 +1,255 @@
+"""Runs a written drop-in in a fresh process against the task's own Model, on seeds that nobody has seen, and prints one JSON
+line. `check_drop_in.py TASK.py FOLDER TOLERANCE SECONDS SEED...`; SECONDS above 0: both are timed, as a program calls them; started by drop_in/drop_in.cpp, in a sandbox. A line before that says that the
+drop-in's turn has come, or why it cannot be tried here: what happens earlier is not its fault."""
+import os
+import sys
+
+REPLIES = os.dup(1)
+os.dup2(2, 1)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import copy
+import importlib.util
+import json
+import statistics
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+
+import torch
+
+from device import Device
+from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything
+
+CLOCK = time.perf_counter  # before a module's code could change it
+REFERENCE_ERROR_FACTOR = 8  # base/defaults.hpp
+
+
+class Differs(Exception):
+    pass
+
+
+def load_model_new(folder):
+    path = os.path.join(folder, "model_new.py")
+    spec = importlib.util.spec_from_file_location("model_new", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def tensors_of(result):
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def compare(got, reference, oracle, tolerance, what):
+    """error / allowed of the worst element; the rule of verification/verify.hpp."""
+    if got.dtype != reference.dtype or got.shape != reference.shape:
+        raise Differs("%s is %s %s, expected %s %s" % (what, got.dtype, list(got.shape), reference.dtype, list(reference.shape)))
+    if not reference.is_floating_point():
+        wrong = int((got != reference).sum())
+        if wrong:
+            raise Differs("%s differs at %d of %d elements" % (what, wrong, reference.numel()))
+        return 0.0
+    if reference.numel() == 0:
+        return 0.0
+    finite = torch.isfinite(reference)
+    if not torch.equal(torch.isfinite(got), finite):
+        raise Differs("%s has NaN or Inf where the reference has none, or the reverse" % what)
+    if not bool(finite.any()):
+        return 0.0
+    if not bool(finite.all()):
+        got, reference, oracle = got[finite], reference[finite], oracle[finite]
+    spread = float((oracle - oracle.mean()).abs_().mean())
+    slack = REFERENCE_ERROR_FACTOR * float((reference - oracle).abs_().max())
+    allowed = oracle.abs().add_(spread).mul_(tolerance).clamp_(min=max(slack, 1e-300))
+    worst = float((got - oracle).abs_().div_(allowed).max())
+    if worst > 1:
+        raise Differs("%s is wrong: an element has %.3g times the allowed error" % (what, worst))
+    return worst
+
+
+def oracle_of(model, inputs, reference):
+    try:
+        wide = tensors_of(copy.deepcopy(model).double()(*[v.double() if isinstance(v, torch.Tensor) and v.is_floating_point()
+                                                          else v for v in inputs]))
+        if all(w.shape == r.shape and (w.dtype == torch.float64 or not r.is_floating_point()) for w, r in zip(wide, reference)):
+            return [w.double() for w in wide]
+    except Exception:
+        pass
+    return [r.double() for r in reference]
+
+
+def made(kind, arguments, **also):
+    return kind(**arguments, **also) if isinstance(arguments, dict) else kind(*arguments, **also)
+
+
+def bits(tensor):
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8) if tensor.numel() else tensor
+
+
+def same_bits(a, b):
+    return len(a) == len(b) and all(x.dtype == y.dtype and x.shape == y.shape and torch.equal(bits(x), bits(y)) for x, y in zip(a, b))
+
+
+def outcome(model, inputs):
+    try:
+        return tensors_of(model(*inputs))
+    except Exception as e:
+        return type(e).__name__
+
+
+def falls_back(model, model_new, inputs):
+    """With other inputs than the kernel's the drop-in is Torch: the same bits, or the same kind of error."""
+    said = []
+    for what, change in (("another batch", lambda v: torch.cat([v, v[:1]]) if v.dim() else v.reshape(1)),
+                         ("another type", lambda v: v.double() if v.is_floating_point() else v.to(torch.int32))):
+        other = [change(v) if isinstance(v, torch.Tensor) and v.numel() else v for v in inputs]
+        expected, got = outcome(copy.deepcopy(model), other), outcome(model_new, other)
+        if isinstance(expected, str) or isinstance(got, str):
+            if expected != got:
+                raise Differs("with %s Model gives %s, ModelNew %s" % tuple([what] + [e if isinstance(e, str) else "a result" for e in (expected, got)]))
+        elif not same_bits(expected, got):
+            raise Differs("with %s its results are not Torch's" % what)
+        said.append(what)
+    return "Torch's own results for " + " and ".join(said)
+
+
+def check(task, module, folder, tolerance, seeds, device, seconds):
+    said = []
+    native = os.path.exists(os.path.join(folder, "kernel.cpp"))
+    tiny = torch.tensor([1e-40])
+    new = load_model_new(folder)
+    settings = new.ModelNew._pragma_task.settings if native else {}
+    torch.set_num_threads(settings.get("threads", torch.get_num_threads()))
+    seed_everything(TASK_SEED)
+    arguments = module.get_init_inputs()
+    keeps = {"keep_buffers": True} if settings.get("mutated") else {}
+    model_new = made(new.ModelNew, arguments, **keeps)
+    model = task.make_model(module)
+    state = model.state_dict()
+    if list(state) == list(model_new.state_dict()):
+        model_new.load_state_dict(state)
+        if state:
+            said.append("the same state_dict (%d tensors)" % len(state))
+    elif native:
+        raise Differs("state_dict has other keys: %s" % list(model_new.state_dict()))
+    else:
+        said.append("parameters of its own, made under the task's seed")
+    if not device.native:
+        model, model_new = model.to(device.torch), model_new.to(device.torch)
+    worst = 0.0
+    for seed in seeds:
+        inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]
+        reference = tensors_of(copy.deepcopy(model)(*[v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]))
+        oracle = oracle_of(model, inputs, reference)
+        got = tensors_of(model_new(*inputs))
+        if len(got) != len(reference):
+            raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
+        for i, values in enumerate(zip(got, reference, oracle)):
+            worst = max(worst, compare(*values, tolerance, "out%d" % i))
+    said.insert(0, "right on %d unseen seeds (worst error %.3g of what is allowed)" % (len(seeds), worst))
+    if native:
+        stats = model_new.stats()
+        if stats["hits"] != len(seeds):
+            raise Differs("the kernel was called %d times of %d; Torch computed because of: %s" %
+                          (stats["hits"], stats["calls"], ", ".join(stats["fallbacks"]) + (": " + new.ModelNew._pragma_task.why_none)))
+        said.append(falls_back(model, model_new, inputs))
+    if keeps:
+        said.append("by itself Torch computes, since forward() updates buffers (keep_buffers=True: the kernel)")
+    if float(tiny * 1.0) == 0.0:
+        raise Differs("loading the kernel turned on flush-to-zero for the whole process")
+    times = {}
+    if seconds > 0:
+        as_made = made(new.ModelNew, arguments)
+        if list(state) == list(as_made.state_dict()):
+            as_made.load_state_dict(state)
+        if not device.native:
+            as_made = as_made.to(device.torch)
+        times = measured(device, model, as_made, inputs, seconds)
+    return dict(times, message="; ".join(said))
+
+
+def loop(device, one, inputs, calls):
+    """Seconds of a call by our clock, calls back to back: what a program's loop has."""
+    device.wait()
+    start = CLOCK()
+    for _ in range(calls):
+        one(*inputs)
+    device.wait()
+    return (CLOCK() - start) / calls
+
+
+def by_events(device, one, inputs, calls):
+    """KernelBench's `cuda_event` (timing.py at 423217d): a flush of 256 MiB, then one call between two events."""
+    total = 0.0
+    for _ in range(calls):
+        device.wait()
+        torch.empty((32, 1024, 1024), dtype=torch.int64, device=device.torch).fill_(42)
+        events = [device.api.Event(enable_timing=True) for _ in range(2)]
+        events[0].record()
+        one(*inputs)
+        events[1].record()
+        device.wait()
+        total += events[0].elapsed_time(events[1]) / 1e3
+    return total / calls
+
+
+def in_turns(way, device, sides, inputs, seconds):
+    """{side: [seconds of a call]}; which side is first changes each time."""
+    calls, found = {}, {name: [] for name in sides}
+    for name, one in sides.items():
+        way(device, one, inputs, 3)
+        calls[name] = max(1, min(100000, int(min(seconds / 80, 0.02) / max(way(device, one, inputs, 3), 1e-7))))
+    end, turn = CLOCK() + seconds, 0
+    while turn < 8 or (CLOCK() < end and turn < 400):
+        for name in sorted(sides, reverse=bool(turn % 2)):
+            found[name].append(way(device, sides[name], inputs, calls[name]))
+        turn += 1
+    return found
+
+
+def measured(device, model, model_new, inputs, seconds):
+    """Both sides as a program calls them. On a device by two protocols: the one that says less for the drop-in is the figure."""
+    sides = {"torch_seconds": model, "drop_in_seconds": model_new}
+    ways = [("warm caches, calls back to back", loop)]
+    if device.kind == "cuda":
+        ways.append(("KernelBench's cuda_event", by_events))
+    taken = []
+    for name, way in ways:
+        found = in_turns(way, device, sides, inputs, seconds / len(ways))
+        ratio = statistics.median(found["torch_seconds"]) / statistics.median(found["drop_in_seconds"])
+        taken.append((ratio, name, found))
+    taken.sort(key=lambda one: one[0])
+    other = "" if len(taken) == 1 else "%s: %.2fx" % (taken[1][1], taken[1][0])
+    return dict(taken[0][2], protocol=taken[0][1], other_protocol=other)
+
+
+def say(line):
+    os.write(REPLIES, json.dumps(line).encode() + b"\n")
+
+
+def main():
+    path, folder, tolerance, seconds, seeds = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4]), [int(s) for s in sys.argv[5:]]
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = os.environ.get("PRAGMA_TF32") == "1"
+    try:
+        device = Device(os.environ.get("PRAGMA_DEVICE", "cpu"))
+        task = TaskFile(path)
+        module = task.execute()
+    except Exception as e:
+        say({"absent": str(e)[:2000] or type(e).__name__})
+        return
+    say({"begun": True})
+    try:
+        with torch.no_grad():
+            result = dict(check(task, module, folder, tolerance, seeds, device, seconds), ok=True)
+    except (Differs, TaskError) as e:
+        result = {"ok": False, "message": str(e)}
+    except Exception as e:
+        result = {"ok": False, "message": "%s: %s" % (type(e).__name__, str(e)[:4000])}
+    say(result)
+
+
+if __name__ == "__main__":
+    main()

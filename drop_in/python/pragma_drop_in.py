@@ -1,0 +1,528 @@
+"""What every drop-in of PRAGMA does: looks whether all that its kernel was made for holds, calls the kernel, and computes with Torch where
+something does not. model_new.py beside it says for which task; nothing here is changed for one. See docs/drop_in.md of PRAGMA."""
+import ast
+import collections
+import copy
+import hashlib
+import inspect
+import json
+import os
+import threading
+import warnings
+
+import torch
+
+ALIGNMENT = 64
+KERNEL_TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
+                torch.bool]  # in the order of enum pragma_dtype
+SMALL_RESULT = 1 << 20  # elements
+EMPTY = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "_empty_strided_cpu", None)  # what Inductor's programs allocate with
+
+SENTENCES = {
+    "arguments": "forward() was called in another way",
+    "type": "a tensor of a class of its own",
+    "device": "a tensor on another device",
+    "dtype": "a tensor of another type",
+    "shape": "a tensor of another shape",
+    "strides": "a tensor that is not contiguous",
+    "storage": "a tensor whose memory cannot be read (functorch, a lazy sign, a sparse one)",
+    "alignment": "a parameter that does not start at a multiple of 64 bytes",
+    "scalar": "another constant argument of forward()",
+    "gradients": "gradients of a task whose results are random",
+    "updates": "forward() updates buffers, which the kernel does not; ModelNew(..., keep_buffers=True) lets them keep their values",
+    "hooks": "a module inside has hooks, which a kernel would leave out",
+    "kernel": "no kernel for this machine",
+    "dispatch mode": "a Torch dispatch mode is active",
+    "function mode": "a Torch function mode is active",
+    "tracing": "torch.jit.trace is recording",
+}
+
+
+def _no_value(names):
+    for name in names:
+        value = torch._C
+        for part in name.split("."):
+            value = getattr(value, part, None)
+        if value is not None:
+            return value
+    return None
+
+
+def ambient(threads, device):
+    """[(name, function, arguments, value)]: what is to hold in the thread that calls, each by the function that this Torch has."""
+    newer = _no_value(["_len_torch_dispatch_stack"]) is not None
+    found = [("tracing", _no_value(["_get_tracing_state"]), (), None),
+             ("deterministic mode", _no_value(["_get_deterministic_algorithms"]), (), False),
+             ("default dtype", torch.get_default_dtype, (), torch.float32)]
+    if threads > 0:  # of a kernel on a CPU
+        found.append(("number of threads", torch.get_num_threads, (), threads))
+    if newer:
+        found += [("dispatch mode", torch._C._len_torch_dispatch_stack, (), 0), ("function mode", torch._C._len_torch_function_stack, (), 0)]
+    else:
+        found += [("function mode", _no_value(["_is_torch_function_mode_enabled"]), (), False)]
+        found += [("dispatch mode", _no_value(["_get_torch_dispatch_mode"]), (), None)]
+    found.append(("functorch", _no_value(["_functorch.peek_interpreter_stack"]), (), None))
+    if hasattr(torch.amp, "is_autocast_available"):
+        found.append(("autocast", torch._C.is_autocast_enabled, (device,), False))
+    else:
+        found.append(("autocast", torch.is_autocast_cpu_enabled if device == "cpu" else torch.is_autocast_enabled, (), False))
+    return [one for one in found if one[1] is not None]
+
+
+def describe(tensor):
+    if not isinstance(tensor, torch.Tensor):
+        return "%s %.60r" % (type(tensor).__name__, tensor)
+    try:
+        return "%s %s%s on %s" % (str(tensor.dtype)[6:], list(tensor.shape), "" if tensor.is_contiguous() else " of strides %s" % list(tensor.stride()),
+                                  tensor.device)
+    except RuntimeError:
+        return type(tensor).__name__
+
+
+class Task:
+    """One drop-in: its settings, the reference, the kernel. One for a process, shared by all models."""
+
+    def __init__(self, folder, settings, reference, constants, native, launcher=None):
+        """`launcher`: for a device, where Python launches the kernels: a function of a model that gives a function of its inputs."""
+        self.folder, self.settings, self.reference, self.constants, self.native = folder, settings, reference, constants, native
+        self.launcher = launcher
+        self.inputs, self.params, self.outputs = settings["inputs"], settings["params"], settings["outputs"]
+        self.scalars = [(int(position), text) for position, text in (s.split("=", 1) for s in settings["scalars"])]
+        self.count = len(self.inputs) + len(self.scalars)
+        taken = {position for position, _ in self.scalars}
+        self.positions = [i for i in range(self.count) if i not in taken]
+        self.signature = inspect.signature(reference.Model.forward)
+        self.made_for = settings.get("constants") or {}
+        self.lock = threading.Lock()
+        self.kernel, self.why_none, self.call = None, "", None
+        self.literals = literals_of(self.made_for.get("modules", []))
+        self.operator = operator_of(self) if launcher is None and hasattr(torch.library, "custom_op") else None
+
+    def load(self):
+        """The kernel and the module that calls it: made on the first call, once."""
+        with self.lock:
+            if self.kernel is None and not self.why_none:
+                try:
+                    self.call = self.native.caller(self.folder)
+                    self.kernel = self.launcher or self.call.load(self.native.kernel_object(self.folder, self.settings))
+                except (RuntimeError, OSError, ImportError) as e:
+                    self.why_none = str(e)
+        return self.kernel
+
+    def specification(self, entry):
+        dtype = getattr(torch, entry["dtype"])
+        return dtype, KERNEL_TYPES.index(dtype), tuple(entry["shape"]), torch.empty(0, dtype=dtype)
+
+    def results(self):
+        made = []
+        if self.launcher:
+            return made
+        for entry in self.outputs:
+            dtype, number, shape, _ = self.specification(entry)
+            if EMPTY:
+                made.append((EMPTY, (shape, torch.empty(shape, device="meta").stride(), dtype), number, shape))
+            else:  # cheapest from one like it, of which a small one is kept
+                like = torch.empty(shape, dtype=dtype)
+                made.append((torch.empty_like, (like,), number, shape) if like.numel() <= SMALL_RESULT or dtype is not torch.float32
+                            else (torch.empty, shape, number, shape))  # of the default type, which is a guard
+        return made
+
+    def guarded(self, root, verdict, facts, inputs, params, state, scalars, count, device=None):
+        functions = (torch.Tensor.data_ptr, torch.Tensor.is_contiguous, torch.Tensor.is_neg, torch.is_grad_enabled)
+        kernel = None if self.launcher else self.kernel
+        return self.call.Call(kernel, self.settings["threads"], count, functions, (torch.Tensor, torch.nn.Parameter), device, root, verdict,
+                              facts["same"], facts["equal"], facts["sizes"], facts["classes"], state, inputs, params, scalars, self.results())
+
+    def difference(self, model):
+        """What about this model is not what the kernel was made for; empty where nothing is."""
+        wanted = self.made_for.get("constructor", {})
+        for name, text in model._pragma_constructor.items():
+            if name in wanted and wanted[name] != text:
+                return "the constructor's argument %s is %s; the kernel is made for %s" % (name, text, wanted[name])
+        wanted = {module["path"]: module for module in self.made_for.get("modules", [])}
+        found = {module["path"]: module for module in self.constants.constants_of(model)}
+        if list(found) != list(wanted):
+            other = sorted(set(found) ^ set(wanted))
+            return "the model has other modules than the task's: %s" % ", ".join(other[:3] or ["in another order"])
+        for path, now in found.items():
+            place = path + "." if path else ""
+            if now["class"] != wanted[path]["class"]:
+                return "%s is a %s; the kernel is made for %s" % (path, now["class"], wanted[path]["class"])
+            if path == "" and "forward" in vars(model) or "forward" in now["values"]:
+                return "%sforward was replaced" % place
+            library = now["class"].startswith("torch.")  # whose next version may keep other things
+            names = set(now["values"]) & set(wanted[path]["values"]) if library else set(now["values"]) | set(wanted[path]["values"])
+            for name in sorted(names):
+                values = now["values"].get(name, "not there"), wanted[path]["values"].get(name, "not there")
+                if values[0] != values[1]:
+                    return "%s%s is %s; the kernel is made for %s" % ((place, name) + values)
+        return ""
+
+    def bind(self, model, args):
+        """A Call for the model as it is now, with a verdict where it is not the kernel's model: it holds until the model changes."""
+        facts, missing = look_at(model, self.constants), ""
+        if self.load() is None:
+            return None
+        params = []
+        for entry in self.params:
+            path, _, name = entry["name"].rpartition(".")
+            holder = keeper(model, path, name)
+            if holder is None:
+                missing = "module: there is no %s" % entry["name"]
+                break
+            params.append((holder, name) + self.specification(entry))
+        why = self.difference(model)
+        verdict = missing or ("module: " + why if why else None)
+        if verdict is None and self.settings["mutated"] and not model._pragma_options["keep_buffers"]:
+            verdict = "updates"
+        if verdict is None and any(hook_tables(model)):
+            verdict = "hooks"
+        inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
+        device = self.device_of(params, args) if self.launcher else None
+        if device is not None and device.type != self.settings["device"]:
+            verdict = verdict or "device"
+        surroundings = ambient(self.settings["threads"], self.settings.get("device", "cpu"))
+        return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
+
+    def device_of(self, params, args):
+        """Where this model computes: the device of its first tensor."""
+        tensors = [params[0][0][params[0][1]]] if params else [args[i] for i in self.positions if i < len(args)]
+        return next((t.device for t in tensors if isinstance(t, torch.Tensor)), torch.device("cpu"))
+
+
+def literals_of(modules):
+    """[(path, name, value)] of the constants that are plain values: those that Dynamo can compare and watch."""
+    found = []
+    for module in modules:
+        path = tuple(module["path"].split(".")) if module["path"] else ()
+        for name, text in module["values"].items():
+            try:
+                found.append((path, name, ast.literal_eval(text)))
+            except (ValueError, SyntaxError):
+                pass
+    return found
+
+
+class Bare:
+    """In a model's place, for a Call that is given its parameters like its inputs."""
+
+
+def operator_of(task):
+    """The kernel as an operator of Torch's, with inputs and then parameters as arguments: what torch.compile and torch.export keep."""
+    entries, bare, made = task.inputs + task.params, Bare(), []
+    one = len(task.outputs) == 1
+
+    def compute(*tensors):
+        if not made:
+            if task.load() is None:
+                raise RuntimeError("no kernel for this machine: " + task.why_none)
+            given = [(None, i) + task.specification(entry) for i, entry in enumerate(entries)]
+            facts = {"same": [], "equal": [], "sizes": [], "classes": []}
+            count = len(task.inputs)
+            made.append(task.guarded(vars(bare), None, facts, given[:count], given[count:], [], [], len(entries)))
+        with torch.no_grad():
+            result = made[0].run(bare, tuple(tensors))
+            if result.__class__ is str and result in ("strides", "alignment"):
+                tensors = [t.contiguous() for t in tensors]
+                result = made[0].run(bare, tuple(t if t.data_ptr() % ALIGNMENT == 0 else t.clone() for t in tensors))
+        if result.__class__ is str:
+            raise RuntimeError("the kernel was called with %s: %s" % (SENTENCES.get(result, result), ", ".join(describe(t) for t in tensors)))
+        return result
+
+    def fake(*tensors):
+        results = tuple(tensors[0].new_empty(entry["shape"], dtype=getattr(torch, entry["dtype"])) for entry in task.outputs)
+        return results[0] if one else results
+
+    with open(os.path.join(task.folder, "kernel.cpp"), "rb") as f:
+        name = "k" + hashlib.sha256(f.read() + json.dumps(task.settings).encode()).hexdigest()[:16]
+    schema = "(%s) -> %s" % (", ".join("Tensor t%d" % i for i in range(len(entries))), "Tensor" if one else "(%s)" % ", ".join(["Tensor"] * len(task.outputs)))
+    operator = torch.library.custom_op("pragma::" + name, compute, mutates_args=(), schema=schema, device_types="cpu")
+    operator.register_fake(fake)
+    task.operator_calls = lambda: made[0].hits() if made else 0
+    return getattr(torch.ops.pragma, name).default
+
+
+def keeper(model, path, name):
+    """The dictionary in which a module keeps a tensor."""
+    for part in path.split(".") if path else []:
+        model = model._modules.get(part)
+        if model is None:
+            return None
+    return next((table for table in (model._parameters, model._buffers, vars(model)) if isinstance(table.get(name), torch.Tensor)), None)
+
+
+def look_at(model, constants):
+    """What a Call compares, by identity where that is enough: [(dictionary, key, value)]."""
+    same, equal, sizes, classes = [], [], [], []
+    for path, module in model.named_modules():
+        own = vars(module)
+        for table in ("_parameters", "_buffers", "_modules"):
+            if own[table]:
+                same.append((own, table, own[table]))
+        sizes += [(own, None, len(own)), (own["_modules"], None, len(own["_modules"]))]
+        same += [(own["_modules"], key, child) for key, child in own["_modules"].items() if child is not None]
+        classes.append((module, None, type(module)))
+        for name, value in own.items():
+            if name in constants.INTERNAL or isinstance(value, (torch.Tensor, torch.nn.Module)) or name.startswith("_pragma"):
+                continue
+            if isinstance(value, (list, dict, set, tuple)):
+                if constants.text_of(value) is not None:
+                    equal.append((own, name, copy.deepcopy(value)))
+            else:
+                same.append((own, name, value))
+    sizes += [(table, None, len(table)) for table in hook_tables(model) + own_hooks(model)]
+    same.append((vars(torch.autograd.forward_ad), "_current_level", -1))
+    return {"same": same, "equal": equal, "sizes": sizes, "classes": classes}
+
+
+def hook_tables(model):
+    """Of the modules inside, whose calls a kernel leaves out: those of the model itself run as they always do, in __call__."""
+    everywhere = vars(torch.nn.modules.module)
+    found = [everywhere[name] for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
+             if name in everywhere]
+    for path, module in model.named_modules():
+        if path:
+            found += [vars(module)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(module)]
+    return found
+
+
+def own_hooks(model):
+    return [vars(model)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(model)]
+
+
+class Session:
+    """What one model has beside its tensors: the Call that is made for it, and what was counted. Never copied, never saved."""
+
+    def __init__(self):
+        self.call, self.run, self.direct, self.launch, self.hits_before = None, None, None, None, 0
+        self.fallbacks, self.warned, self.lock = collections.Counter(), set(), threading.Lock()
+
+    def renew(self, call, hooked):
+        """`hooked`: Module.__call__ and forward() have something to do."""
+        with self.lock:
+            if self.call is not None:
+                self.hits_before += self.call.hits()
+            self.call, self.run = call, call.run if call is not None else None
+            self.direct = None if hooked else self.run
+
+    def hits(self):
+        with self.lock:
+            return self.hits_before + (self.call.hits() if self.call is not None else 0)
+
+
+class WithGradients(torch.autograd.Function):
+    """Forward by the kernel, backward through the reference on the same tensors: its gradients, to any order."""
+
+    @staticmethod
+    def forward(ctx, model, args, *tensors):
+        ctx.model, ctx.args = model, [None if isinstance(a, torch.Tensor) else a for a in args]
+        ctx.save_for_backward(*tensors)
+        ctx.result = model._pragma_run(args)
+        if type(ctx.result) is str:
+            raise Refused(ctx.result)
+        result, ctx.result = ctx.result, None
+        ctx.mark_non_differentiable(*[t for t in (result if isinstance(result, tuple) else (result,)) if not t.is_floating_point()])
+        return result
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        task, saved = ctx.model._pragma_task, ctx.saved_tensors
+        again = torch.is_grad_enabled()  # create_graph: what is computed here is differentiated too
+        with torch.enable_grad():
+            tensors = [t.view_as(t) if again and t.requires_grad else t.detach().requires_grad_(t.requires_grad) for t in saved]
+            args, count = list(ctx.args), len(task.inputs)
+            for position, tensor in zip(task.positions, tensors):
+                args[position] = tensor
+            model = shell(ctx.model, {e["name"]: t for e, t in zip(task.params, tensors[count:])}, set(task.settings["mutated"]))
+            results = task.reference.Model.forward(model, *args)
+            results = results if isinstance(results, (list, tuple)) else (results,)
+            pairs = [(r, g) for r, g in zip(results, gradients) if r.requires_grad and g is not None]
+            wanted = [t for t, needed in zip(tensors, ctx.needs_input_grad[2:]) if needed]
+            found = iter(torch.autograd.grad([r for r, _ in pairs], wanted, [g for _, g in pairs], create_graph=again, allow_unused=True)
+                         if pairs and wanted else [None] * len(wanted))
+        return (None, None) + tuple(next(found) if needed else None for needed in ctx.needs_input_grad[2:])
+
+
+class Refused(Exception):
+    pass
+
+
+def shell(module, tensors, copied, path=""):
+    """The module with other tensors, which nobody else sees."""
+    new = copy.copy(module)
+    own = vars(new)
+    for table in ("_parameters", "_buffers"):
+        own[table] = type(own[table])((k, tensors.get(path + k, v)) for k, v in own[table].items())
+    for name in list(own):
+        if isinstance(own[name], torch.Tensor):
+            own[name] = tensors.get(path + name, own[name])
+    for name, buffer in own["_buffers"].items():
+        if path + name in copied:
+            own["_buffers"][name] = buffer.detach().clone()
+    own["_modules"] = type(own["_modules"])((k, v if v is None else shell(v, tensors, copied, path + k + ".")) for k, v in own["_modules"].items())
+    return new
+
+
+try:
+    _compiling = torch.compiler.is_compiling
+except AttributeError:
+    def _compiling():
+        return False
+
+
+class DropIn:
+    """ModelNew is this before the task's Model: `class ModelNew(DropIn, Model)` with `_pragma_task`."""
+
+    def __init__(self, *args, strict=False, keep_buffers=False, graph=False, **kwargs):
+        super().__init__(*args, **kwargs)
+        task = self._pragma_task
+        self.__dict__["_pragma_options"] = {"strict": strict, "keep_buffers": keep_buffers, "graph": graph}
+        self.__dict__["_pragma_constructor"] = task.constants.constructor_of(task.reference.Model.__init__, args, kwargs)
+        # torch.compile cannot look at all of it, nor load what is not there
+        self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == ""
+
+    def __getstate__(self):
+        state = dict(vars(self))
+        state.pop("_pragma_session", None)
+        return state
+
+    def stats(self):
+        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} of this model since it was made."""
+        session = self._pragma_own()
+        fallbacks = dict(session.fallbacks)
+        hits = session.hits()
+        return {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
+
+    def __call__(self, *args, **kwargs):
+        """What Module.__call__ does beside forward() is for hooks and recorders: where there are none its cost is left out."""
+        if not kwargs and not _compiling():
+            session = self.__dict__.get("_pragma_session")
+            if session is not None and session.direct is not None:
+                result = session.direct(self, args)
+                if result.__class__ is not str:
+                    return result
+        return super().__call__(*args, **kwargs)
+
+    def forward(self, *args, **kwargs):
+        if _compiling():
+            return self._pragma_graph(args, kwargs)
+        session = self.__dict__.get("_pragma_session")
+        if session is not None and session.run is not None and not kwargs:
+            result = session.run(self, args)
+            if result is None:
+                return self._pragma_launch(args)
+            if result.__class__ is not str:
+                return result
+        return self._pragma_carefully(args, kwargs)
+
+    def _pragma_launch(self, args):
+        session = self.__dict__["_pragma_session"]
+        if session.launch is None or session.launch[0] is not session.call:
+            session.launch = session.call, self._pragma_task.launcher(self)
+        return session.launch[1](*args)
+
+    def _pragma_own(self):
+        session = self.__dict__.get("_pragma_session")
+        if session is None:
+            session = self.__dict__.setdefault("_pragma_session", Session())
+        return session
+
+    def _pragma_run(self, args):
+        """The results, or the guard that failed, after looking at the model again where it changed."""
+        session = self._pragma_own()
+        for _ in range(3):
+            result = "rebind" if session.run is None else session.run(self, args)
+            if result.__class__ is str and result == "rebind":
+                session.renew(self._pragma_task.bind(self, args), self._pragma_task.launcher is not None or any(own_hooks(self)))
+                if session.run is None:
+                    return "kernel"
+                continue
+            if result is None:
+                return self._pragma_launch(args)
+            if result.__class__ is str and result == "alignment":  # a view into a larger tensor may start anywhere
+                moved = tuple(a.clone() if isinstance(a, torch.Tensor) and a.data_ptr() % ALIGNMENT else a for a in args)
+                if any(a is not b for a, b in zip(args, moved)):
+                    args = moved
+                    continue
+            return result
+        return "module: it changes while it is called" if result == "rebind" else result
+
+    def _pragma_carefully(self, args, kwargs):
+        task = self._pragma_task
+        given = args, kwargs
+        try:
+            if kwargs or len(args) != task.count:
+                bound = task.signature.bind(self, *args, **kwargs)
+                bound.apply_defaults()
+                args = bound.args[1:]
+            result = self._pragma_run(args)
+            if result.__class__ is str and result == "gradients" and task.settings["deterministic"]:
+                tensors = [args[i] for i in task.positions]
+                for entry in task.params:
+                    path, _, name = entry["name"].rpartition(".")
+                    tensors.append(keeper(self, path, name)[name])
+                result = WithGradients.apply(self, args, *tensors)
+        except Refused as e:
+            result = str(e)
+        except TypeError:  # forward() says it better
+            result = "arguments"
+        if result.__class__ is not str:
+            return result
+        self._pragma_fell(result, args)
+        return super().forward(*given[0], **given[1])
+
+    def _pragma_fell(self, cause, args):
+        session, task = self._pragma_own(), self._pragma_task
+        kind, _, detail = cause.partition(": ")
+        with session.lock:
+            session.fallbacks[kind] += 1
+            first = kind not in session.warned
+            session.warned.add(kind)
+        if not first and not self._pragma_options["strict"]:
+            return
+        text = detail or SENTENCES.get(kind, kind + " is not what it was when the kernel was made")
+        if kind == "kernel":
+            text += ": " + task.why_none
+        if kind == "number of threads":
+            text = "Torch uses %d threads here and the kernel was made for %d (torch.set_num_threads)" % (torch.get_num_threads(), task.settings["threads"])
+        if kind in ("type", "device", "dtype", "shape", "strides", "storage", "scalar", "arguments"):
+            text += "; called with " + ", ".join(describe(a) for a in args) + "; made for " + ", ".join(
+                ["%s %s" % (e["dtype"], e["shape"]) for e in task.inputs] + ["argument %d = %s" % s for s in task.scalars])
+        if self._pragma_options["strict"]:
+            raise RuntimeError("ModelNew(strict=True): %s" % text)
+        warnings.warn("ModelNew computes with Torch, not with its kernel: %s. Said once; stats() counts." % text, stacklevel=5)
+
+    # -- torch.compile and torch.export --------------------------------------------------------------------------------------------
+
+    def _pragma_graph(self, args, kwargs):
+        task = self._pragma_task
+        if kwargs or not self._pragma_graphs or not self._pragma_fits(args):
+            return super().forward(*args, **kwargs)
+        tensors = [args[i] for i in task.positions]
+        for entry in task.params:
+            value = self
+            for part in entry["name"].split("."):
+                value = getattr(value, part)
+            tensors.append(value)
+        if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
+            return super().forward(*args)
+        for tensor, entry in zip(tensors, task.inputs + task.params):
+            if tuple(tensor.shape) != tuple(entry["shape"]) or str(tensor.dtype)[6:] != entry["dtype"] or tensor.device.type != "cpu":
+                return super().forward(*args)
+        return task.operator(*tensors)
+
+    def _pragma_fits(self, args):
+        """difference() in words that Dynamo can follow: each value read here is a guard of the compiled program."""
+        task = self._pragma_task
+        if len(args) != task.count or (task.settings["mutated"] and not self._pragma_options["keep_buffers"]):
+            return False
+        for position, text in task.scalars:
+            if repr(args[position]) != text:
+                return False
+        for path, name, value in task.literals:
+            module = self
+            for part in path:
+                module = getattr(module, part)
+            if getattr(module, name) != value:
+                return False
+        return True

@@ -1,0 +1,107 @@
+// The files of a drop-in, as a result folder has them.
+#include "drop_in/drop_in.hpp"
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+
+namespace pragma {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* tf32_note = "\nProducts of float32 may round their operands to TF32, as it was allowed (--allow-tf32).";
+/// What is the same in every drop-in: from the shared folder, and its name in the drop-in.
+constexpr std::pair<const char*, const char*> shared_parts[] = {
+  {"python/pragma_device.py", "pragma_device.py"},
+  {"python/pragma_drop_in.py", "pragma_drop_in.py"}, {"python/pragma_native.py", "pragma_native.py"},   {"python/constants.py", "constants.py"},
+  {"pragma_kernel.h", "pragma_kernel.h"},            {"drop_in/pragma_call.c", "pragma_call.c"},        {"drop_in/pragma_call_make.h", "pragma_call_make.h"},
+  {"drop_in/pragma_call.abi3.so", "built/pragma_call.abi3.so"}};
+
+std::string replaced(std::string text, std::string_view mark, const std::string& with) {
+  const auto at = text.find(mark);
+  return at == std::string::npos ? text : text.replace(at, mark.size(), with);
+}
+
+std::string plain(const std::string& text) {
+  std::string name;
+  for (char c : text) name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.' ? c : '_';
+  return name;
+}
+
+using contents = std::vector<std::pair<std::string, std::string>>;
+
+expected<void> write_all(const fs::path& folder, const contents& files) {
+  for (const auto& [file, content] : files) {
+    std::error_code failed;
+    fs::create_directories((folder / file).parent_path(), failed);
+    if (failed) return fail(ec::io_error, "cannot create " + (folder / file).parent_path().string() + ": " + failed.message());
+    if (auto written = write_file_atomic(folder / file, content); !written) return written;
+  }
+  return {};
+}
+
+/// In a raw triple-quoted Python string: JSON has its own escapes, and a quote run could only come from a name.
+std::string settings_of(const task& t, const code_version& code, int threads, const std::string& device) {
+  const json settings = {{"task", t.id},           {"inputs", t.inputs},         {"params", t.params},     {"outputs", t.outputs},
+                         {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"deterministic", t.deterministic},
+                         {"compiler", driver_name(code)}, {"flags", kernel_flags(code)}, {"device", device},
+                         {"threads", device == "cpu" ? std::max(threads, 1) : 0}};
+  std::string encoded = settings.dump(1, ' ', true);
+  for (size_t at = 0; (at = encoded.find("\"\"\"", at)) != std::string::npos;) encoded.replace(at, 3, "\" \"\"");
+  return encoded;
+}
+
+} // namespace
+
+std::string driver_name(const code_version& code) { return code.compiler.rfind("clang", 0) == 0 ? "clang++" : "g++"; }
+
+std::vector<std::string> kernel_flags(const code_version& code) {
+  // The same base flags as the verified build (execution/build.cpp), so that it is the same kernel.
+  std::vector<std::string> all = {"-std=c++20", "-O2", driver_name(code) == "clang++" ? "-fopenmp-simd" : "-fopenmp"};
+  const auto sets_level = [](const std::string& flag) { return flag.starts_with("-O"); };
+  if (std::any_of(code.flags.begin(), code.flags.end(), sets_level)) std::erase_if(all, sets_level); // the last one counts: say that one only
+  all.insert(all.end(), code.flags.begin(), code.flags.end());
+  return all;
+}
+
+expected<void> write_drop_in(const fs::path& folder, const task& t, const code_version& code, int threads, bool allow_tf32, const std::string& device) {
+  const bool native = code.language != "triton";
+  auto text = read_file(share_dir() / "python" / (native ? "model_new_template.py" : "model_new_triton_template.py"));
+  if (!text) return fail(text.error());
+  contents files = {{"task_reference.py", t.source}, {native ? "kernel.cpp" : "kernel.py", code.source}};
+  std::string module = replaced(*text, "@TASK@", plain(t.name));
+  for (const auto& [from, to] : shared_parts) {
+    auto part = read_file(share_dir() / from);
+    if (!part) return fail(part.error());
+    files.emplace_back(to, std::move(*part));
+  }
+  module = replaced(module, "@ID@", plain(t.id.substr(0, 12)));
+  module = replaced(module, "@SETTINGS@", settings_of(t, code, threads, native ? "cpu" : device));
+  if (native) {
+    const std::string mutated = t.mutated.empty() ? "" : "\nModel.forward updates " + join(t.mutated, ", ") +
+      ", which the kernel does not: Torch computes, unless ModelNew(..., keep_buffers=True) lets them keep their values.";
+    module = replaced(module, " @MUTATED@", mutated);
+  } else {
+    module = replaced(module, " @TF32@", allow_tf32 ? tf32_note : "");
+  }
+  files.emplace_back("model_new.py", std::move(module));
+  return write_all(folder, files);
+}
+
+std::vector<std::string> drop_in_files(const fs::path& folder) {
+  std::vector<std::string> found;
+  for (const char* name : {"model_new.py", "task_reference.py", "kernel.cpp", "kernel.py"})
+    if (std::error_code ignored; fs::is_regular_file(folder / name, ignored)) found.emplace_back(name);
+  for (const auto& [from, to] : shared_parts) found.emplace_back(to);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder / "built", ignored)) {
+    const auto name = entry.path().filename().string();
+    if (name == "objects.json" || (name.rfind("kernel-", 0) == 0 && entry.path().extension() == ".so")) found.push_back("built/" + name);
+  }
+  return found;
+}
+
+} // namespace pragma

@@ -1,0 +1,38 @@
+// Was other work running while we measured? Linux says how long each thread waited for a CPU although it could run
+// (schedstat) and how long the hypervisor ran somebody else (steal). Used by timing; docs/measuring.md.
+#pragma once
+
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace pragma {
+
+/// Seconds that the process's threads spent runnable but waiting for a CPU, so far. Grows only; 0 when it cannot be read.
+double run_delay_seconds(pid_t pid);
+/// CPU time of a whole process so far, threads that ended included; negative when it cannot be read.
+double cpu_seconds(pid_t pid);
+/// CPU time so far of all processes in the session of this one, which is the session's first: itself, and whatever it forked. Children
+/// that ended count where their parents have waited for them (in ticks of 10 ms); negative when it cannot be read.
+double session_cpu_seconds(pid_t leader);
+/// Seconds that the hypervisor took from these CPUs so far (all CPUs when empty). In ticks of 10 ms.
+double steal_seconds(const std::vector<int>& cpus);
+/// steal_seconds() on the text of /proc/stat.
+double steal_seconds_in(std::string_view proc_stat, const std::vector<int>& cpus);
+
+/// CPUs to measure on (`threads` of the ones we may run on, the last ones) and one to keep for ourselves where there is one.
+std::vector<int> measuring_cpus(int threads);
+
+/// Moves the calling thread to `cpus` while it lives (to warm the caches that a candidate will use); does nothing when empty.
+class stay_on {
+public:
+  explicit stay_on(const std::vector<int>& cpus);
+  stay_on(const stay_on&) = delete;
+  stay_on& operator=(const stay_on&) = delete;
+  ~stay_on();
+
+private:
+  std::vector<int> before_;
+};
+
+} // namespace pragma

@@ -1,0 +1,80 @@
+#include "execution/python_process.hpp"
+
+#include "base/files.hpp"
+#include "reference/python_search.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace pragma {
+
+namespace fs = std::filesystem;
+
+expected<void> put_readable(const fs::path& file, std::string_view text) {
+  std::error_code ignored; // what matters shows when the file is written
+  if (fs::create_directory(file.parent_path(), ignored)) fs::permissions(file.parent_path(), fs::perms(0755), ignored);
+  if (auto written = write_file_atomic(file, text); !written) return written;
+  fs::permissions(file, fs::perms(0644), ignored);
+  return {};
+}
+
+void confine_python(const backend& device, const std::string& python, const fs::path& scratch, int threads, process_spec& spec, sandbox_options& sandbox) {
+  spec.cwd = scratch.string();
+  spec.env = {{"OMP_NUM_THREADS", std::to_string(std::max(1, threads))}, {"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHONHASHSEED", "0"},
+              {"USER", "candidate"}, {"LOGNAME", "candidate"},
+              {"TRITON_CACHE_DIR", (scratch / "triton").string()}, {"TORCHINDUCTOR_CACHE_DIR", (scratch / "inductor").string()},
+              {"CUDA_CACHE_PATH", (scratch / "cuda").string()}};
+  auto handed_on = device.environment;
+  handed_on.push_back("LD_LIBRARY_PATH");
+  for (const auto& name : handed_on)
+    if (const char* value = std::getenv(name.c_str())) spec.env.push_back({name, value});
+  if (const char* path = std::getenv("PATH")) spec.env.push_back({"PATH", path});
+  sandbox.policy = sandbox_policy::device;
+  sandbox.scratch = scratch;
+  sandbox.readable = python_folders(python);
+  sandbox.readable.push_back(share_dir() / "python");
+  for (const auto& path : matching_files({"/etc/python3*"})) sandbox.readable.push_back(path); // Debian's and Ubuntu's sitecustomize.py
+  for (const auto& path : device.readable) sandbox.readable.emplace_back(path);
+  sandbox.writable = matching_files(device.device_files);
+}
+
+expected<void> prepare_python(const build_output& built, const runner_memory& memory, const runner_options& options, const std::string& layout,
+                              process_spec& spec, sandbox_options& sandbox) {
+  auto chosen = find_backend(built.device.backend);
+  if (!chosen) return fail(chosen.error());
+  // The user's file may lie where the sandbox's uid cannot read; it may be called candidate.py, as the module is.
+  const auto folder = built.folder->path();
+  const auto task = folder / "task" / memory.task.filename();
+  auto sidecar = memory.task;
+  sidecar.replace_extension(".json");
+  std::error_code ignored;
+  for (const auto& file : {memory.task, sidecar}) {
+    if (file.empty() || !fs::exists(file, ignored)) continue;
+    auto text = read_file(file);
+    if (!text) return fail(text.error());
+    if (auto written = put_readable(task.parent_path() / file.filename(), *text); !written) return written;
+  }
+  std::vector<std::string> names;
+  for (const auto& spec_of : memory.params.specs) names.push_back(spec_of.name);
+  const json settings = {{"device", chosen->on_device() ? chosen->torch_device + ":" + std::to_string(built.device.index) : "cpu"},
+                         {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"allow_tf32", built.allow_tf32}};
+  confine_python(*chosen, built.executable.string(), built.scratch, options.threads, spec, sandbox);
+  spec.env.push_back({"PYTHONNOUSERSITE", "1"});
+  spec.argv = options.wrapper;
+  for (const auto& word : {built.executable.string(), std::string("-B"), (share_dir() / "python" / "candidate_runner.py").string(), layout, settings.dump()})
+    spec.argv.push_back(word);
+  spec.limits.wall_seconds = 0;
+  spec.limits.cpu_seconds = options.cpu_seconds;
+  sandbox.readable.push_back(folder);
+  if (!options.wrapper.empty()) {
+    sandbox.policy = sandbox_policy::device_profiler;
+    sandbox.readable.emplace_back("/opt");
+  }
+  if (!options.scratch.empty()) {
+    sandbox.scratch = options.scratch;
+    sandbox.writable.push_back(built.scratch); // what was compiled need not be compiled again
+  }
+  return {};
+}
+
+} // namespace pragma

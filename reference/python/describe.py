@@ -1,0 +1,201 @@
+"""What a task looks like: shapes, dtypes, graph, cost. Found on fake tensors, before anything large is allocated.
+
+Used by reference.py for `describe` and as the first step of `load`, and by trace.py.
+"""
+import inspect
+
+import torch
+
+import constants
+import cost
+from taskfile import TASK_SEED, TaskError, explain, state_tensors
+from trace import convert, fake_mode, flatten_outputs, GraphError, spec, trace
+
+DEFAULT_MAX_BYTES = 8 << 30
+
+
+def nbytes(tensor):
+    return tensor.numel() * tensor.element_size()
+
+
+def human(count):
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return "%.2f %s" % (count, unit) if unit != "bytes" else "%d bytes" % count
+        count /= 1024.0
+
+
+def refuse_large(path, parts, limit):
+    total = sum(size for _, size in parts)
+    if total > limit:
+        what = " + ".join("%s %s" % (name, human(size)) for name, size in parts if size)
+        raise TaskError("%s: the task needs %s (%s); the limit is %s" % (path, human(total), what, human(limit)),
+                        "make the shapes smaller: in the file, or with \"constants\" in a sidecar beside it",
+                        "task_invalid")
+
+
+def argument_names(model, count):
+    names = []
+    try:
+        for p in inspect.signature(model.forward).parameters.values():
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+                names.append(p.name)
+    except (TypeError, ValueError):
+        pass
+    return (names + ["arg%d" % i for i in range(len(names), count)])[:count]
+
+
+def input_specs(model, inputs):
+    names = argument_names(model, len(inputs))
+    return [spec(n, v) for n, v in zip(names, inputs) if isinstance(v, torch.Tensor)]
+
+
+def check_limits(task, model, inputs, limit):
+    for i, value in enumerate(inputs):
+        if isinstance(value, torch.Tensor) and value.layout != torch.strided:
+            raise TaskError("%s: get_inputs() returns a sparse tensor (%s) at position %d" % (task.path, value.layout, i),
+                            "give forward() dense tensors")
+    if not any(isinstance(value, torch.Tensor) for value in inputs):
+        raise TaskError("%s: get_inputs() returns no tensor: forward() has nothing to compute from, and a kernel that knows its one answer "
+                        "cannot be told from one that computes it" % task.path, "give forward() at least one tensor argument")
+    refuse_large(task.path, [("inputs", sum(nbytes(v) for v in inputs if isinstance(v, torch.Tensor))),
+                             ("parameters", sum(nbytes(t) for _, t in state_tensors(model)))], limit)
+
+
+def largest_intermediate(graph_module):
+    """Bytes of the largest tensor that forward() allocates; views allocate nothing."""
+    most = 0
+    for node in graph_module.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if schema is None or any(a.alias_info is not None for a in schema.arguments):
+            continue
+        value = node.meta.get("val")
+        for v in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(v, torch.Tensor):
+                most = max(most, nbytes(v))
+    return most
+
+
+class Look:
+    """The outcome of one look at the task: specs, and the graph or why there is none."""
+
+    def __init__(self, task, module, model, inputs, limit):
+        check_limits(task, model, inputs, limit)
+        self.task, self.module, self.limit = task, module, limit
+        self.training = model.training
+        self.state = sum(nbytes(t) for _, t in state_tensors(model))
+        self.params = [spec(name, t) for name, t in state_tensors(model)]
+        self.inputs = input_specs(model, inputs)
+        self.input_bytes = sum(nbytes(v) for v in inputs if isinstance(v, torch.Tensor))
+        self.scalars = ["%d=%r" % (i, v) for i, v in enumerate(inputs) if not isinstance(v, torch.Tensor)]
+        self.strided = [i for i, v in enumerate(inputs) if isinstance(v, torch.Tensor) and not v.is_contiguous()]
+        self.constants = self._constants(model)
+        self.graph, self.graph_error, self.outputs, self.traced = None, "", None, None
+        self.largest = 0
+
+    def _constants(self, model):
+        arguments = self.task.call("get_init_inputs()", self.module.get_init_inputs)
+        args, kwargs = ((), arguments) if isinstance(arguments, dict) else (arguments, {})
+        return {"constructor": constants.constructor_of(self.module.Model.__init__, args, kwargs), "modules": constants.constants_of(model)}
+
+    def see_outputs(self, outputs):
+        refuse_large(self.task.path, [("inputs", self.input_bytes), ("parameters", self.state),
+                                      ("outputs", sum(nbytes(o) for o in outputs))], self.limit)
+        self.outputs = [spec("out%d" % i, o) for i, o in enumerate(outputs)]
+
+    def trace(self, model, inputs):
+        self.traced, outputs = trace(model, inputs, self.task)
+        self.largest = largest_intermediate(self.traced)
+        refuse_large(self.task.path, [("the largest intermediate tensor", self.largest)], self.limit)
+        self.see_outputs(outputs)
+
+    def convert(self):
+        """Outside the fake mode: the values of constants are read."""
+        try:
+            self.graph, self.graph_error = convert(self.traced, len(self.params), len(self.inputs)), ""
+        except GraphError as e:
+            self.graph_error = str(e)
+        return self
+
+
+def prepare(task, limit):
+    module = task.execute()
+    model = task.make_model(module)
+    inputs = task.make_inputs(module, TASK_SEED)
+    return Look(task, module, model, inputs, limit), model, inputs
+
+
+def look_fake(task, limit):
+    """On fake tensors: nothing is allocated or computed."""
+    with fake_mode():
+        found, model, inputs = prepare(task, limit)
+        found.trace(model, inputs)
+    return found.convert()
+
+
+def look_real(task, limit):
+    """On real tensors: values may decide what forward() does."""
+    found, model, inputs = prepare(task, limit)
+    with torch.no_grad():
+        found.see_outputs(flatten_outputs(task.call("forward()", lambda: model(*inputs)), task.path))
+    try:
+        found.trace(model, inputs)
+    except TaskError as e:
+        found.graph_error = str(e).replace(task.path + ": ", "")
+        return found
+    return found.convert()
+
+
+def look(task, limit):
+    found, first = None, ""
+    for way in (look_fake, look_real):
+        try:
+            now = way(task, limit)
+        except TaskError as e:
+            # A limit is a limit; else values decide something, or the task is wrong, which running it says in its own words.
+            if "; the limit is " in str(e) or (way is look_real and found is None):
+                raise
+            continue
+        if now.graph is not None:
+            return now
+        found, first = found or now, first or now.graph_error
+    found.graph_error = first
+    return found
+
+
+def describe(task, limit=DEFAULT_MAX_BYTES):
+    """The task as kernels/task.hpp has it (graph as an object), and the bytes of the largest tensor that one call allocates (0: not known)."""
+    found = look(task, limit)
+    sidecar = task.sidecar
+    notes = list(sidecar.get("notes", []))
+    if sidecar:
+        notes.append("sidecar %s.json used: %s" % (task.name, ", ".join(sorted(sidecar))))
+    if found.strided:
+        notes.append("inputs at positions %s are not contiguous: both sides get contiguous copies" % found.strided)
+    flops = moved = 0.0
+    kind, mutated = "others", []
+    graph = found.graph
+    if graph is not None:
+        flops, moved = cost.cost(graph, found.outputs)
+        kind = cost.category(graph, found.inputs, found.outputs)
+        mutated = [found.params[int(m[1:])]["name"] for m in graph["mutated"] if m.startswith("p")]
+        if graph["random"]:
+            notes.append("forward() draws random numbers: results differ from call to call")
+        changed = [m for m in graph["mutated"] if m.startswith("input ")]
+        if changed:
+            notes.append("forward() writes to its inputs: the reference gets copies, whose making is part of its time")
+    else:
+        sizes = lambda specs: sum(cost.product(s["shape"]) * cost.ITEM.get(s["dtype"], 1) for s in specs)
+        moved = float(sizes(found.inputs) + sizes(found.params) + sizes(found.outputs))
+    if mutated:
+        notes.append("forward() updates %s; a kernel need not" % ", ".join(mutated))
+    override = task.sidecar_number("flops", found.module)
+    flops = flops if override is None else override
+    override = task.sidecar_number("bytes", found.module)
+    moved = moved if override is None else override
+    return {"id": task.id, "name": task.name, "path": task.path, "source": task.source,
+            "category": sidecar.get("category", kind), "inputs": found.inputs, "params": found.params,
+            "outputs": found.outputs, "scalars": found.scalars, "flops": flops, "bytes": moved,
+            "tolerance": float(sidecar.get("tolerance", 0)), "deterministic": not (graph and graph["random"]),
+            "training_mode": found.training, "constants": found.constants, "mutated": mutated, "notes": notes, "graph": graph,
+            "graph_error": found.graph_error}, found.largest

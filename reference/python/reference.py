@@ -1,0 +1,530 @@
+"""The reference process: loads a task, makes inputs, computes expected outputs, runs the reference for timing.
+
+Commands come on stdin, one JSON object a line; replies leave on a private copy of stdout, one JSON object a line (the
+real stdout is turned to stderr first, so that a task which prints cannot break the protocol). The one hot command is
+`r N`: run the reference N times, answered by `k`. Tensors live in memory files received over a socket (descriptor 3).
+Started and driven by reference/reference.cpp, which has the list of commands.
+"""
+import os
+import sys
+
+REPLIES = os.dup(1)
+os.dup2(2, 1)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import contextlib
+import copy
+import ctypes
+import gc
+import importlib
+import json
+import mmap
+import re
+import socket
+import time
+import traceback
+import warnings
+
+warnings.filterwarnings("ignore")
+
+import torch
+
+from cost import base_name, MATMUL
+from device import Device
+from describe import describe, DEFAULT_MAX_BYTES
+from indices import IndexRecord, point_to
+from inputs import transform
+from taskfile import seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
+from trace import flatten_outputs
+
+TYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
+         "int64": torch.int64, "int32": torch.int32, "int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8,
+         "bool": torch.bool}
+
+
+THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
+DEVICE = None  # where Model runs; set in main(), whose failure is an answer
+BASELINE = os.environ.get("PRAGMA_BASELINE", "eager")
+TF32 = os.environ.get("PRAGMA_TF32") == "1"
+LARGE_HEAP = 1 << 30  # bytes, of which calls of float32 and of float64 in turn leave more and more behind
+LIBC = ctypes.CDLL(None)
+
+
+def reset_defaults():
+    """What one task file sets must not reach the next."""
+    torch.set_default_dtype(torch.float32)
+    torch.set_num_threads(THREADS)
+    torch.set_flush_denormal(False)
+    torch.use_deterministic_algorithms(False)
+    torch.backends.cuda.matmul.allow_tf32 = TF32
+    torch.backends.cudnn.allow_tf32 = TF32
+
+
+@contextlib.contextmanager
+def all_cpus():
+    """What is not measured need not wait for the CPUs that measurements run on. On a device there is little to do here, and other tasks'
+    processes want these CPUs."""
+    if not DEVICE.native:
+        yield
+        return
+    own = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))  # all that pragma itself may use
+        torch.set_num_threads(max(THREADS, len(os.sched_getaffinity(0))))
+        yield
+    finally:
+        torch.set_num_threads(THREADS)
+        os.sched_setaffinity(0, own)
+
+
+def trim():
+    """Gives freed memory back. The heap keeps all of it, so that timed calls need not fault it in again (GLIBC_TUNABLES); but what calls of one
+    type leave free fits those of the other badly, and large tasks would need twice their memory."""
+    with open("/proc/self/statm") as f:
+        resident, shared = (int(word) * mmap.PAGESIZE for word in f.read().split()[1:3])
+    if resident - shared > LARGE_HEAP and hasattr(LIBC, "malloc_trim"):
+        LIBC.malloc_trim(0)
+
+
+class Memory:
+    """One memory file as tensors: views[slot][i]. The layout is reference/reference.hpp's tensor_layout."""
+
+    def __init__(self, fd, layout, slots):
+        size = max(layout["slot_bytes"] * slots, mmap.PAGESIZE)
+        self.map = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        os.close(fd)
+        self.views = []
+        for slot in range(slots):
+            row = []
+            for spec, offset in zip(layout["specs"], layout["offsets"]):
+                count = 1
+                for d in spec["shape"]:
+                    count *= d
+                dtype = TYPES[spec["dtype"]]
+                if count == 0:
+                    row.append(torch.empty(spec["shape"], dtype=dtype))
+                else:
+                    flat = torch.frombuffer(self.map, dtype=dtype, count=count, offset=slot * layout["slot_bytes"] + offset)
+                    row.append(flat.reshape(spec["shape"]))
+            self.views.append(row)
+
+
+def first_bad(tensor):
+    """(what, index) of the first NaN or Inf, or None."""
+    if not tensor.is_floating_point():
+        return None
+    bad = ~torch.isfinite(tensor)
+    if not bool(bad.any()):
+        return None
+    index = bad.nonzero()[0].tolist()
+    return ("NaN" if bool(torch.isnan(tensor[tuple(index)])) else "Inf"), index
+
+
+def drawing_modules(model):
+    """Modules that draw random numbers as they are now: "nn.Dropout 'drop' is in training mode; call self.eval()"."""
+    found = []
+    for name, module in model.named_modules():
+        kind = type(module).__name__
+        draws = "Dropout" in kind and getattr(module, "p", 0) > 0 or kind == "RReLU" or \
+            isinstance(getattr(module, "dropout", 0), float) and module.dropout > 0
+        if module.training and draws:
+            found.append("nn.%s '%s' is in training mode; call self.eval()" % (kind, name))
+    return found
+
+
+def to_device(model):
+    """All of its tensors, those that are plain attributes too."""
+    model.to(DEVICE.torch)
+    for module in model.modules():
+        for key, value in list(vars(module).items()):
+            if isinstance(value, torch.Tensor):
+                setattr(module, key, DEVICE.place(value))
+
+
+class Reference:
+    """The loaded task and its memory."""
+
+    def __init__(self, task, told, memories, slots):
+        self.task, self.told, self.slots = task, told, slots
+        self.params, self.inputs, self.outputs, self.oracles = memories
+        self.module = task.execute()
+        self.model = task.make_model(self.module)
+        state = state_tensors(self.model)
+        with torch.no_grad():
+            for (_, value), view in zip(state, self.params.views[0]):
+                view.copy_(value)
+        # The constants among the inputs are those of the task's own seed, for every slot.
+        own = task.make_inputs(self.module, TASK_SEED)
+        self.constants = {i: v for i, v in enumerate(own) if not isinstance(v, torch.Tensor)}
+        self.count = len(own)
+        if not DEVICE.native:
+            to_device(self.model)
+        # On a device the inputs have a second home, whose addresses stay; on the CPU they are the shared memory itself.
+        self.resident = self.inputs.views if DEVICE.native else [[DEVICE.place(v) for v in row] for row in self.inputs.views]
+        self.arguments = [self._arguments(row) for row in self.resident]
+        self.timed = self.model
+        self.graphs = []
+        self.clone_inputs = False
+        self.mutated, self.saved, self.saved64 = [], {}, {}
+        self.model64, self.oracle_problem = None, ""
+        self.first = None
+
+    def _arguments(self, tensors):
+        rest = iter(tensors)
+        return [self.constants[i] if i in self.constants else next(rest) for i in range(self.count)]
+
+    def fill(self, slot, seed, kind):
+        values = [v for v in self.task.make_inputs(self.module, seed) if isinstance(v, torch.Tensor)]
+        views = self.inputs.views[slot]
+        if [tuple(v.shape) for v in values] != [tuple(v.shape) for v in views] or \
+           [v.dtype for v in values] != [v.dtype for v in views]:
+            raise TaskError("%s: get_inputs() gives other shapes or types under another seed" % self.task.path,
+                            "a task must have fixed shapes")
+        with torch.no_grad():
+            for i, (value, view) in enumerate(zip(values, views)):
+                view.copy_(transform(value, kind, (seed * 31 + i) % (1 << 62)))
+            self.upload(slot)
+
+    def upload(self, slot):
+        if not DEVICE.native:
+            for value, resident in zip(self.inputs.views[slot], self.resident[slot]):
+                resident.copy_(value)
+
+    def forward(self, arguments):
+        if self.clone_inputs:
+            arguments = [v.clone() if isinstance(v, torch.Tensor) else v for v in arguments]
+        return self.task.call("forward()", lambda: self.model(*arguments))
+
+    def restore(self, model, saved):
+        for name, tensor in state_tensors(model):
+            if name in saved:
+                tensor.copy_(saved[name])
+
+    def compute(self, slot):
+        """The reference's outputs for a slot, with its buffers as they were before the first call."""
+        self.restore(self.model, self.saved)
+        outputs = flatten_outputs(self.forward(self.arguments[slot]), self.task.path)
+        for value, view in zip(outputs, self.outputs.views[slot]):
+            if value.shape != view.shape or value.dtype != view.dtype:
+                raise TaskError("%s: forward() returns %s %s where %s %s was traced" %
+                                (self.task.path, value.dtype, list(value.shape), view.dtype, list(view.shape)))
+            view.copy_(value)
+        return outputs
+
+    def oracle(self, slot, outputs):
+        """The same in float64, or the reference's own result widened."""
+        wide = None
+        if self.model64 is not None:
+            trim()
+            try:
+                self.restore(self.model64, self.saved64)
+                arguments = [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else
+                             v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]
+                wide = flatten_outputs(self.model64(*arguments), self.task.path)
+                for value, reference in zip(wide, outputs):
+                    if reference.is_floating_point() and value.dtype != torch.float64:
+                        raise TypeError("forward() casts its result to %s" % value.dtype)
+                    if value.shape != reference.shape:
+                        raise TypeError("another shape in float64")
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as e:
+                wide, self.model64 = None, None
+                self.oracle_problem = "%s: %s" % (type(e).__name__, " ".join(str(e).split())[:200])
+        floating = [(i, v) for i, v in enumerate(outputs) if v.is_floating_point()]
+        for (i, value), view in zip(floating, self.oracles.views[slot]):
+            view.copy_(wide[i] if wide is not None else value)
+
+    def point_to(self, slot, output, positions, indices):
+        """What indices in an output point to, by the float64 model (else by the reference's own)."""
+        model = self.model if self.model64 is None else self.model64
+        self.restore(model, self.saved if self.model64 is None else self.saved64)
+        arguments = [v.double() if self.model64 is not None and isinstance(v, torch.Tensor) and v.is_floating_point() else
+                     v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]
+        with IndexRecord() as record:
+            outputs = flatten_outputs(model(*arguments), self.task.path)
+        return point_to(record, outputs[output], positions, indices, self.outputs.views[slot][output])
+
+    def make_oracle_model(self):
+        try:
+            self.model64 = copy.deepcopy(self.model).double()
+            for module in self.model64.modules():
+                for key, value in list(vars(module).items()):
+                    if isinstance(value, torch.Tensor) and value.is_floating_point():
+                        setattr(module, key, value.double())
+            self.saved64 = {name: value.double() if value.is_floating_point() else value for name, value in self.saved.items()}
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as e:
+            self.model64 = None
+            self.oracle_problem = "%s: %s" % (type(e).__name__, " ".join(str(e).split())[:200])
+
+    def trial(self):
+        """The first call, on the task's own inputs in slot 0: finite, and what it changes. Returns its seconds."""
+        self.fill(0, TASK_SEED, "own")
+        before = [(name, value.detach().clone()) for name, value in state_tensors(self.model)]
+        inputs_before = [v.clone() for v in self.inputs.views[0]]
+        seed_everything(TASK_SEED)
+        if not DEVICE.native:
+            self.forward(self.arguments[0])  # libraries are loaded and algorithms chosen in the first call
+            self.upload(0)
+            DEVICE.wait()
+        start = time.perf_counter()
+        result = self.forward(self.arguments[0])
+        DEVICE.wait()
+        seconds = time.perf_counter() - start
+        outputs = [o.clone() for o in flatten_outputs(result, self.task.path)]
+        for i, output in enumerate(outputs):
+            bad = first_bad(output)
+            if bad:
+                raise TaskError("%s: the reference's own output%s holds %s at index %s, on the task's own inputs" %
+                                (self.task.path, " %d" % i if len(outputs) > 1 else "", bad[0], bad[1]),
+                                "a kernel cannot be checked against it; correct the task's inputs or forward()")
+        if not all(torch.equal(a, b.to(a.device)) for a, b in zip(inputs_before, self.resident[0])):
+            self.clone_inputs = True
+            for value, view in zip(inputs_before, self.inputs.views[0]):
+                view.copy_(value)
+            self.upload(0)
+        self.saved = {name: value for (name, value), (_, now) in zip(before, state_tensors(self.model))
+                      if not torch.equal(value, now)}
+        self.first = outputs
+        return {"seconds": seconds}
+
+    def check(self, float64):
+        """After trial(): is it repeatable, is there an oracle (none where float64 is not asked for). Fills the expected results and inputs of all slots."""
+        notes = []
+        outputs, self.first = self.first, None
+        self.restore(self.model, self.saved)
+        again = flatten_outputs(self.forward(self.arguments[0]), self.task.path)
+        deterministic = all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(outputs, again))
+        del again
+        if float64:
+            self.make_oracle_model()
+        else:
+            self.oracle_problem = "memory is short"
+        self.compute(0)
+        self.oracle(0, outputs)
+        if self.oracle_problem:
+            notes.append("no float64 oracle (%s): outputs are compared with the reference's own" % self.oracle_problem)
+        if not deterministic and self.told["graph_random"]:
+            found = drawing_modules(self.model)
+            raise TaskError("%s: forward() draws random numbers, so that no two calls agree and no kernel can be checked: %s" %
+                            (self.task.path, found[0] if found else "a random function of Torch is called in it"),
+                            "call self.eval() at the end of Model.__init__, or remove the layer" if found else
+                            "make the random numbers in get_inputs(), or pass training=self.training to the function and call self.eval()")
+        if not deterministic and not self.told["graph_random"]:
+            notes.append("two calls of the reference on the same inputs differ")
+        if self.clone_inputs and not self.told["writes_inputs"]:
+            notes.append("forward() writes to its inputs: the reference gets copies, whose making is part of its time")
+        for slot in range(1, self.slots):
+            for value, view in zip(self.inputs.views[0], self.inputs.views[slot]):
+                view.copy_(value)
+            self.upload(slot)
+        if BASELINE == "compile":
+            self.timed = torch.compile(self.model)
+            self.run(2)
+        return {"deterministic": deterministic, "mutated": sorted(self.saved), "notes": notes,
+                "oracle_float64": self.model64 is not None}
+
+    def run(self, calls):
+        """The timed loop: nothing in it but the calls."""
+        model, arguments, slots = self.timed, self.arguments, self.slots
+        if self.clone_inputs:
+            for i in range(calls):
+                model(*[v.clone() if isinstance(v, torch.Tensor) else v for v in arguments[i % slots]])
+            DEVICE.wait()
+            return
+        slot = 0
+        for _ in range(calls):
+            model(*arguments[slot])
+            slot += 1
+            if slot == slots:
+                slot = 0
+        DEVICE.wait()
+
+    def one_call(self, i):
+        arguments = self.arguments[i % self.slots]
+        if self.clone_inputs:
+            arguments = [v.clone() if isinstance(v, torch.Tensor) else v for v in arguments]
+        return self.timed(*arguments)
+
+    def capture(self):
+        """A graph of one call for each slot."""
+        self.graphs = []
+        for slot in range(self.slots):
+            graph, result, _ = DEVICE.capture(lambda: self.one_call(slot))
+            if graph is None:
+                self.graphs = []
+                return False
+            self.graphs.append((graph, result))
+        return True
+
+    def seconds(self, calls, with_graph):
+        if with_graph:
+            graphs = self.graphs
+            return DEVICE.seconds(lambda i: graphs[i % len(graphs)][0].replay(), calls)
+        return DEVICE.seconds(self.one_call, calls)
+
+
+class Server:
+    def __init__(self):
+        self.channel = socket.socket(fileno=3)
+        self.task = self.told = self.reference = None
+
+    @staticmethod
+    def blas():
+        """The BLAS that Torch calls: what it was built with, or, where that is whatever the system provides (Debian), the file
+        name of the one that is loaded, e.g. libopenblasp-r0.3.21.so."""
+        built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+        if built_with and built_with.group(1) != "generic":
+            return built_with.group(1)
+        try:
+            with open("/proc/self/maps") as f:
+                files = {line.split()[-1] for line in f if "blas" in line or "libmkl" in line or "libblis" in line}
+        except OSError:
+            return ""
+        names = sorted(os.path.basename(os.path.realpath(f)) for f in files)
+        best = [n for n in names if "openblas" in n or "mkl" in n or "blis" in n] or [n for n in names if n.startswith("libblas")]
+        return best[0] if best else ""
+
+    def hello(self, _):
+        capability = re.search(r"CPU capability usage: (\S+)", torch.__config__.show())
+        return {"torch": torch.__version__, "python": "%d.%d.%d" % sys.version_info[:3], "threads": torch.get_num_threads(),
+                "capability": capability.group(1) if capability else "", "blas": self.blas(),
+                "device": "" if DEVICE.native else DEVICE.facts()["cpu"]}
+
+    def describe(self, command):
+        reset_defaults()
+        task = TaskFile(command["file"])
+        told, largest = describe(task, command.get("max_bytes", DEFAULT_MAX_BYTES))
+        reset_defaults()
+        self.task = task
+        graph = told["graph"]
+        if graph and self.blas().startswith("libblas.so") and any(base_name(n["op"]) in MATMUL
+                                                                 for n in graph["nodes"]):
+            told["notes"].append("Torch uses the reference BLAS here, many times slower than OpenBLAS: a speed-up against it says "
+                                 "little (install libopenblas0-pthread)")
+        self.told = {"graph_random": bool(graph and graph["random"]),
+                     "writes_inputs": bool(graph and any(m.startswith("input") for m in graph["mutated"]))}
+        told["graph"] = json.dumps(graph, allow_nan=False, separators=(",", ":")) if graph is not None else ""
+        return {"task": told, "largest_bytes": largest if DEVICE.native else 0}
+
+    def map(self, command):
+        self.reference = None
+        gc.collect()
+        _, descriptors, _, _ = socket.recv_fds(self.channel, 1, 4)
+        slots = command["slots"]
+        memories = []
+        for fd, key in zip(descriptors, ("params", "inputs", "outputs", "oracle")):
+            memories.append(Memory(fd, command[key], 1 if key == "params" else slots))
+        reset_defaults()
+        self.reference = Reference(self.task, self.told, memories, slots)
+        torch.set_num_threads(THREADS)  # whatever the task file says: both sides are measured with the same
+        return {}
+
+    def trial(self, _):
+        return self.reference.trial()
+
+    def check(self, command):
+        result = self.reference.check(command["float64"])
+        gc.collect()
+        trim()
+        gc.freeze()
+        return result
+
+    def fill(self, command):
+        with all_cpus():
+            self.reference.fill(command["slot"], command["seed"], command["kind"])
+        return {}
+
+    def compute(self, command):
+        reference = self.reference
+        outputs = reference.compute(command["slot"])
+        with all_cpus():
+            reference.oracle(command["slot"], outputs)
+        del outputs
+        trim()
+        return {"oracle_float64": reference.model64 is not None}
+
+    def point_to(self, command):
+        with torch.no_grad(), all_cpus():
+            return {"found": self.reference.point_to(command["slot"], command["output"], command["positions"], command["indices"])}
+
+    def time(self, command):
+        gc.disable()
+        try:
+            return {"seconds": self.reference.seconds(command["calls"], command["graph"])}
+        finally:
+            gc.enable()
+
+    def capture(self, _):
+        return {"captured": self.reference.capture()}
+
+    def share(self, _):
+        return {"share": DEVICE.share()}
+
+    def limits(self, _):
+        return {"limits": DEVICE.limits()}
+
+    def release(self, _):
+        self.reference = None
+        gc.unfreeze()
+        gc.collect()
+        return {}
+
+    def handle(self, line):
+        try:
+            if line.startswith(b"r"):
+                gc.disable()
+                try:
+                    self.reference.run(int(line[1:]))
+                finally:
+                    gc.enable()
+                return b"k\n"
+            command = json.loads(line)
+            result = getattr(self, command["do"])(command)
+            result["ok"] = True
+        except TaskError as e:
+            result = {"ok": False, "code": e.code, "message": str(e), "hint": e.hint}
+        except (MemoryError, RuntimeError) as e:
+            text = " ".join(str(e).split())
+            full = isinstance(e, MemoryError) or "allocate memory" in text or "not enough memory" in text or "out of memory" in text
+            result = {"ok": False, "code": "limit_exceeded" if full else "internal",
+                      "message": "the reference ran out of memory: " + text if full else self.where(e), "hint": ""}
+        except Exception as e:
+            result = {"ok": False, "code": "internal", "message": self.where(e), "hint": ""}
+        return json.dumps(result, allow_nan=False).encode() + b"\n"
+
+    @staticmethod
+    def where(error):
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return "%s: %s (%s:%d)" % (type(error).__name__, " ".join(str(error).split())[:400], os.path.basename(frame.filename),
+                                   frame.lineno)
+
+    def serve(self):
+        for line in iter(sys.stdin.buffer.readline, b""):
+            reply = self.handle(line)
+            while reply:
+                reply = reply[os.write(REPLIES, reply):]
+
+
+def main():
+    global DEVICE
+    try:
+        DEVICE = Device(os.environ.get("PRAGMA_DEVICE", "cpu"))
+    except (RuntimeError, ImportError, AttributeError) as e:
+        message = "%s cannot use %s: %s" % (sys.executable, os.environ.get("PRAGMA_DEVICE"), " ".join(str(e).split())[:300])
+        os.write(REPLIES, json.dumps({"ok": False, "code": "not_found", "message": message,
+                                      "hint": "set PRAGMA_PYTHON to a Python whose Torch has this device"}).encode() + b"\n")
+        return
+    if not DEVICE.native:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("triton")  # so that its modules are compiled, too, for the candidates' processes
+    torch.set_num_threads(THREADS)
+    torch.set_num_interop_threads(1)
+    with torch.no_grad():
+        Server().serve()
+
+
+if __name__ == "__main__":
+    main()

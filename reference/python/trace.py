@@ -1,0 +1,413 @@
+"""Traces a task's reference to a graph of aten operators: the IR of the built-in coder (docs/graph.md is its schema).
+
+Shapes come from fake tensors, so that nothing is allocated. `python3 trace.py TASK.py` prints the task as JSON.
+"""
+import json
+import math
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from taskfile import TaskError, TaskFile, state_tensors, swapped_state
+
+MAX_CONSTANT_ELEMENTS = 1 << 16
+
+DTYPES = {torch.float32: "float32", torch.float64: "float64", torch.float16: "float16", torch.bfloat16: "bfloat16",
+          torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
+          torch.bool: "bool"}
+# One value passes through unchanged: readers use the argument instead.
+PASS_THROUGH = {"aten.detach.default", "aten.lift_fresh_copy.default", "aten.lift_fresh.default", "aten.alias.default",
+                "aten.clone.default", "aten.detach_.default", "aten.contiguous.default"}
+RANDOM = ("bernoulli", "rand", "normal", "dropout", "uniform", "multinomial", "exponential", "poisson")
+
+
+class GraphError(Exception):
+    pass
+
+
+def fake_mode():
+    return FakeTensorMode()
+
+
+def dtype_name(dtype, what):
+    if dtype not in DTYPES:
+        raise TaskError("%s has dtype %s, which is not supported" % (what, dtype), code="unsupported")
+    return DTYPES[dtype]
+
+
+def spec(name, tensor):
+    return {"name": name, "dtype": dtype_name(tensor.dtype, name), "shape": list(tensor.shape)}
+
+
+def flatten_outputs(outputs, path=""):
+    """The tensors that forward() returned; TaskError when it is not one tensor or a flat tuple of them."""
+    values = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    if not values:
+        raise TaskError("%s: forward() returns nothing" % path)
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            raise TaskError("%s: forward() returns %s, not a tensor" %
+                            (path, "a " + type(value).__name__ if value is not None else "None"),
+                            "a task must return one tensor or a tuple of tensors")
+        if value.layout != torch.strided:
+            raise TaskError("%s: forward() returns a sparse tensor (%s): what is compared are dense ones" % (path, value.layout),
+                            "return its .to_dense()")
+        if value.numel() == 0:
+            raise TaskError("%s: forward() returns a tensor of shape %s, which has no elements: there is nothing to compute, or to check" %
+                            (path, tuple(value.shape)), "give the inputs sizes above 0")
+    return values
+
+
+def trace(model, inputs, task):
+    """make_fx over forward(*inputs) with the model's state as arguments: (graph module, output tensors)."""
+    state = [t for _, t in state_tensors(model)]
+    positions = [i for i, v in enumerate(inputs) if isinstance(v, torch.Tensor)]
+    outputs = []
+
+    def function(params, args):
+        full = list(inputs)
+        for position, value in zip(positions, args):
+            full[position] = value
+        with swapped_state(model, state, params):
+            result = model(*full)
+        outputs[:] = flatten_outputs(result, task.path)
+        return tuple(outputs)
+
+    with torch.no_grad():
+        graph_module = task.call("forward()", lambda: make_fx(function)([t.detach() for t in state],
+                                                                        [inputs[i] for i in positions]))
+    return graph_module, outputs
+
+
+# -- conversion --------------------------------------------------------------------------------------------------------
+
+
+def _number(value):
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value
+
+
+def _flat(value):
+    if isinstance(value, (list, tuple)):
+        return [x for v in value for x in _flat(v)]
+    return [value]
+
+
+def _shape_of(value):
+    if isinstance(value, torch.Tensor):
+        return list(value.shape), dtype_name(value.dtype, "an intermediate tensor")
+    return None
+
+
+class Converter:
+    """Turns one fx graph into the JSON graph: defaults filled in, in-place operators made functional, dead code dropped."""
+
+    def __init__(self, graph_module, n_params, n_inputs):
+        self.gm = graph_module
+        self.n_params = n_params
+        self.n_inputs = n_inputs
+        self.current = {}     # fx node -> id of the value that it held when last looked at
+        self.views = {}       # fx node -> (the node that it is a view of, operator, arguments)
+        self.version = {}     # root of views -> how often its memory has been written
+        self.seen = {}        # fx node -> version of its root that `current` stands for
+        self.nodes, self.constants = [], []
+        self.meta = {}        # id -> (shape, dtype) or list of them
+        self.mutated = set()  # placeholder positions
+        self.random = False
+        self.places = {}      # placeholder -> id
+
+    def run(self):
+        placeholders = 0
+        outputs = []
+        self.inputs, self.params = [], []
+        for node in self.gm.graph.nodes:
+            if node.op == "placeholder":
+                index = placeholders
+                placeholders += 1
+                param = index < self.n_params
+                name = "p%d" % index if param else "x%d" % (index - self.n_params)
+                (self.params if param else self.inputs).append(
+                    {"id": name, "param" if param else "input": index if param else index - self.n_params})
+                self._define(node, name, node.meta.get("val"))
+                self.places[node] = name
+            elif node.op == "get_attr":
+                self._constant(node)
+            elif node.op == "output":
+                outputs = [self._read(n) for n in _flat(node.args[0])]
+            elif node.op == "call_function":
+                self._call(node)
+            else:
+                raise GraphError("unexpected node %s %s" % (node.op, node.target))
+        return self._finish(outputs)
+
+    def _define(self, node, name, value):
+        self.current[node] = name
+        if isinstance(value, torch.Tensor):
+            self.meta[name] = _shape_of(value)
+        elif isinstance(value, (list, tuple)):
+            self.meta[name] = [_shape_of(v) for v in value]
+        else:
+            # Several results: Torch 1.13 notes their shapes only where they are taken apart.
+            parts = {user.args[1]: user.meta.get("val") for user in node.users if "getitem" in str(user.target)}
+            if parts:
+                self.meta[name] = [_shape_of(parts.get(i)) for i in range(max(parts) + 1)]
+
+    def _root(self, node):
+        while node in self.views:
+            node = self.views[node][0]
+        return node
+
+    def _read(self, node):
+        """Id of the node's present value; a view of memory that was written since is taken anew."""
+        if not isinstance(node, torch.fx.Node):
+            raise GraphError("forward() returns a constant")
+        if node in self.views:
+            version = self.version.get(self._root(node), 0)
+            if self.seen.get(node, 0) != version:
+                parent, op, args = self.views[node]
+                if op == "getitem":
+                    raise GraphError("a part of a tensor that was split is read after the tensor was written")
+                source = self._read(parent)
+                if op is None:
+                    self.current[node] = source
+                else:
+                    name = "%s_v%d" % (node.name, version)
+                    self.meta[name] = self.meta[self.current[node]]
+                    self.nodes.append(self._node(name, op, dict(args, self={"ref": source})))
+                    self.current[node] = name
+                self.seen[node] = version
+        return self.current[node]
+
+    def _write(self, node, name):
+        """The memory of `node` now holds value `name`: so does, in that part, whatever it is a view of."""
+        if node not in self.views:
+            self.version[node] = self.version.get(node, 0) + 1
+            self.current[node] = name
+            return
+        parent, op, args = self.views[node]
+        before = self._read(parent)
+        shape, dtype = self.meta[before]
+        kind = op.split(".")[1] if op and "." in op else op
+        source = {"ref": name}
+        if op is None:
+            whole = name
+        elif kind in ("select", "slice"):
+            whole = self._emit(name + "_in", "aten.%s_scatter.default" % kind,
+                               dict(args, self={"ref": before}, src=source), shape, dtype)
+        elif kind in ("view", "_unsafe_view", "_reshape_alias", "unsqueeze", "squeeze"):
+            whole = self._emit(name + "_in", "aten.view.default", {"self": source, "size": shape}, shape, dtype)
+        elif kind in ("t", "transpose"):
+            whole = self._emit(name + "_in", op, dict(args, self=source), shape, dtype)
+        elif kind == "permute":
+            order = [d % len(shape) for d in args["dims"]]
+            whole = self._emit(name + "_in", op, {"self": source, "dims": [order.index(d) for d in range(len(shape))]}, shape, dtype)
+        else:
+            raise GraphError("a write through a view made by %s" % (op or "alias"))
+        self._write(parent, whole)
+        self.current[node] = name
+        self.seen[node] = self.version[self._root(node)]
+
+    def _emit(self, name, op, args, shape, dtype):
+        self.meta[name] = (shape, dtype)
+        self.nodes.append(self._node(name, op, args))
+        return name
+
+    def _constant(self, node):
+        value = self.gm
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        fake = type(value).__name__ == "FakeTensor"
+        if fake and getattr(value, "constant", None) is not None:
+            value, fake = value.constant, False
+        if fake:
+            raise GraphError("a tensor of shape %s is made from values that shapes alone do not tell" % list(value.shape))
+        if value.numel() > MAX_CONSTANT_ELEMENTS:
+            raise GraphError("a constant of %d elements is made in forward()" % value.numel())
+        flat = [_number(v) for v in value.detach().reshape(-1).tolist()]
+        self._define(node, str(node.name), value)
+        shape, dtype = self.meta[node.name]
+        self.constants.append({"id": node.name, "shape": shape, "dtype": dtype, "values": flat})
+
+    def _argument(self, value):
+        if isinstance(value, torch.fx.Node):
+            return {"ref": self._read(value)}
+        if isinstance(value, (list, tuple)):
+            return [self._argument(v) for v in value]
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            return _number(value)
+        if isinstance(value, torch.dtype):
+            return dtype_name(value, "an argument")
+        if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
+            return str(value)
+        if isinstance(value, complex):
+            raise GraphError("complex numbers are not supported")
+        raise GraphError("an argument of type %s" % type(value).__name__)
+
+    def _arguments(self, schema, node):
+        args = {}
+        for i, argument in enumerate(schema.arguments):
+            if i < len(node.args):
+                value = node.args[i]
+            elif argument.name in node.kwargs:
+                value = node.kwargs[argument.name]
+            elif argument.has_default_value():
+                value = argument.default_value
+            else:
+                value = None
+            if argument.name in ("layout", "device", "pin_memory", "memory_format", "generator", "non_blocking"):
+                continue
+            if argument.name == "dtype" and isinstance(value, int):
+                value = None  # a default that the schema holds as a number
+            args[argument.name] = self._argument(value)
+        return args
+
+    def _call(self, node):
+        target = str(node.target)
+        value = node.meta.get("val")
+        if "getitem" in target:
+            base, index = node.args
+            name = node.name
+            self._define(node, name, value)
+            if value is None and isinstance(self.meta.get(self.current[base]), list):
+                self.meta[name] = self.meta[self.current[base]][index]
+            self.nodes.append(self._node(name, "getitem", {"self": {"ref": self._read(base)}, "index": index}))
+            if base in self.views:
+                self._view(node, base, "getitem", {})
+            return
+        schema = getattr(node.target, "_schema", None)
+        if schema is None:
+            raise GraphError("a call of %s" % target)
+        if target in PASS_THROUGH:
+            source = node.args[0]
+            self.current[node] = self._read(source)
+            # A clone has memory of its own; the others share it.
+            if target not in ("aten.clone.default", "aten.lift_fresh_copy.default"):
+                self._view(node, source, None, {})
+            return
+        args = self._arguments(schema, node)
+        if any(word in target for word in RANDOM) and "like" not in target.split(".")[1]:
+            self.random = True
+        if any(word in target for word in ("rand_like", "randn_like", "randint_like")):
+            self.random = True
+        written = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+        if written:
+            return self._in_place(node, target, written, args)
+        self._define(node, node.name, value)
+        self.nodes.append(self._node(node.name, target, args))
+        if schema.arguments and schema.arguments[0].alias_info is not None and isinstance(node.args[0], torch.fx.Node):
+            self._view(node, node.args[0], target, args)
+        if target == "aten.native_batch_norm.default" and args.get("training"):
+            for key in ("running_mean", "running_var"):
+                if args.get(key):
+                    self._mutate_placeholder(args[key]["ref"])
+
+    def _view(self, node, source, op, args):
+        self.views[node] = (source, op, args)
+        self.seen[node] = self.version.get(self._root(source), 0)
+
+    def _mutate_placeholder(self, name):
+        if name[0] == "p" and name[1:].isdigit():
+            self.mutated.add(name)
+
+    def _in_place(self, node, target, written, args):
+        if written != [0]:
+            raise GraphError("%s writes to several of its arguments" % target)
+        destination = node.args[0]
+        root = self._root(destination)
+        parts = target.split(".")
+        functional_name = parts[1].rstrip("_")
+        if root.op == "placeholder":
+            label = self.places[root]
+            self.mutated.add(label if label[0] == "p" else "input " + label)
+        shape_dtype = self.meta[self.current[destination]]
+        name = node.name
+        filler = args.get("src") if functional_name == "copy" else args.get("value")
+        if functional_name in ("copy", "fill") and isinstance(filler, dict):
+            if self.meta[filler["ref"]][0] != shape_dtype[0]:
+                filler = {"ref": self._emit(name + "_expand", "aten.expand.default",
+                                            {"self": filler, "size": shape_dtype[0], "implicit": False},
+                                            shape_dtype[0], self.meta[filler["ref"]][1])}
+            op, out_args = "aten._to_copy.default", {"self": filler, "dtype": shape_dtype[1]}
+        elif functional_name in ("zero", "fill"):
+            op = "aten.full.default"
+            out_args = {"size": shape_dtype[0], "fill_value": args.get("value", 0), "dtype": shape_dtype[1]}
+        else:
+            packet = getattr(torch.ops.aten, functional_name, None)
+            overload = parts[2]
+            if packet is None:
+                raise GraphError("%s has no functional form" % target)
+            if overload not in packet.overloads():
+                overload = "p" if functional_name == "bernoulli" and "p" in packet.overloads() else None
+            if overload is None:
+                raise GraphError("%s has no functional form" % target)
+            op, out_args = "aten.%s.%s" % (functional_name, overload), args
+        self._emit(name, op, out_args, *shape_dtype)
+        self._write(destination, name)
+        self._view(node, destination, None, {})
+        self.current[node] = name
+
+    def _node(self, name, op, args):
+        entry = {"id": name, "op": op, "args": args}
+        meta = self.meta.get(name)
+        if isinstance(meta, list):
+            entry["shapes"] = [m[0] if m else None for m in meta]
+            entry["dtypes"] = [m[1] if m else None for m in meta]
+        elif meta:
+            entry["shape"], entry["dtype"] = meta
+        else:
+            raise GraphError("%s yields something that is not a tensor" % op)
+        return entry
+
+    def _finish(self, outputs):
+        def refs(value):
+            if isinstance(value, dict):
+                return [value["ref"]]
+            if isinstance(value, list):
+                return [r for v in value for r in refs(v)]
+            return []
+
+        needed, kept = set(outputs), []
+        for node in reversed(self.nodes):
+            if node["id"] in needed:
+                kept.append(node)
+                for value in node["args"].values():
+                    needed.update(refs(value))
+        kept.reverse()
+        for entry in self.inputs + self.params:
+            shape, dtype = self.meta[entry["id"]]
+            entry["shape"], entry["dtype"] = shape, dtype
+            entry["used"] = entry["id"] in needed
+        return {"version": 1, "inputs": self.inputs, "params": self.params,
+                "constants": [c for c in self.constants if c["id"] in needed],
+                "nodes": kept, "outputs": outputs, "random": self.random,
+                "mutated": sorted(self.mutated)}
+
+
+def convert(graph_module, n_params, n_inputs):
+    return Converter(graph_module, n_params, n_inputs).run()
+
+
+def main():
+    from describe import describe
+    if len(sys.argv) < 2:
+        sys.exit("usage: trace.py TASK.py...  (prints each task with its graph as JSON)")
+    failed = False
+    for path in sys.argv[1:]:
+        try:
+            print(json.dumps(describe(TaskFile(path))[0], allow_nan=False, indent=1 if len(sys.argv) == 2 else None))
+        except TaskError as e:
+            failed = True
+            print("%s: %s%s" % (e.code, e, "\n  hint: " + e.hint if e.hint else ""), file=sys.stderr)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+// Contractions: blocks for the caches, packed panels, a register tile, and what follows on each tile. The order of loops is
+// Goto's; every operand layout differs in its packing only. What products and convolutions share; matmul.cpp and convolution.cpp
+// have the rest.
+#pragma once
+
+#include "synthesis/cpp/values.hpp"
+
+namespace pragma::synthesis {
+
+/// How a contraction is blocked, and which loops are shared out over threads.
+struct contraction_plan {
+  contraction_size size;
+  int64_t tile_columns = 0;          ///< of the register tile
+  int64_t all_rows = 0;              ///< m, rounded up to whole tiles
+  int64_t block_steps = 0;           ///< of k; of a convolution: channels
+  int64_t block_columns = 0;         ///< of the sums over some steps that wait for the others
+  bool several_k = false, several_m = false, several_n = false;
+  bool strided = false;              ///< a transposed convolution with strides: results of several residues side by side
+  bool gathers_lines = false;        ///< rows of results are collected and streamed
+  std::vector<int> outside, inside;  ///< batch loops: those that a depends on lie outside, so that it is packed once
+  bool parallel_outside = false, parallel_inside = false;
+};
+contraction_plan plan_contraction(const region& r, const region_schedule& s, const schedule& all);
+
+class contraction_writer {
+public:
+  contraction_writer(const region& r, const region_schedule& s, const schedule& all, const region_layout& layout, value_writer& values, code& out)
+      : r_(r), c_(*r.anchor), s_(s), all_(all), layout_(layout), values_(values), out_(out), plan_(plan_contraction(r, s, all)) {}
+  virtual ~contraction_writer() = default;
+  /// `followers`: what runs after each batch element.
+  void write(const code& followers);
+
+protected:
+  virtual void loops(const code& followers) = 0;
+  void scratch(const std::string& name, int64_t elements);
+  /// For all threads: filled before they part.
+  void shared_scratch(const std::string& name, int64_t elements);
+  void open_batch(const std::vector<int>& axes, bool parallel);
+  void close_batch(const std::vector<int>& axes);
+  /// A loop over blocks of an index, or constants where one block holds all: n0, n1; m0, m1.
+  void open_columns();
+  void open_rows();
+  void close_rows() { if (plan_.several_m) out_.close(); }
+  /// A lambda: what follows the contraction, row by row of a tile. `sum` is the contraction's vector.
+  void finish_tile();
+  /// Over the rows of a block, for one panel of columns; `panels`: address of the first panel of a of this block.
+  void tile_loop(const std::string& panels);
+  void stream_lines();                    ///< finished rows of a block, from their buffer to memory
+  /// The text that is true in the last block of steps.
+  std::string last_steps() const { return std::string("k0 + ") + (c_.op == operation::convolution ? "channels" : "depth") + " >= steps"; }
+  /// The access without its part along these axes.
+  index_form without(index_form f, const std::vector<int>& axes) const;
+  std::string rows_begin() const { return plan_.several_m ? "m0" : "0"; }
+  std::string rows_end() const { return plan_.several_m ? "m1" : std::to_string(plan_.size.m); }
+
+  const region& r_;
+  const contraction& c_;
+  const region_schedule& s_;
+  const schedule& all_;
+  const region_layout& layout_;
+  value_writer& values_;
+  code& out_;
+  const contraction_plan plan_;
+
+private:
+  void finish_strided(const std::vector<int>& roots);
+  void finish_columns(const std::vector<int>& roots);
+};
+
+class matmul_writer : public contraction_writer {
+public:
+  using contraction_writer::contraction_writer;
+
+protected:
+  void loops(const code& followers) override;
+
+private:
+  void allocate();
+  void pack_all_rows();
+  void pack_rows(const std::string& to, const std::string& depth, const std::string& from_k);
+  void open_steps();
+  std::string base(int buffer, const index_form& f) const;
+  bool whole() const { return s_.block.whole || plan_.several_n; }
+  std::string panel_of_block() const { return fmt::format("a_panels + {} * depth", plan_.several_m ? "(m - m0)" : "m"); }
+};
+
+} // namespace pragma::synthesis

@@ -1,0 +1,44 @@
+// Loops of convolutions: the image is copied once with its border of zeros, patches are packed from the copy. The outputs of a
+// strided transposed convolution fall into phases, each a plain correlation with the taps that reach it: nothing is multiplied
+// by inserted zeros and nothing is added up in memory.
+#pragma once
+
+#include "synthesis/cpp/contraction.hpp"
+#include "synthesis/cpp/convolution_plan.hpp"
+
+namespace pragma::synthesis {
+
+class convolution_writer : public contraction_writer {
+public:
+  convolution_writer(const region& r, const region_schedule& s, const schedule& all, const region_layout& layout, value_writer& values, code& out)
+      : contraction_writer(r, s, all, layout, values, out), image_(plan_convolution(r)) {}
+
+protected:
+  void loops(const code& followers) override;
+
+private:
+  void tables();
+  void table(const std::string& name, std::vector<int32_t> convolution_phase::*member);
+  void phases();
+  void allocate();
+  void open_phase() { if (plan_.strided) out_.block("for (const auto& p : phases)"); }
+  void close_phase() { if (plan_.strided) out_.close(); }
+  void open_channels();
+  void pack_weights();
+  void copy_image();
+  void copy_row(const std::string& to, const std::string& from);
+  void pixels();
+  void patches();                  ///< one panel of columns, and the tiles over it
+  void strided_patches();
+  void strided_tiles();
+  std::string weights_at() const;
+  std::string base(int buffer, const index_form& f) const;
+  std::string first_tap() const { return plan_.strided ? "p.tap[x]" : "0"; }
+  std::string taps() const { return plan_.strided ? "p.taps[x]" : std::to_string(image_.taps); }
+  std::string pack_patches(const std::string& to);
+  int64_t channels_of_block() const { return std::min(plan_.block_steps, plan_.size.channels); }
+
+  const convolution_plan image_;
+};
+
+} // namespace pragma::synthesis

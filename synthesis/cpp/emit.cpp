@@ -1,0 +1,167 @@
+#include "synthesis/cpp/emit.hpp"
+
+#include "base/text.hpp"
+#include "synthesis/cpp/types.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace pragma::synthesis {
+
+namespace {
+
+/// Lines of a comment, broken at 110 columns.
+std::string comment(const std::string& label, const std::string& text) {
+  std::string out = "// " + label;
+  size_t column = out.size();
+  for (const auto& word : split(text, ' ')) {
+    if (column + word.size() > 110) {
+      out += "\n//   ";
+      column = 5;
+    }
+    out += " " + word;
+    column += word.size() + 1;
+  }
+  return out + "\n";
+}
+
+std::set<int> buffers_used(const loop_program& p) {
+  std::set<int> used;
+  for (const auto& r : p.regions) {
+    for (const auto& s : r.stores) used.insert(s.buffer);
+    if (r.anchor) used.insert({r.anchor->a, r.anchor->b});
+    std::vector<bool> live(r.exprs.size(), false);
+    for (const auto& s : r.stores) live[static_cast<size_t>(s.value)] = true;
+    for (size_t i = r.exprs.size(); i-- > 0;)
+      if (live[i]) {
+        for (int a : r.exprs[i].args) live[static_cast<size_t>(a)] = true;
+        if (r.exprs[i].kind == expr_kind::load) used.insert(r.exprs[i].buffer);
+      }
+  }
+  return used;
+}
+
+constexpr uint64_t most_static_bytes = uint64_t{1} << 30; ///< arrays lie within reach of 32-bit addresses, of which the libraries need some
+constexpr uint64_t least_heap_bytes = uint64_t{64} << 20;
+
+/// At least: what is narrower than a float is one in the source.
+uint64_t bytes_of(const buffer& b) { return static_cast<uint64_t>(b.elements) * std::max<size_t>(sizeof(float), size_of(b.dtype)); }
+
+/// Of everything between regions.
+uint64_t scratch_bytes(const loop_program& p, const std::set<int>& used) {
+  uint64_t total = 0;
+  for (int b : used)
+    if (const auto& buf = p.buffers[static_cast<size_t>(b)]; buf.kind == buffer_kind::scratch) total += bytes_of(buf);
+  return total;
+}
+
+std::string axes_text(const region& r, const region_schedule& s) {
+  std::string text;
+  if (r.anchor) {
+    const auto size = size_of_contraction(r);
+    text = r.anchor->op == operation::matmul ? "matrix product" : r.anchor->transposed ? "transposed convolution" : "convolution";
+    return text + ", m x n x k = " + std::to_string(size.m) + " x " + std::to_string(size.n) + " x " + std::to_string(size.k);
+  }
+  for (size_t a = 0; a < r.axes.size(); ++a) {
+    if (static_cast<int>(a) == r.item) continue;
+    text += (text.empty() ? "" : " x ") + std::to_string(r.axes[a].extent);
+    if (r.axes[a].window) text += " (window)";
+    else if (r.axes[a].reduced) text += static_cast<int>(a) == r.scan_axis ? " (scanned)" : " (reduced)";
+    if (static_cast<int>(a) == s.vector_axis) text += " (vectorised)";
+  }
+  return text.empty() ? "one element" : text;
+}
+
+/// The memory of a kernel: what it is given, and what it keeps between regions.
+struct declarations {
+  std::string pointers, statics;
+  std::set<std::string> helpers;
+  bool allocated() const { return !helpers.empty(); } ///< some of it on the heap
+};
+
+std::string static_scratch(const buffer& b, const schedule& s) {
+  return fmt::format("alignas(64) {}{} {}[{}]; // between regions{}\n", b.of_item && s.threads > 1 ? "thread_local " : "", memory_type(b.dtype), b.name,
+                     std::max<int64_t>(1, b.elements), b.of_item ? ", one batch element" : "");
+}
+
+std::string heap_scratch(const buffer& b) {
+  const auto type = memory_type(b.dtype);
+  return fmt::format("{0}* const {1} = static_cast<{0}*>(scratch_memory({2})); // between regions: more than arrays may take\n", type, b.name, (bytes_of(b) + 63) / 64 * 64);
+}
+
+std::string table_of(const buffer& b) {
+  auto text = fmt::format("alignas(64) const {} {}[{}] = {{", memory_type(b.dtype), b.name, std::max<int64_t>(1, b.elements));
+  for (size_t i = 0; i < b.values.size(); ++i) text += (i ? ", " : "") + std::string(i % 12 == 11 ? "\n  " : "") + memory_literal(b.values[i], b.dtype);
+  return text + "};\n";
+}
+
+declarations declare(const loop_program& program, const schedule& s) {
+  declarations d;
+  const auto used = buffers_used(program);
+  const bool heap = scratch_bytes(program, used) > most_static_bytes;
+  for (int index : used) {
+    const auto& b = program.buffers[static_cast<size_t>(index)];
+    const auto type = memory_type(b.dtype);
+    switch (b.kind) {
+      case buffer_kind::input:
+      case buffer_kind::param:
+        d.pointers += fmt::format("  const {0}* {1} = static_cast<const {0}*>(args->{2}[{3}].data);\n", type, b.name, b.kind == buffer_kind::input ? "inputs" : "params", b.index);
+        break;
+      case buffer_kind::output: d.pointers += fmt::format("  {0}* {1} = static_cast<{0}*>(args->outputs[{2}].data);\n", type, b.name, b.index); break;
+      case buffer_kind::scratch:
+        if (heap && !b.of_item && bytes_of(b) >= least_heap_bytes) {
+          d.helpers.insert("scratch_memory");
+          d.statics += heap_scratch(b);
+        } else {
+          d.statics += static_scratch(b, s);
+        }
+        break;
+      case buffer_kind::constant: d.statics += table_of(b); break;
+    }
+  }
+  return d;
+}
+
+/// A region in braces of its own, with those that run in its batch loop.
+code write_nest(const loop_program& program, const schedule& s, size_t i, const code& followers) {
+  const auto& r = program.regions[i];
+  code out;
+  out.line("// Region {}: {}", i + 1, axes_text(r, s.regions[i]));
+  out.block();
+  out.append(write_region(program, r, s.regions[i], s, followers));
+  out.close();
+  return out;
+}
+
+code write_body(const loop_program& program, const schedule& s) {
+  code body;
+  for (size_t i = 0; i < program.regions.size(); ++i) {
+    if (program.regions[i].host >= 0) continue;
+    code followers;
+    for (size_t j = i + 1; j < program.regions.size(); ++j)
+      if (program.regions[j].host == static_cast<int>(i)) followers.append(write_nest(program, s, j, {}));
+    body.append(write_nest(program, s, i, followers));
+  }
+  if (body.uses("stream") || body.uses("stream_rows")) body.line("{}();", body.use("stream_fence"));
+  return body;
+}
+
+} // namespace
+
+std::string emit_source(const loop_program& program, const schedule& s, const std::string& title) {
+  const auto body = write_body(program, s);
+  const auto memory = declare(program, s);
+  std::string out = comment("Task:", title) + comment("Reference:", join(program.ops, ", ")) + comment("Schedule:", json(s).dump());
+  out += "// Written by PRAGMA's built-in coder (docs/synthesis.md).\n#include \"pragma_kernel.h\"\n\n";
+  for (const char* header : {"algorithm", "cmath", "cstdint", memory.allocated() ? "cstdio" : "", memory.allocated() ? "cstdlib" : "", "cstring", "limits", "type_traits", "utility"})
+    if (*header) out += fmt::format("#include <{}>\n", header);
+  if (body.uses("stream_fence")) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
+  auto helpers = body.helpers();
+  helpers.insert(memory.helpers.begin(), memory.helpers.end());
+  out += "\nnamespace {\n\n" + helpers_text(helpers, s.lanes) + "\n" + memory.statics + (memory.statics.empty() ? "" : "\n") + "} // namespace\n\n";
+  out += "extern \"C\" void pragma_kernel(const pragma_args* args) {\n";
+  if (s.threads > 1) out += fmt::format("  [[maybe_unused]] const int threads = std::min<int>(args->threads, {});\n", s.threads);
+  return out + memory.pointers + body.text(1) + "}\n";
+}
+
+} // namespace pragma::synthesis

@@ -1,0 +1,30 @@
+// The library of small functions that emitted sources draw from. Each is plain GCC/Clang vector-extension code, so that
+// one text serves AVX2, AVX-512 and others; only what a kernel uses is copied into it. A writer says what it uses (code.hpp).
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace pragma::synthesis {
+
+struct helper {
+  std::string name;               ///< what writers ask for
+  std::vector<std::string> needs; ///< of the other helpers, directly
+  std::string text;
+};
+
+/// In an order in which each needs only earlier ones.
+const std::vector<helper>& memory_helpers();    // helpers_memory.cpp: vector types, loads, stores, conversions
+const std::vector<helper>& reduction_helpers(); // helpers_reduce.cpp: lanes to one value, scans, moments
+const std::vector<helper>& anchor_helpers();    // helpers_anchor.cpp: register tile and packing of contractions
+const std::vector<helper>& math_helpers();      // helpers_math.cpp: exp, log, tanh, erf, ...
+/// All four lists, one after the other.
+const std::vector<helper>& all_helpers();
+
+/// Is there a helper of that name?
+bool is_helper(const std::string& name);
+/// The vector types, and these helpers with all that they need.
+std::string helpers_text(const std::set<std::string>& used, int lanes);
+
+} // namespace pragma::synthesis

@@ -1,0 +1,253 @@
+// Polynomials and rational approximations were fitted by iteratively reweighted least squares (minimax, relative error) for
+// this project; the errors stated in the emitted comments are checked against double in tests/synthesis/math_test.cpp.
+#include "synthesis/cpp/helpers.hpp"
+
+namespace pragma::synthesis {
+
+namespace {
+
+/// A function of the C library, lane by lane: rare in kernels, so exactness counts more than speed.
+helper by_lane(const std::string& name, const std::string& function) {
+  return {"v_" + name, {},
+          "template <class V> inline V v_" + name + "(V x) {\n  for (int k = 0; k < W; ++k) x[k] = " + function + "(x[k]);\n  return x;\n}\n"};
+}
+
+helper by_lane2(const std::string& name, const std::string& function) {
+  return {"v_" + name, {}, "template <class V> inline V v_" + name + "(V x, V y) {\n  for (int k = 0; k < W; ++k) x[k] = " + function +
+                             "(x[k], y[k]);\n  return x;\n}\n"};
+}
+
+/// The double version of a function that has polynomials for float only.
+std::string in_double(const std::string& name, const std::string& expression) {
+  return "inline vd v_" + name + "(vd x) {\n  for (int k = 0; k < W; ++k) x[k] = " + expression + ";\n  return x;\n}\n";
+}
+
+} // namespace
+
+const std::vector<helper>& math_helpers() {
+  static const std::vector<helper> list{
+      // One instruction each.
+      {"v_max_or_second", {}, "template <class V> inline V v_max_or_second(V a, V b) { return a > b ? a : b; } // b where either is NaN\n"},
+      {"v_min_or_second", {}, "template <class V> inline V v_min_or_second(V a, V b) { return a < b ? a : b; } // b where either is NaN\n"},
+      {"v_maximum", {}, "template <class V> inline V v_maximum(V a, V b) { return (a > b) | (a != a) ? a : b; }\n"},
+      {"v_minimum", {}, "template <class V> inline V v_minimum(V a, V b) { return (a < b) | (a != a) ? a : b; }\n"},
+      {"v_fmax", {}, "template <class V> inline V v_fmax(V a, V b) { return (a > b) | (b != b) ? a : b; }\n"},
+      {"v_fmin", {}, "template <class V> inline V v_fmin(V a, V b) { return (a < b) | (b != b) ? a : b; }\n"},
+      {"v_abs", {}, R"(template <class V> inline V v_abs(V x) {
+  if constexpr (std::is_same_v<V, vf>) return vf(vi(x) & 0x7fffffff);
+  else if constexpr (std::is_same_v<V, vd>) return vd(vl(x) & int64_t{0x7fffffffffffffff});
+  else return x < 0 ? -x : x;
+}
+)"},
+      {"v_sign", {}, "template <class V> inline V v_sign(V x) { return x > 0 ? V{} + 1 : (x < 0 ? V{} - 1 : V{}); }\n"},
+      by_lane("sqrt", "std::sqrt"),
+      {"v_rsqrt", {"v_sqrt"}, "template <class V> inline V v_rsqrt(V x) { return 1 / v_sqrt(x); }\n"},
+      by_lane("floor", "std::floor"),
+      by_lane("ceil", "std::ceil"),
+      by_lane("trunc", "std::trunc"),
+      by_lane("round", "std::nearbyint"),
+      {"v_frac", {"v_trunc"}, "template <class V> inline V v_frac(V x) { return x - v_trunc(x); }\n"},
+      {"v_trunc_divide", {}, "template <class V> inline V v_trunc_divide(V a, V b) { return a / b; }\n"},
+      {"v_floor_divide", {}, R"(template <class V> inline V v_floor_divide(V a, V b) {
+  const V q = a / b;
+  return q - V((a % b != 0) & ((a < 0) != (b < 0)) ? V{} + 1 : V{});
+}
+)"},
+      {"v_remainder", {}, R"(template <class V> inline V v_remainder(V a, V b) { // has the sign of b
+  for (int k = 0; k < W; ++k) {
+    if constexpr (std::is_floating_point_v<lane<V>>) {
+      const auto r = std::fmod(a[k], b[k]);
+      a[k] = r != 0 && (r < 0) != (b[k] < 0) ? r + b[k] : r;
+    } else {
+      const auto r = a[k] % b[k];
+      a[k] = r != 0 && (r < 0) != (b[k] < 0) ? r + b[k] : r;
+    }
+  }
+  return a;
+}
+)"},
+      {"v_fmod", {}, R"(template <class V> inline V v_fmod(V a, V b) {
+  for (int k = 0; k < W; ++k) {
+    if constexpr (std::is_floating_point_v<lane<V>>) a[k] = std::fmod(a[k], b[k]);
+    else a[k] = a[k] % b[k];
+  }
+  return a;
+}
+)"},
+      {"exp_bits", {}, R"(// exp(x) = 2^n exp(r), |r| <= ln(2)/2; adding 1.5 * 2^23 rounds to the integer n, whose bits then are the low ones.
+struct exp_bits {
+  vf n;       // as float
+  vi power;   // n << 23
+  vf r;
+  explicit exp_bits(vf x) {
+    const vf shifted = x * 1.44269504f + 12582912.0f;
+    power = vi(shifted) << 23;
+    n = shifted - 12582912.0f;
+    r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+  }
+};
+)"},
+      {"exp_polynomial", {}, R"(// exp(r) on [-ln(2)/2, ln(2)/2], relative error 3e-9 before rounding.
+inline vf exp_polynomial(vf r) {
+  const vf p = ((((r * 0.0013814538f + 0.0083687454f) * r + 0.041668391f) * r + 0.16666520f) * r + 0.49999994f);
+  return (p * r) * r + (r + 1.0f);
+}
+)"},
+      {"exp_polynomial_short", {}, R"(// exp(r) on [-ln(2)/2, ln(2)/2], relative error 1.1e-7 before rounding.
+inline vf exp_polynomial_short(vf r) {
+  const vf p = ((r * 0.0083125033f + 0.041890334f) * r + 0.16667115f) * r + 0.49999230f;
+  return (p * r) * r + (r + 1.0f);
+}
+)"},
+      {"v_exp", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// At most 2 ULP; overflows to infinity, underflows to 0 below -87.3 (no denormals).
+inline vf v_exp(vf x) {
+  const exp_bits b(v_min_or_second(splat(88.7228f), v_max_or_second(splat(-87.33f), x)));
+  const vf y = vf(vi(exp_polynomial(b.r)) + b.power);
+  return x > 88.7228f ? splat(INFINITY) : (x < -87.33f ? vf{} : y);
+}
+)" + in_double("exp", "std::exp(x[k])")},
+      {"v_exp_short", {"exp_bits", "exp_polynomial_short", "v_max_or_second", "v_min_or_second", "splat"}, R"(// At most 4 ULP; otherwise as v_exp.
+inline vf v_exp_short(vf x) {
+  const exp_bits b(v_min_or_second(splat(88.7228f), v_max_or_second(splat(-87.33f), x)));
+  const vf y = vf(vi(exp_polynomial_short(b.r)) + b.power);
+  return x > 88.7228f ? splat(INFINITY) : (x < -87.33f ? vf{} : y);
+}
+)" + in_double("exp_short", "std::exp(x[k])")},
+      {"v_exp_nonpositive", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// exp for x <= 0, at most 2 ULP; larger x saturates at exp(88).
+inline vf v_exp_nonpositive(vf x) {
+  const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
+  return vf((vi(exp_polynomial(b.r)) + b.power) & ~(x < -87.33f));
+}
+)" + in_double("exp_nonpositive", "std::exp(x[k])")},
+      {"v_exp_nonpositive_short", {"exp_bits", "exp_polynomial_short", "v_max_or_second", "v_min_or_second", "splat"}, R"(// exp for x <= 0, at most 4 ULP; larger x saturates at exp(88).
+inline vf v_exp_nonpositive_short(vf x) {
+  const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
+  return vf((vi(exp_polynomial_short(b.r)) + b.power) & ~(x < -87.33f));
+}
+)" + in_double("exp_nonpositive_short", "std::exp(x[k])")},
+      {"v_sigmoid", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// 1 / (1 + exp(-x)), at most 3 ULP.
+inline vf v_sigmoid(vf x) {
+  const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), -x)));
+  const vf y = 1.0f / (1.0f + vf(vi(exp_polynomial(b.r)) + b.power));
+  return vf(vi(y) & ~(x < -88.0f)); // exactly 0 for large negative x
+}
+)" + in_double("sigmoid", "1 / (1 + std::exp(-x[k]))")},
+      {"v_expm1", {"exp_bits", "v_max_or_second", "v_min_or_second", "splat", "v_exp"}, R"(// 2^n (exp(r) - 1) + (2^n - 1), at most 3 ULP.
+inline vf v_expm1(vf x) {
+  const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
+  const vf r = b.r;
+  const vf p = ((((r * 0.0013814538f + 0.0083687454f) * r + 0.041668391f) * r + 0.16666520f) * r + 0.49999994f);
+  const vf power = vf(vi(splat(1.0f)) + b.power);
+  const vf y = power * ((p * r) * r + r) + (power - 1.0f);
+  return x > 88.0f ? v_exp(x) : y;
+}
+)" + in_double("expm1", "std::expm1(x[k])")},
+      {"v_log", {"splat"}, R"(// log(x) = e ln(2) + log(m), m in [sqrt(1/2), sqrt(2)); at most 2 ULP; log(0) = -inf, log(x < 0) = NaN.
+inline vf v_log(vf x) {
+  const vi small = x < 1.17549435e-38f;
+  const vf scaled = small ? x * 8388608.0f : x;
+  const vi e = (vi(scaled) - 0x3f3504f3) >> 23;
+  const vf f = vf(vi(scaled) - (e << 23)) - 1.0f;
+  const vf n = __builtin_convertvector(e, vf) - (small ? splat(23.0f) : vf{});
+  vf p = f * 0.0870035991f - 0.142674763f;
+  p = p * f + 0.149147870f;
+  p = p * f - 0.165775860f;
+  p = p * f + 0.199630623f;
+  p = p * f - 0.250013370f;
+  p = p * f + 0.333339108f;
+  const vf square = f * f;
+  const vf tail = n * 1.42860677e-6f - 0.5f * square;
+  const vf y = n * 0.693145752f + (f + (tail + (p * f) * square));
+  const vf special = x < 0.0f ? splat(NAN) : (x == 0.0f ? splat(-INFINITY) : x);
+  return (x > 0.0f) & (x < INFINITY) ? y : special;
+}
+)" + in_double("log", "std::log(x[k])")},
+      {"v_log1p_unit", {}, R"(// log(1 + x) for x in [0, 1], at most 3 ULP.
+inline vf v_log1p_unit(vf x) {
+  vf p = x * 0.0052326240f - 0.0295049571f;
+  p = p * x + 0.0782254932f;
+  p = p * x - 0.1366320689f;
+  p = p * x + 0.1910598847f;
+  p = p * x - 0.2484297754f;
+  p = p * x + 0.3331909622f;
+  p = p * x - 0.499994931f;
+  p = p * x + 0.99999997f;
+  return p * x;
+}
+)" + in_double("log1p_unit", "std::log1p(x[k])")},
+      {"v_log1p", {"v_log"}, R"(// log(u) x / (u - 1), u = 1 + x: the rounding of u cancels; at most 4 ULP.
+inline vf v_log1p(vf x) {
+  const vf u = 1.0f + x;
+  const vf y = v_log(u) * (x / (u - 1.0f));
+  return u == 1.0f ? x : ((x < INFINITY) & (u > 0.0f) ? y : v_log(u));
+}
+)" + in_double("log1p", "std::log1p(x[k])")},
+      {"v_log2", {"v_log"}, "inline vf v_log2(vf x) { return v_log(x) * 1.44269504f; } // at most 4 ULP\n" + in_double("log2", "std::log2(x[k])")},
+      {"v_log10", {"v_log"}, "inline vf v_log10(vf x) { return v_log(x) * 0.434294482f; } // at most 4 ULP\n" + in_double("log10", "std::log10(x[k])")},
+      {"v_tanh", {"v_max_or_second", "v_min_or_second", "splat"}, R"(// A rational function of x on [-9.02, 9.02], +-1 outside; relative error 6e-8 before rounding, at most 6 ULP.
+inline vf v_tanh(vf x) {
+  const vf c = v_min_or_second(splat(9.02f), v_max_or_second(splat(-9.02f), x));
+  const vf s = c * c;
+  vf p = s * 1.81635557e-11f - 1.27443122e-8f;
+  p = p * s + 9.25531460e-6f;
+  p = p * s + 0.00291943355f;
+  p = p * s + 0.129179929f;
+  p = p * s + 0.99999994f;
+  vf q = s * 0.000227916661f + 0.0237577306f;
+  q = q * s + 0.462512759f;
+  q = q * s + 1.0f;
+  return v_min_or_second(splat(1.0f), v_max_or_second(splat(-1.0f), vf(c * p / q)));
+}
+)" + in_double("tanh", "std::tanh(x[k])")},
+      {"v_erf", {"v_max_or_second", "v_min_or_second", "splat"}, R"(// A rational function of x on [-3.93, 3.93], +-1 outside; relative error 2e-8 before rounding, at most 6 ULP.
+inline vf v_erf(vf x) {
+  const vf c = v_min_or_second(splat(3.93f), v_max_or_second(splat(-3.93f), x));
+  const vf s = c * c;
+  vf p = s * 2.04200112e-6f + 0.000284804471f;
+  p = p * s + 0.00377943240f;
+  p = p * s + 0.0527897452f;
+  p = p * s + 0.190779729f;
+  p = p * s + 1.12837915f;
+  vf q = s * 3.80041712e-5f + 0.00116516943f;
+  q = q * s + 0.0149970855f;
+  q = q * s + 0.114255828f;
+  q = q * s + 0.502406853f;
+  q = q * s + 1.0f;
+  return v_min_or_second(splat(1.0f), v_max_or_second(splat(-1.0f), vf(c * p / q)));
+}
+)" + in_double("erf", "std::erf(x[k])")},
+      by_lane("erfc", "std::erfc"),
+      by_lane("exp2", "std::exp2"),
+      by_lane("sin", "std::sin"),
+      by_lane("cos", "std::cos"),
+      by_lane("tan", "std::tan"),
+      by_lane("asin", "std::asin"),
+      by_lane("acos", "std::acos"),
+      by_lane("atan", "std::atan"),
+      by_lane("sinh", "std::sinh"),
+      by_lane("cosh", "std::cosh"),
+      by_lane("asinh", "std::asinh"),
+      by_lane("acosh", "std::acosh"),
+      by_lane("atanh", "std::atanh"),
+      by_lane("lgamma", "std::lgamma"),
+      by_lane2("atan2", "std::atan2"),
+      by_lane2("hypot", "std::hypot"),
+      {"v_pow", {}, R"(template <class V> inline V v_pow(V x, V y) {
+  for (int k = 0; k < W; ++k) {
+    if constexpr (std::is_floating_point_v<lane<V>>) {
+      x[k] = std::pow(x[k], y[k]);
+    } else {
+      lane<V> power = 1, base = x[k];
+      for (auto n = y[k]; n > 0; n >>= 1, base *= base)
+        if (n & 1) power *= base;
+      x[k] = y[k] >= 0 ? power : x[k] == 1 ? 1 : x[k] == -1 ? (y[k] & 1 ? -1 : 1) : 0;
+    }
+  }
+  return x;
+}
+)"},
+  };
+  return list;
+}
+
+} // namespace pragma::synthesis

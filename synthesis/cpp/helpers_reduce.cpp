@@ -1,0 +1,152 @@
+#include "synthesis/cpp/helpers.hpp"
+
+namespace pragma::synthesis {
+
+const std::vector<helper>& reduction_helpers() {
+  static const std::vector<helper> list{
+      {"wide", {}, R"(template <class V> using wide = std::conditional_t<std::is_floating_point_v<lane<V>>, double, int64_t>;
+)"},
+      {"total", {"wide"}, R"(// Pairs of accumulators in their own type, then the lanes in double.
+template <class V, int U> inline wide<V> total(const V (&part)[U]) {
+  V sum = part[0];
+  for (int u = 1; u < U; ++u) sum += part[u];
+  wide<V> r = 0;
+  for (int k = 0; k < W; ++k) r += wide<V>(sum[k]);
+  return r;
+}
+)"},
+      {"product", {"wide"}, R"(template <class V, int U> inline wide<V> product(const V (&part)[U]) {
+  wide<V> r = 1;
+  for (int u = 0; u < U; ++u)
+    for (int k = 0; k < W; ++k) r *= wide<V>(part[u][k]);
+  return r;
+}
+)"},
+      {"take_higher", {"keep"}, R"(// A NaN wins and stays, as in Torch.
+template <class V, int N> inline void take_higher(V& best, V x, some_lanes<N> lanes) {
+  best = keep(lanes, V((x > best) | (x != x) ? x : best), best);
+}
+)"},
+      {"take_lower", {"keep"}, R"(template <class V, int N> inline void take_lower(V& best, V x, some_lanes<N> lanes) {
+  best = keep(lanes, V((x < best) | (x != x) ? x : best), best);
+}
+)"},
+      {"position", {}, R"(template <class V, class I> struct position { V value; I at; }; // the best so far and where it was
+)"},
+      {"take_higher_place", {"position", "keep", "ramp"}, R"(template <class V, class I, int N> inline void take_higher(position<V, I>& best, V x, int64_t first, int64_t step, some_lanes<N> lanes) {
+  const auto better = ~(x <= best.value) & (best.value == best.value); // greater, or the first NaN
+  best.value = keep(lanes, V(better ? x : best.value), best.value);
+  best.at = keep(lanes, I(better ? ramp<I>(first, step) : best.at), best.at);
+}
+)"},
+      {"take_lower_place", {"position", "keep", "ramp"}, R"(template <class V, class I, int N> inline void take_lower(position<V, I>& best, V x, int64_t first, int64_t step, some_lanes<N> lanes) {
+  const auto better = ~(x >= best.value) & (best.value == best.value);
+  best.value = keep(lanes, V(better ? x : best.value), best.value);
+  best.at = keep(lanes, I(better ? ramp<I>(first, step) : best.at), best.at);
+}
+)"},
+      {"highest", {"take_higher"}, R"(template <class V, int U> inline lane<V> highest(const V (&part)[U]) {
+  V best = part[0];
+  for (int u = 1; u < U; ++u) take_higher(best, part[u], all_lanes{});
+  lane<V> r = best[0];
+  for (int k = 1; k < W; ++k) r = best[k] > r || best[k] != best[k] ? best[k] : r;
+  return r;
+}
+)"},
+      {"lowest", {"take_lower"}, R"(template <class V, int U> inline lane<V> lowest(const V (&part)[U]) {
+  V best = part[0];
+  for (int u = 1; u < U; ++u) take_lower(best, part[u], all_lanes{});
+  lane<V> r = best[0];
+  for (int k = 1; k < W; ++k) r = best[k] < r || best[k] != best[k] ? best[k] : r;
+  return r;
+}
+)"},
+      {"best_place", {}, R"(// Of equal values the one that comes first counts.
+template <class P, int U, class Better> inline int64_t best_place(const P (&part)[U], Better better) {
+  auto value = part[0].value[0];
+  int64_t at = part[0].at[0];
+  for (int u = 0; u < U; ++u)
+    for (int k = 0; k < W; ++k) {
+      const auto v = part[u].value[k];
+      const int64_t a = part[u].at[k];
+      const bool nan = v != v, had_nan = value != value;
+      if ((nan && (!had_nan || a < at)) || (!nan && !had_nan && (better(v, value) || (v == value && a < at)))) {
+        value = v;
+        at = a;
+      }
+    }
+  return at;
+}
+)"},
+      {"highest_place", {"best_place"}, R"(template <class P, int U> inline int64_t highest_place(const P (&part)[U]) {
+  return best_place(part, [](auto a, auto b) { return a > b; });
+}
+)"},
+      {"lowest_place", {"best_place"}, R"(template <class P, int U> inline int64_t lowest_place(const P (&part)[U]) {
+  return best_place(part, [](auto a, auto b) { return a < b; });
+}
+)"},
+      {"moments", {}, R"(// Mean and squared distances of all blocks so far (Chan, Golub and LeVeque: updating formulae for sample variances).
+struct moments {
+  double count = 0, mean = 0, squares = 0;
+  void add(double n, double block_sum, double block_squares, double center) {
+    const double block_mean = block_sum / n, off = block_mean - center, delta = block_mean - mean;
+    const double all = count + n;
+    squares += block_squares - n * off * off + delta * delta * count * n / all;
+    mean += delta * n / all;
+    count = all;
+  }
+  double sum() const { return mean * count; }
+};
+)"},
+      {"prefixes", {}, R"(template <int S, class V, int... K> inline V shifted(V x, V fill, std::integer_sequence<int, K...>) {
+  return __builtin_shufflevector(x, fill, (K < S ? W + K : K - S)...); // lane k gets lane k - S
+}
+template <class V, class Combine> inline V prefixes(V x, V identity, Combine combine) {
+  constexpr auto all = std::make_integer_sequence<int, W>{};
+  x = combine(x, shifted<1>(x, identity, all));
+  if constexpr (W > 2) x = combine(x, shifted<2>(x, identity, all));
+  if constexpr (W > 4) x = combine(x, shifted<4>(x, identity, all));
+  if constexpr (W > 8) x = combine(x, shifted<8>(x, identity, all));
+  return x;
+}
+)"},
+      {"scan_sum", {"prefixes"}, R"(// The carry grows by the whole vector's sum, which does not wait for the carry: one addition per step is the chain.
+template <class V, class C> inline V scan_sum(V x, C& carry) {
+  const V inside = prefixes(x, V{}, [](V a, V b) { return V(a + b); });
+  const V r = inside + lane<V>(carry);
+  carry += C(inside[W - 1]);
+  return r;
+}
+)"},
+      {"scan_prod", {"prefixes"}, R"(template <class V, class C> inline V scan_prod(V x, C& carry) {
+  const V inside = prefixes(x, V(V{} + 1), [](V a, V b) { return V(a * b); });
+  const V r = inside * lane<V>(carry);
+  carry *= C(inside[W - 1]);
+  return r;
+}
+)"},
+      {"guarded", {"splat", "load", "load_strided"}, R"(struct window_place { int64_t step, shift, limit; }; // output j reads position step * j + shift of [0, limit)
+constexpr std::true_type at_border{};
+constexpr std::false_type inside{};
+template <int S, class T, int N, bool Border>
+inline auto guarded(const T* p, window_place place, int64_t first, T otherwise, some_lanes<N> lanes, std::bool_constant<Border>) {
+  if constexpr (Border) {
+    auto x = splat(otherwise);
+    for (int k = 0; k < N; ++k) {
+      const int64_t at = place.step * (first + k) + place.shift;
+      if (at >= 0 && at < place.limit) x[k] = p[int64_t{S} * k];
+    }
+    return x;
+  } else if constexpr (S == 1) {
+    return load(p, lanes);
+  } else {
+    return load_strided<S>(p, lanes);
+  }
+}
+)"},
+  };
+  return list;
+}
+
+} // namespace pragma::synthesis

@@ -1,0 +1,79 @@
+#include "synthesis/ir/graph.hpp"
+
+#include <limits>
+
+namespace pragma::synthesis {
+
+namespace {
+
+dtype dtype_named(const std::string& name) {
+  if (name == "bool") return dtype::boolean;
+  const auto type = json(name).get<dtype>();
+  if (json(type).get<std::string>() != name) throw std::runtime_error("unknown dtype \"" + name + "\"");
+  return type;
+}
+
+tensor_type type_of(const json& shape, const json& type) {
+  tensor_type result;
+  if (shape.is_null()) return result; // a result that nobody takes
+  result.shape = shape.get<std::vector<int64_t>>();
+  result.dtype = dtype_named(type.get<std::string>());
+  return result;
+}
+
+graph_leaf leaf_of(const json& entry, const char* index_key) {
+  graph_leaf leaf;
+  leaf.id = entry.at("id").get<std::string>();
+  if (index_key) leaf.index = entry.at(index_key).get<int>();
+  leaf.type = type_of(entry.at("shape"), entry.at("dtype"));
+  if (entry.contains("values"))
+    for (const auto& value : entry.at("values")) leaf.values.push_back(number_of(value));
+  return leaf;
+}
+
+} // namespace
+
+double number_of(const json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
+  if (value.is_number()) return value.get<double>();
+  const auto text = value.get<std::string>();
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  throw std::runtime_error("\"" + text + "\" is not a number");
+}
+
+expected<graph> parse_graph(const std::string& text) {
+  auto parsed = parse_json(text, "task graph");
+  if (!parsed) return fail(parsed.error());
+  std::string at = "the top level";
+  try {
+    graph g;
+    for (const auto& entry : parsed->at("inputs")) g.inputs.push_back(leaf_of(entry, "input"));
+    for (const auto& entry : parsed->at("params")) g.params.push_back(leaf_of(entry, "param"));
+    if (parsed->contains("constants"))
+      for (const auto& entry : parsed->at("constants")) g.constants.push_back(leaf_of(entry, nullptr));
+    for (const auto& entry : parsed->at("nodes")) {
+      at = "node " + entry.at("id").get<std::string>();
+      graph_node node;
+      node.id = entry.at("id").get<std::string>();
+      node.op = entry.at("op").get<std::string>();
+      node.args = entry.at("args");
+      if (entry.contains("shapes")) {
+        for (size_t i = 0; i < entry.at("shapes").size(); ++i)
+          node.results.push_back(type_of(entry.at("shapes")[i], entry.at("dtypes")[i]));
+      } else {
+        node.results.push_back(type_of(entry.at("shape"), entry.at("dtype")));
+      }
+      g.nodes.push_back(std::move(node));
+    }
+    at = "the outputs";
+    g.outputs = parsed->at("outputs").get<std::vector<std::string>>();
+    g.random = parsed->value("random", false);
+    return g;
+  } catch (const std::exception& e) {
+    return fail(ec::parse_error, "task graph, " + at + ": " + e.what(), "the tracer and the built-in coder disagree");
+  }
+}
+
+} // namespace pragma::synthesis

@@ -1,0 +1,80 @@
+// The operators of the primitives, and one table of what is known about each. Lowering, loops, schedules and the writers of both
+// languages read it, so that nothing about an operator is decided in two places.
+#pragma once
+
+#include "kernels/tensor.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace pragma::synthesis {
+
+enum class operation : uint8_t {
+  none,
+  // of elements
+  add, sub, mul, div, neg, abs, sign, floor_divide, trunc_divide, remainder, fmod, pow, hypot, atan2,
+  floor, ceil, round, trunc, frac, sqrt, rsqrt,
+  exp, exp_nonpositive, exp2, expm1, log, log2, log10, log1p, log1p_unit,
+  sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, lgamma,
+  maximum, minimum, fmax, fmin, max_or_second, min_or_second,
+  equal, not_equal, less, less_equal, greater, greater_equal, bit_and, bit_or, bit_xor, bit_not,
+  select, convert,
+  // over dimensions, windows and (sum, prod) cumulative
+  sum, prod, max, min, argmax, argmin,
+  // anchors
+  matmul, convolution
+};
+
+enum class operator_family : uint8_t { none, pointwise, reduction, contraction };
+
+/// The dtype of a result.
+enum class result_rule : uint8_t {
+  like_arguments, ///< the arguments' (of a selection: the second's and third's); a conversion's is chosen
+  truth,          ///< bool
+  place           ///< int64
+};
+
+/// The dtypes that an operator computes in.
+enum class type_rule : uint8_t { any, numbers, whole_numbers_and_truth, floating };
+
+/// What a reduction begins with. It is also what a position outside of the input gives to a window.
+enum class identity : uint8_t { none, zero, one, lowest, highest };
+
+/// How a language writes an operator.
+struct spelling {
+  enum class form : uint8_t {
+    special, ///< the writer knows: a selection, a conversion
+    infix,   ///< a TEXT b
+    prefix,  ///< TEXT a
+    call,    ///< TEXT(a, b)
+    helper   ///< TEXT(a, b), a function that travels with the kernel
+  } as = form::special;
+  std::string_view text;
+};
+
+struct operator_traits {
+  operation op = operation::none;
+  std::string_view name;            ///< in messages and in the names of values: "exp", "and"
+  operator_family family = operator_family::none;
+  int arity = 0;
+  type_rule types = type_rule::any;
+  result_rule result = result_rule::like_arguments;
+  bool expensive = false;           ///< a function of the mathematics library or its polynomial: worth a buffer where it is needed twice
+  identity start = identity::none;  ///< of reductions
+  spelling cpp;                     ///< of a reduction: how one more element joins
+  spelling triton;
+  std::string_view cpp_finish;      ///< of a reduction: what makes one value of all lanes
+  std::string_view triton_finish;   ///< of a reduction: the function that joins two lanes; empty: tl.sum
+  std::string_view cpp_cheap;       ///< a polynomial of one degree less
+  double ulp = 0;                   ///< error of `cpp` in float32; 0: exact, or as the C library has it
+  double cheap_ulp = 0;             ///< of `cpp_cheap`
+};
+
+const operator_traits& traits(operation op);
+inline std::string_view name_of(operation op) { return traits(op).name; }
+inline bool finds_place(operation op) { return traits(op).result == result_rule::place; }
+/// Higher values win: max and argmax.
+inline bool takes_highest(operation op) { return traits(op).start == identity::lowest; }
+bool accepts(type_rule rule, dtype type);
+
+} // namespace pragma::synthesis

@@ -1,0 +1,142 @@
+// Matrix products and convolutions on the loop axes, and what may follow them on their tiles.
+#include "synthesis/loops/pull.hpp"
+
+#include <algorithm>
+
+namespace pragma::synthesis {
+
+void puller::keep_tail_simple(int n, const tensor_node& node) {
+  switch (node.kind) {
+    case node_kind::leaf: case node_kind::constant: case node_kind::index: case node_kind::view: case node_kind::reshape: return;
+    case node_kind::pointwise:
+      if (in_tail_[static_cast<size_t>(n)] || node.elements() == 1 || node.elements() * 8 > at(anchor_).elements()) return;
+      throw needs_buffer{n};
+    default: throw needs_buffer{n};
+  }
+}
+
+std::vector<int> puller::dense_axes(int n, const index_form& f, int64_t extent) {
+  if (f.terms.empty() && f.offset == 0 && extent == 1) return {add_axis(1, false)};
+  auto terms = f.terms;
+  std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<int> axes;
+  int64_t step = 1;
+  for (size_t i = terms.size(); i-- > 0;) {
+    if (terms[i].second != step || terms[i].first >= domain_axes_) throw needs_buffer{n};
+    step *= r.axes[static_cast<size_t>(terms[i].first)].extent;
+    axes.insert(axes.begin(), terms[i].first);
+  }
+  if (step != extent || f.offset != 0 || f.dynamic >= 0) throw needs_buffer{n};
+  return axes;
+}
+
+index_form puller::along(const std::vector<int>& axes) const {
+  index_form f;
+  int64_t step = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    f.terms.push_back({axes[i], step});
+    step *= r.axes[static_cast<size_t>(axes[i])].extent;
+  }
+  std::sort(f.terms.begin(), f.terms.end());
+  return f;
+}
+
+std::pair<int, index_form> puller::operand(int n, const std::vector<index_form>& idx) {
+  try {
+    const auto& e = r.exprs[static_cast<size_t>(eval(n, idx))];
+    if (e.kind == expr_kind::load && e.args.empty()) return {e.buffer, e.at};
+  } catch (const needs_split&) {
+  } catch (const needs_flip&) {
+  }
+  throw needs_buffer{n};
+}
+
+int puller::contracted_axis(int64_t extent) {
+  const int a = add_axis(extent, false);
+  r.axes.back().contracted = true;
+  return a;
+}
+
+int puller::contract(int n, const tensor_node& node, const std::vector<index_form>& idx) {
+  if (n != anchor_ || r.reduced_mask() != 0) throw needs_buffer{n};
+  if (r.anchor) throw needs_buffer{n}; // seen from two places of its tail
+  contraction c;
+  c.op = node.op;
+  c.transposed = node.transposed;
+  const int a = node.args[node.op == operation::matmul ? 0 : 1], b = node.args[node.op == operation::matmul ? 1 : 0];
+  uint32_t outer = 0;
+  if (node.op == operation::matmul) {
+    const size_t rank = idx.size();
+    c.m = dense_axes(n, idx[rank - 2], node.shape[rank - 2]);
+    c.n = dense_axes(n, idx[rank - 1], node.shape[rank - 1]);
+    c.k = contracted_axis(at(a).shape[rank - 1]);
+    auto rows = idx, columns = idx;
+    rows[rank - 2] = along(c.m);
+    rows[rank - 1] = columns[rank - 2] = along({c.k});
+    columns[rank - 1] = along(c.n);
+    for (size_t i = 0; i + 2 < rank; ++i)
+      for (int x : dense_axes(n, idx[i], node.shape[i])) c.batch.push_back(x);
+    for (size_t i = 0; i + 2 < rank; ++i)
+      if (node.shape[i] == 1) rows[i] = columns[i] = index_form{};
+    std::tie(c.a, c.a_at) = operand(a, rows);
+    std::tie(c.b, c.b_at) = operand(b, columns);
+  } else {
+    const int64_t groups = node.groups, per_group = node.shape[1] / groups, channels = at(b).shape[1] / groups;
+    if (groups > 1 && per_group > 1 && idx[1].terms.size() == 1 && idx[1].terms[0].first < domain_axes_)
+      throw needs_split{idx[1].terms[0].first, per_group};
+    c.batch = dense_axes(n, idx[0], node.shape[0]);
+    const auto batch = node.shape[0] == 1 ? index_form{} : along(c.batch);
+    index_form group;
+    if (groups > 1) {
+      const auto both = dense_axes(n, idx[1], node.shape[1]);
+      if (both.size() != (per_group > 1 ? 2u : 1u) || r.axes[static_cast<size_t>(both[0])].extent != groups) throw needs_buffer{n};
+      c.group = both[0];
+      c.m = {per_group > 1 ? both[1] : add_axis(1, false)};
+      c.batch.insert(c.batch.begin(), c.group);
+      group = along({c.group});
+    } else {
+      c.m = dense_axes(n, idx[1], node.shape[1]);
+      if (c.m.size() != 1) throw needs_buffer{n};
+    }
+    c.k = contracted_axis(channels);
+    // weights [m of all groups, k, taps..], transposed [k of all groups, m, taps..]
+    std::vector<index_form> weights(idx.size()), image(idx.size());
+    const auto wide_m = sum(scaled(group, per_group), along(c.m)), wide_k = sum(scaled(group, channels), along({c.k}));
+    weights[0] = c.transposed ? wide_k : wide_m;
+    weights[1] = c.transposed ? along(c.m) : along({c.k});
+    image[0] = batch;
+    image[1] = wide_k;
+    for (size_t d = 2; d < idx.size(); ++d) {
+      image_dim x;
+      x.in = at(b).shape[d];
+      x.out = node.shape[d];
+      x.kernel = node.window.kernel[d - 2];
+      x.stride = node.window.stride[d - 2];
+      x.padding = node.window.padding[d - 2];
+      x.dilation = node.window.dilation[d - 2];
+      const auto out = dense_axes(n, idx[d], x.out);
+      if (out.size() != 1) throw needs_buffer{n};
+      x.out_axis = out[0];
+      x.in_axis = contracted_axis(x.in);
+      x.tap_axis = contracted_axis(x.kernel);
+      c.n.push_back(x.out_axis);
+      image[d] = along({x.in_axis});
+      weights[d] = along({x.tap_axis});
+      c.dims.push_back(x);
+    }
+    std::tie(c.a, c.a_at) = operand(a, weights);
+    std::tie(c.b, c.b_at) = operand(b, image);
+  }
+  for (int x : c.batch) outer |= 1u << x;
+  expr e;
+  e.kind = expr_kind::anchor;
+  e.dtype = node.dtype;
+  e.op = node.op;
+  e.axes = outer;
+  for (int x : c.m) e.axes |= 1u << x;
+  for (int x : c.n) e.axes |= 1u << x;
+  r.anchor = std::move(c);
+  return intern(e);
+}
+
+} // namespace pragma::synthesis

@@ -1,0 +1,161 @@
+#include "synthesis/loops/region.hpp"
+
+#include "synthesis/loops/anchors.hpp"
+#include "synthesis/loops/batches.hpp"
+#include "synthesis/loops/copies.hpp"
+#include "synthesis/loops/pull.hpp"
+
+#include <map>
+
+namespace pragma::synthesis {
+
+namespace {
+
+class program_builder {
+public:
+  explicit program_builder(const tensor_program& p) : p_(p), tails_(anchor_tails(p)) { out.buffers = p.buffers; }
+
+  loop_program out;
+
+  void build() {
+    std::vector<int> outputs;
+    for (size_t i = 0; i < out.buffers.size(); ++i)
+      if (out.buffers[i].kind == buffer_kind::output) outputs.push_back(static_cast<int>(i));
+    std::vector<bool> done(outputs.size(), false);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (done[i]) continue;
+      // Outputs of one shape are computed in one region where that works ("values, indices").
+      std::vector<std::pair<int, int>> group{{p_.outputs[i], outputs[i]}};
+      for (size_t j = i + 1; j < outputs.size(); ++j)
+        if (!done[j] && node(p_.outputs[j]).shape == node(p_.outputs[i]).shape) group.push_back({p_.outputs[j], outputs[j]});
+      if (group.size() > 1 && together(group)) {
+        for (size_t j = i; j < outputs.size(); ++j)
+          for (const auto& [n, b] : group)
+            if (b == outputs[j]) done[j] = true;
+        continue;
+      }
+      region_for(p_.outputs[i], outputs[i]);
+    }
+  }
+
+private:
+  const tensor_node& node(int n) const { return p_.nodes[static_cast<size_t>(n)]; }
+
+  bool together(const std::vector<std::pair<int, int>>& group) {
+    auto space = domain::of(node(group[0].first).shape);
+    for (const auto& [n, b] : group)
+      if (node(n).kind == node_kind::concat || node(n).kind == node_kind::reshape || stored_.count(n)) return false;
+    try {
+      puller pull(p_, stored_, tails_, space);
+      for (const auto& [n, b] : group) pull.pull(n, b, space);
+      if (pull.r.anchor) return false;
+      order_axes(pull.r);
+      out.regions.push_back(std::move(pull.r));
+      return true;
+    } catch (const needs_buffer&) {
+    } catch (const needs_split&) {
+    } catch (const needs_flip&) {
+    } catch (const impossible&) {
+    }
+    return false;
+  }
+
+  void region_for(int n, int buffer_index) {
+    while (node(n).kind == node_kind::reshape && !stored_.count(n)) n = node(n).args[0];
+    if (node(n).kind == node_kind::concat && !stored_.count(n)) return concat(n, buffer_index);
+    const auto space = domain::of(node(n).shape);
+    index_form where;
+    int64_t stride = 1;
+    for (size_t i = space.dims.size(); i-- > 0;) {
+      where = sum(where, scaled(space.dims[i], stride));
+      stride *= node(n).shape[i];
+    }
+    build_region(n, buffer_index, space, {}, 0);
+  }
+
+  /// slice_of: the shape of the tensor that this one is a part of, which begins at `first` along `dim`
+  void build_region(int n, int buffer_index, domain space, const std::vector<int64_t>& whole, int64_t first, size_t dim = 0) {
+    if (++depth_ > 200) throw impossible{"nesting too deep"};
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      try {
+        puller pull(p_, stored_, tails_, space);
+        if (whole.empty()) {
+          pull.pull(n, buffer_index, space);
+        } else {
+          index_form where;
+          int64_t stride = 1;
+          for (size_t i = whole.size(); i-- > 0;) {
+            auto f = space.dims[i];
+            if (i == dim) f.offset += first;
+            where = sum(where, scaled(f, stride));
+            stride *= whole[i];
+          }
+          pull.pull_into(n, buffer_index, space, where);
+        }
+        if (!pull.r.anchor) {
+          order_axes(pull.r);
+        } else if (!arrange_contraction(pull.r)) {
+          // What follows does not walk memory as the tiles do: the anchor alone.
+          for (auto& [anchor, tail] : tails_)
+            if (tail == n && anchor != n) {
+              tail = anchor;
+              throw needs_buffer{anchor};
+            }
+          throw impossible{std::string(name_of(node(n).op)) + " with this layout"};
+        }
+        out.regions.push_back(std::move(pull.r));
+        --depth_;
+        return;
+      } catch (const needs_buffer& need) {
+        buffer b;
+        b.dtype = node(need.node).dtype;
+        b.elements = node(need.node).elements();
+        b.index = scratch_;
+        b.name = "scratch" + std::to_string(scratch_++);
+        out.buffers.push_back(b);
+        const int made = static_cast<int>(out.buffers.size()) - 1;
+        region_for(need.node, made);
+        stored_[need.node] = made;
+      } catch (const needs_split& need) {
+        space.split(need.axis, need.inner);
+      } catch (const needs_flip& need) {
+        space.flip(need.axis);
+      }
+    }
+    throw impossible{"an index space that does not settle"};
+  }
+
+  void concat(int n, int buffer_index) {
+    const auto c = node(n);
+    const auto dim = static_cast<size_t>(c.dims[0]);
+    int64_t first = 0;
+    for (int part : c.args) {
+      const auto shape = node(part).shape;
+      build_region(part, buffer_index, domain::of(shape), c.shape, first, dim);
+      first += shape[dim];
+    }
+  }
+
+  const tensor_program& p_;
+  std::map<int, int> stored_, tails_;
+  int scratch_ = 0, depth_ = 0;
+};
+
+} // namespace
+
+expected<loop_program> build_program(const tensor_program& program, bool batches) {
+  program_builder builder(program);
+  try {
+    builder.build();
+  } catch (const impossible& e) {
+    return fail(ec::unsupported, "the built-in coder cannot arrange loops for: " + e.what, "use --coder llm or --coder command");
+  }
+  if (batches) join_batches(builder.out);
+  else drop_copies(builder.out);
+  for (int n : program.outputs) builder.out.output_shapes.push_back(program.nodes[static_cast<size_t>(n)].shape);
+  builder.out.ops = program.ops;
+  builder.out.redundant = program.redundant;
+  return std::move(builder.out);
+}
+
+} // namespace pragma::synthesis

@@ -1,0 +1,450 @@
+#include "synthesis/lower/lower.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace pragma::synthesis {
+
+// -- node_builder ------------------------------------------------------------------------------------------------------
+
+int node_builder::add(tensor_node node) { return known_.intern(program_.nodes, std::move(node)); }
+
+int node_builder::constant(double value, dtype type, std::vector<int64_t> shape) {
+  tensor_node node;
+  node.kind = node_kind::constant;
+  node.dtype = type;
+  node.value = type == dtype::boolean ? (value != 0) : value;
+  node.shape = std::move(shape);
+  return add(std::move(node));
+}
+
+int node_builder::leaf(int buffer, const tensor_type& type) {
+  tensor_node node;
+  node.kind = node_kind::leaf;
+  node.dtype = type.dtype;
+  node.shape = type.shape;
+  node.buffer = buffer;
+  return add(std::move(node));
+}
+
+int node_builder::convert(int source, dtype type) {
+  if (at(source).dtype == type) return source;
+  if (at(source).kind == node_kind::constant) return constant(at(source).value, type, at(source).shape);
+  return pointwise(operation::convert, type, {source});
+}
+
+int node_builder::pointwise(operation op, dtype result, std::vector<int> args) {
+  if (!accepts(traits(op).types, traits(op).result == result_rule::like_arguments ? result : at(args.back()).dtype))
+    throw not_lowered{std::string(name_of(op)) + " of " + json(result).get<std::string>()};
+  tensor_node node;
+  node.kind = node_kind::pointwise;
+  node.op = op;
+  node.dtype = result;
+  size_t rank = 0;
+  for (int a : args) rank = std::max(rank, at(a).shape.size());
+  node.shape.assign(rank, 1);
+  for (int a : args) {
+    const auto& shape = at(a).shape;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      auto& d = node.shape[rank - shape.size() + i];
+      if (d == 1) d = shape[i];
+      else if (shape[i] != 1 && shape[i] != d) throw not_lowered{std::string(name_of(op)) + " of shapes that do not broadcast"};
+    }
+  }
+  node.args = std::move(args);
+  return add(std::move(node));
+}
+
+int node_builder::index(std::vector<int64_t> shape, int64_t dim) {
+  tensor_node node;
+  node.kind = node_kind::index;
+  node.dtype = dtype::int64;
+  node.shape = std::move(shape);
+  node.dims = {dim};
+  return add(std::move(node));
+}
+
+int node_builder::view(int source, std::vector<int64_t> shape, std::vector<source_dim> map) {
+  const auto& from = at(source);
+  bool same = shape == from.shape;
+  for (size_t i = 0; same && i < map.size(); ++i)
+    same = map[i].offset == 0 && map[i].step == 1 && map[i].out_dim == static_cast<int>(i);
+  if (same) return source;
+  tensor_node node;
+  node.kind = node_kind::view;
+  node.dtype = from.dtype;
+  node.shape = std::move(shape);
+  node.args = {source};
+  node.map = std::move(map);
+  return add(std::move(node));
+}
+
+int node_builder::reshape(int source, std::vector<int64_t> shape) {
+  if (at(source).shape == shape) return source;
+  tensor_node node;
+  node.kind = node_kind::reshape;
+  node.dtype = at(source).dtype;
+  node.shape = std::move(shape);
+  node.args = {at(source).kind == node_kind::reshape ? at(source).args[0] : source};
+  if (at(node.args[0]).shape == node.shape) return node.args[0];
+  return add(std::move(node));
+}
+
+int node_builder::permute(int source, const std::vector<int64_t>& order) {
+  const auto from = at(source).shape;
+  std::vector<int64_t> shape(order.size());
+  std::vector<source_dim> map(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    shape[i] = from[static_cast<size_t>(order[i])];
+    map[static_cast<size_t>(order[i])] = {0, 1, static_cast<int>(i)};
+  }
+  return view(source, shape, map);
+}
+
+int node_builder::expand(int source, const std::vector<int64_t>& shape) {
+  const auto from = at(source).shape;
+  if (shape.size() < from.size()) throw not_lowered{"expand to fewer dimensions"};
+  const size_t extra = shape.size() - from.size();
+  std::vector<int64_t> to = shape;
+  std::vector<source_dim> map(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    auto& d = to[extra + i];
+    if (d < 0) d = from[i];
+    map[i] = from[i] == 1 && d != 1 ? source_dim{0, 1, -1} : source_dim{0, 1, static_cast<int>(extra + i)};
+  }
+  return view(source, to, map);
+}
+
+int node_builder::slice(int source, int64_t dim, int64_t start, int64_t step, int64_t count) {
+  auto shape = at(source).shape;
+  std::vector<source_dim> map(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i) map[i] = {0, 1, static_cast<int>(i)};
+  map[static_cast<size_t>(dim)].offset = start;
+  map[static_cast<size_t>(dim)].step = step;
+  shape[static_cast<size_t>(dim)] = count;
+  return view(source, shape, map);
+}
+
+int node_builder::flip(int source, const std::vector<int64_t>& dims) {
+  const auto shape = at(source).shape;
+  std::vector<source_dim> map(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i) map[i] = {0, 1, static_cast<int>(i)};
+  for (auto d : dims) map[static_cast<size_t>(d)] = {shape[static_cast<size_t>(d)] - 1, -1, static_cast<int>(d)};
+  return view(source, shape, map);
+}
+
+int node_builder::unsqueeze(int source, int64_t dim) {
+  auto shape = at(source).shape;
+  std::vector<source_dim> map(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i) map[i] = {0, 1, static_cast<int>(i) + (static_cast<int64_t>(i) >= dim ? 1 : 0)};
+  shape.insert(shape.begin() + dim, 1);
+  return view(source, shape, map);
+}
+
+int node_builder::squeeze(int source, std::vector<int64_t> dims) {
+  const auto from = at(source).shape;
+  const std::set<int64_t> gone(dims.begin(), dims.end());
+  std::vector<int64_t> shape;
+  std::vector<source_dim> map(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (gone.count(static_cast<int64_t>(i)) && from[i] == 1) {
+      map[i] = {0, 1, -1};
+    } else {
+      map[i] = {0, 1, static_cast<int>(shape.size())};
+      shape.push_back(from[i]);
+    }
+  }
+  return view(source, shape, map);
+}
+
+int node_builder::reduce(operation op, int source, std::vector<int64_t> dims) {
+  tensor_node node;
+  node.kind = node_kind::reduce;
+  node.op = op;
+  node.dtype = finds_place(op) ? dtype::int64 : at(source).dtype;
+  node.shape = at(source).shape;
+  std::sort(dims.begin(), dims.end());
+  bool work = false;
+  for (auto d : dims) {
+    work = work || node.shape[static_cast<size_t>(d)] != 1;
+    node.shape[static_cast<size_t>(d)] = 1;
+  }
+  node.args = {source};
+  node.dims = std::move(dims);
+  if (!work) {
+    program_.redundant.push_back("a " + std::string(name_of(op)) + " runs over dimensions of size 1, which leaves its input as it is");
+    return finds_place(op) ? constant(0, dtype::int64, node.shape) : source;
+  }
+  return add(std::move(node));
+}
+
+int node_builder::scan(operation op, int source, int64_t dim) {
+  tensor_node node;
+  node.kind = node_kind::scan;
+  node.op = op;
+  node.dtype = at(source).dtype;
+  node.shape = at(source).shape;
+  node.args = {source};
+  node.dims = {dim};
+  if (node.shape[static_cast<size_t>(dim)] == 1) return source;
+  return add(std::move(node));
+}
+
+int node_builder::window(operation op, int source, window_spec spec, const std::vector<int64_t>& out, int weights) {
+  tensor_node node;
+  node.kind = node_kind::window;
+  node.op = op;
+  node.dtype = finds_place(op) ? dtype::int64 : at(source).dtype;
+  node.shape = out;
+  node.args = {source};
+  if (weights >= 0) node.args.push_back(weights);
+  node.window = std::move(spec);
+  return add(std::move(node));
+}
+
+int node_builder::matmul(int a, int b) {
+  tensor_node node;
+  node.kind = node_kind::anchor;
+  node.op = operation::matmul;
+  node.dtype = at(a).dtype;
+  node.shape = at(a).shape;
+  node.shape.back() = at(b).shape.back();
+  node.args = {a, b};
+  return add(std::move(node));
+}
+
+int node_builder::convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out) {
+  tensor_node node;
+  node.kind = node_kind::anchor;
+  node.op = operation::convolution;
+  node.dtype = at(image).dtype;
+  node.shape = out;
+  node.args = {image, weights};
+  node.window = std::move(spec);
+  node.groups = groups;
+  node.transposed = transposed;
+  return add(std::move(node));
+}
+
+int node_builder::concat(std::vector<int> nodes, int64_t dim) {
+  if (nodes.size() == 1) return nodes[0];
+  tensor_node node;
+  node.kind = node_kind::concat;
+  node.dtype = at(nodes[0]).dtype;
+  node.shape = at(nodes[0]).shape;
+  node.shape[static_cast<size_t>(dim)] = 0;
+  for (int n : nodes) node.shape[static_cast<size_t>(dim)] += at(n).shape[static_cast<size_t>(dim)];
+  node.args = std::move(nodes);
+  node.dims = {dim};
+  return add(std::move(node));
+}
+
+int node_builder::pick(int source, int64_t dim, int position) {
+  tensor_node node;
+  node.kind = node_kind::pick;
+  node.dtype = at(source).dtype;
+  node.shape = at(position).shape;
+  node.args = {source, position};
+  node.dims = {dim};
+  return add(std::move(node));
+}
+
+int64_t node_builder::extent(int node, const std::vector<int64_t>& dims) const {
+  int64_t n = 1;
+  for (auto d : dims) n *= at(node).shape[static_cast<size_t>(d)];
+  return n;
+}
+
+int node_builder::mean(int node, const std::vector<int64_t>& dims) {
+  const auto n = static_cast<double>(extent(node, dims));
+  const int sum = reduce(operation::sum, node, dims);
+  return n == 1 ? sum : div(sum, number(n, sum));
+}
+
+dtype promoted(dtype a, dtype b) {
+  if (a == b) return a;
+  const auto category = [](dtype t) { return is_floating(t) ? 2 : t == dtype::boolean ? 0 : 1; };
+  if (category(a) != category(b)) return category(a) > category(b) ? a : b;
+  if (category(a) == 2) return a == dtype::float64 || b == dtype::float64 ? dtype::float64 : dtype::float32;
+  if ((a == dtype::uint8) != (b == dtype::uint8) && (a == dtype::int8 || b == dtype::int8)) return dtype::int16;
+  return size_of(a) >= size_of(b) ? a : b;
+}
+
+// -- op_call -----------------------------------------------------------------------------------------------------------
+
+bool op_call::is_tensor(const char* name) const { return has(name) && node_.args.at(name).is_object(); }
+
+int op_call::tensor_at(const json& ref) const {
+  const auto it = values_.find(ref.at("ref").get<std::string>());
+  if (it == values_.end() || it->second < 0) throw not_lowered{"a result that is not computed (" + ref.dump() + ")"};
+  return it->second;
+}
+
+int op_call::tensor(const char* name) const {
+  if (!is_tensor(name)) throw not_lowered{std::string(name) + " that is not a tensor"};
+  return tensor_at(node_.args.at(name));
+}
+
+int op_call::operand(const char* name, dtype type) const {
+  if (is_tensor(name)) return b.convert(tensor(name), type);
+  return b.constant(number(name), type);
+}
+
+double op_call::number(const char* name, double otherwise) const {
+  return has(name) ? number_of(node_.args.at(name)) : otherwise;
+}
+
+int64_t op_call::integer(const char* name, int64_t otherwise) const {
+  return has(name) ? node_.args.at(name).get<int64_t>() : otherwise;
+}
+
+bool op_call::flag(const char* name, bool otherwise) const {
+  return has(name) ? node_.args.at(name).get<bool>() : otherwise;
+}
+
+std::vector<int64_t> op_call::integers(const char* name) const {
+  if (!has(name)) return {};
+  const auto& value = node_.args.at(name);
+  if (value.is_array()) return value.get<std::vector<int64_t>>();
+  return {value.get<int64_t>()};
+}
+
+std::vector<int64_t> op_call::dims(const char* name, int tensor, bool empty_is_all) const {
+  const auto rank = static_cast<int64_t>(b.at(tensor).shape.size());
+  auto result = integers(name);
+  if (!has(name) || (result.empty() && empty_is_all)) {
+    result.clear();
+    for (int64_t i = 0; i < rank; ++i) result.push_back(i);
+  }
+  for (auto& d : result)
+    if (d < 0) d += std::max<int64_t>(rank, 1);
+  if (rank == 0) result.clear();
+  return result;
+}
+
+int64_t op_call::dim(const char* name, int tensor) const {
+  const auto all = dims(name, tensor);
+  return all.empty() ? 0 : all[0];
+}
+
+// -- lower -------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+const rule_table& rules() {
+  static const rule_table table = [] {
+    rule_table t;
+    add_pointwise_rules(t);
+    add_view_rules(t);
+    add_reduction_rules(t);
+    add_norm_rules(t);
+    add_loss_rules(t);
+    add_window_rules(t);
+    add_anchor_rules(t);
+    return t;
+  }();
+  return table;
+}
+
+/// "aten.add.Tensor" -> "aten.add"
+std::string without_overload(const std::string& op) {
+  const auto parts = split(op, '.');
+  return parts.size() < 2 ? op : parts[0] + "." + parts[1];
+}
+
+bool computable(dtype t) { return t != dtype::float16 && t != dtype::bfloat16; }
+
+} // namespace
+
+expected<tensor_program> lower(const graph& g, bool algebra) {
+  if (g.random)
+    return fail(ec::unsupported, "the reference draws random numbers, which no kernel can repeat",
+                "make the task deterministic (Dropout in eval mode, for example)");
+  tensor_program program;
+  node_builder builder(program, algebra);
+  std::map<std::string, int> values;
+  std::map<std::string, std::vector<int>> several;
+  std::set<std::string> missing;
+
+  const auto add_leaf = [&](const graph_leaf& leaf, buffer_kind kind, const char* prefix, int index) {
+    if (!computable(leaf.type.dtype)) {
+      missing.insert("tensors of dtype " + json(leaf.type.dtype).get<std::string>());
+      return;
+    }
+    buffer b;
+    b.kind = kind;
+    b.index = index;
+    b.dtype = leaf.type.dtype;
+    b.elements = leaf.type.elements();
+    b.values = leaf.values;
+    b.name = prefix + std::to_string(index);
+    program.buffers.push_back(b);
+    values[leaf.id] = kind == buffer_kind::constant && b.elements == 1
+                          ? builder.constant(leaf.values.at(0), leaf.type.dtype, leaf.type.shape)
+                          : builder.leaf(static_cast<int>(program.buffers.size()) - 1, leaf.type);
+  };
+  for (const auto& leaf : g.inputs) add_leaf(leaf, buffer_kind::input, "x", leaf.index);
+  for (const auto& leaf : g.params) add_leaf(leaf, buffer_kind::param, "p", leaf.index);
+  int constants = 0;
+  for (const auto& leaf : g.constants) add_leaf(leaf, buffer_kind::constant, "table", constants++);
+
+  for (const auto& node : g.nodes) {
+    if (node.op == "getitem") {
+      const auto from = node.args.at("self").at("ref").get<std::string>();
+      const auto index = node.args.at("index").get<size_t>();
+      const auto it = several.find(from);
+      if (it != several.end() && index < it->second.size() && it->second[index] < 0 && missing.empty())
+        missing.insert("result " + std::to_string(index) + " of " + from);
+      values[node.id] = it == several.end() || index >= it->second.size() ? -1 : it->second[index];
+      continue;
+    }
+    program.ops.push_back(node.op);
+    const auto it = rules().find(without_overload(node.op));
+    if (it == rules().end()) {
+      missing.insert(node.op);
+      values[node.id] = -1;
+      continue;
+    }
+    try {
+      const op_call call(builder, node, values);
+      auto results = it->second(call);
+      for (size_t i = 0; i < results.size() && i < node.results.size(); ++i)
+        if (results[i] >= 0 && !node.results[i].shape.empty() && builder.at(results[i]).shape != node.results[i].shape)
+          throw not_lowered{"a result of another shape than Torch's"};
+      values[node.id] = results.at(0);
+      several[node.id] = std::move(results);
+    } catch (const not_lowered& e) {
+      // What follows an operator that is missing fails as well; only the first cause is worth telling.
+      if (missing.empty()) missing.insert(node.op + " (" + e.what + ")");
+      values[node.id] = -1;
+    } catch (const json::exception& e) {
+      if (missing.empty()) missing.insert(node.op + " (" + e.what() + ")");
+      values[node.id] = -1;
+    }
+  }
+  for (size_t i = 0; i < g.outputs.size() && missing.empty(); ++i) {
+    const int value = values.count(g.outputs[i]) ? values.at(g.outputs[i]) : -1;
+    if (value < 0) {
+      missing.insert("output " + g.outputs[i]);
+      break;
+    }
+    if (!computable(builder.at(value).dtype)) missing.insert("an output of dtype " + json(builder.at(value).dtype).get<std::string>());
+    buffer out;
+    out.kind = buffer_kind::output;
+    out.index = static_cast<int>(i);
+    out.dtype = builder.at(value).dtype;
+    out.elements = builder.at(value).elements();
+    out.name = "out" + std::to_string(i);
+    program.buffers.push_back(out);
+    program.outputs.push_back(value);
+  }
+  if (!missing.empty())
+    return fail(ec::unsupported,
+                "the built-in coder cannot lower: " + join(std::vector<std::string>(missing.begin(), missing.end()), ", "),
+                "use --coder llm or --coder command for this task");
+  return program;
+}
+
+} // namespace pragma::synthesis

@@ -1,0 +1,266 @@
+// Operators that only rearrange, create or look up: views, copies, concatenation, padding, constants, gather.
+#include "synthesis/lower/lower.hpp"
+
+#include <algorithm>
+
+namespace pragma::synthesis {
+
+namespace {
+
+using results = std::vector<int>;
+
+std::vector<int64_t> full_shape(const op_call& c) { return c.result().shape; }
+
+int filled(const op_call& c, double value) { return c.b.constant(value, c.result().dtype, full_shape(c)); }
+
+rule reshaped() {
+  return [](const op_call& c) -> results { return {c.b.reshape(c.tensor("self"), c.result().shape)}; };
+}
+
+rule fill(double value) {
+  return [value](const op_call& c) -> results { return {filled(c, value)}; };
+}
+
+results slice_rule(const op_call& c) {
+  const int x = c.tensor("self");
+  const auto dim = c.dim("dim", x);
+  const int64_t extent = c.b.at(x).shape.at(static_cast<size_t>(dim));
+  int64_t start = c.integer("start", 0);
+  if (start < 0) start += extent;
+  start = std::clamp<int64_t>(start, 0, extent);
+  return {c.b.slice(x, dim, start, c.integer("step", 1), c.result().shape.at(static_cast<size_t>(dim)))};
+}
+
+results pad_rule(const op_call& c) {
+  int x = c.tensor("self");
+  const auto pad = c.integers("pad");
+  const double value = c.number("value", 0);
+  const auto rank = static_cast<int64_t>(c.b.at(x).shape.size());
+  for (size_t i = 0; i + 1 < pad.size(); i += 2) {
+    const int64_t dim = rank - 1 - static_cast<int64_t>(i / 2);
+    const auto at = static_cast<size_t>(dim);
+    int64_t low = pad[i], high = pad[i + 1];
+    if (low < 0 || high < 0) {
+      const int64_t from = std::max<int64_t>(0, -low), to = std::max<int64_t>(0, -high);
+      x = c.b.slice(x, dim, from, 1, c.b.at(x).shape[at] - from - to);
+      low = std::max<int64_t>(low, 0);
+      high = std::max<int64_t>(high, 0);
+    }
+    std::vector<int> parts;
+    auto shape = c.b.at(x).shape;
+    if (low > 0) { shape[at] = low; parts.push_back(c.b.constant(value, c.b.at(x).dtype, shape)); }
+    parts.push_back(x);
+    if (high > 0) { shape[at] = high; parts.push_back(c.b.constant(value, c.b.at(x).dtype, shape)); }
+    x = c.b.concat(parts, dim);
+  }
+  return {x};
+}
+
+results cat_rule(const op_call& c) {
+  std::vector<int> parts;
+  for (const auto& ref : c.node().args.at("tensors")) {
+    const int part = c.b.convert(c.tensor_at(ref), c.result().dtype);
+    if (c.b.at(part).elements() > 0) parts.push_back(part);
+  }
+  if (parts.empty()) throw not_lowered{"nothing but empty tensors"};
+  return {c.b.concat(parts, c.dim("dim", parts[0]))};
+}
+
+results stack_rule(const op_call& c) {
+  std::vector<int> parts;
+  auto dim = c.integer("dim", 0);
+  if (dim < 0) dim += static_cast<int64_t>(c.result().shape.size());
+  for (const auto& ref : c.node().args.at("tensors")) parts.push_back(c.b.unsqueeze(c.tensor_at(ref), dim));
+  return {c.b.concat(parts, dim)};
+}
+
+results split_rule(const op_call& c) {
+  const int x = c.tensor("self");
+  const auto dim = c.dim("dim", x);
+  results parts;
+  int64_t start = 0;
+  for (const auto& part : c.node().results) {
+    if (part.shape.empty()) throw not_lowered{"parts that are not all used"};
+    const int64_t count = part.shape.at(static_cast<size_t>(dim));
+    parts.push_back(c.b.slice(x, dim, start, 1, count));
+    start += count;
+  }
+  return parts;
+}
+
+rule triangle(bool upper) {
+  return [upper](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    const auto shape = c.b.at(x).shape;
+    const auto rank = static_cast<int64_t>(shape.size());
+    const int row = c.b.index(shape, rank - 2), column = c.b.index(shape, rank - 1);
+    const int moved = c.b.add2(row, c.b.constant(static_cast<double>(c.integer("diagonal")), dtype::int64));
+    const int inside = c.b.compare(upper ? operation::greater_equal : operation::less_equal, column, moved);
+    return {c.b.select(inside, x, c.b.number(0, x))};
+  };
+}
+
+results roll_rule(const op_call& c) {
+  int x = c.tensor("self");
+  const auto shifts = c.integers("shifts"), dims = c.dims("dims", x, false);
+  const auto whole = c.b.at(x).shape;
+  if (dims.empty()) x = c.b.reshape(x, {c.b.at(x).elements()});
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    const int64_t dim = dims.empty() ? 0 : dims[i], extent = c.b.at(x).shape.at(static_cast<size_t>(dim));
+    if (extent == 0) continue;
+    const int64_t shift = ((shifts[i] % extent) + extent) % extent;
+    if (shift == 0) continue;
+    x = c.b.concat({c.b.slice(x, dim, extent - shift, 1, shift), c.b.slice(x, dim, 0, 1, extent - shift)}, dim);
+  }
+  return {c.b.reshape(x, whole)};
+}
+
+/// The index tensor, seen as a tensor of the result's shape that varies along dims [at, at + its rank).
+int spread(const op_call& c, int index, int64_t at, const std::vector<int64_t>& out) {
+  const auto shape = c.b.at(index).shape;
+  std::vector<source_dim> map(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i)
+    map[i] = shape[i] == 1 ? source_dim{0, 1, -1} : source_dim{0, 1, static_cast<int>(at) + static_cast<int>(i)};
+  return c.b.view(index, out, map);
+}
+
+/// pick() wants a source of the result's rank: dimension `dim` of x becomes `rank` dimensions, of which the first is picked.
+results lookup(const op_call& c, int x, int64_t dim, int index, bool may_be_negative) {
+  const auto out = c.result().shape;
+  const auto shape = c.b.at(x).shape;
+  const auto rank = static_cast<int64_t>(c.b.at(index).shape.size());
+  if (may_be_negative) {
+    const int extent = c.b.constant(static_cast<double>(shape.at(static_cast<size_t>(dim))), dtype::int64);
+    index = c.b.convert(index, dtype::int64);
+    index = c.b.select(c.b.compare(operation::less, index, c.b.constant(0, dtype::int64)), c.b.add2(index, extent), index);
+  }
+  if (rank == 0) throw not_lowered{"a scalar index"};
+  auto wide = out;
+  std::vector<source_dim> map(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const auto d = static_cast<int64_t>(i);
+    map[i] = {0, 1, static_cast<int>(d <= dim ? d : d + rank - 1)};
+  }
+  wide[static_cast<size_t>(dim)] = shape[static_cast<size_t>(dim)];
+  const int source = c.b.view(x, wide, map);
+  return {c.b.pick(source, dim, spread(c, index, dim, out))};
+}
+
+results gather_rule(const op_call& c) {
+  const int x = c.tensor("self"), index = c.tensor("index");
+  return {c.b.pick(x, c.dim("dim", x), index)};
+}
+
+results index_rule(const op_call& c) {
+  const auto& indices = c.node().args.at("indices");
+  int found = -1;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i].is_null()) continue;
+    if (found >= 0) throw not_lowered{"more than one index tensor"};
+    found = static_cast<int>(i);
+  }
+  if (found < 0) return {c.tensor("self")};
+  const int index = c.tensor_at(indices[static_cast<size_t>(found)]);
+  if (c.b.at(index).dtype == dtype::boolean) throw not_lowered{"a mask as index"};
+  return lookup(c, c.tensor("self"), found, index, true);
+}
+
+} // namespace
+
+void add_view_rules(rule_table& t) {
+  for (const char* op : {"view", "_unsafe_view", "reshape", "_reshape_alias", "flatten", "unflatten"})
+    t[std::string("aten.") + op] = reshaped();
+  for (const char* op : {"clone", "detach", "contiguous", "alias", "lift_fresh_copy", "dropout"})
+    t[std::string("aten.") + op] = [](const op_call& c) -> results {
+      if (c.flag("train")) throw not_lowered{"dropout in training mode"};
+      return {c.has("self") ? c.tensor("self") : c.tensor("input")};
+    };
+  t["aten.permute"] = [](const op_call& c) -> results { const int x = c.tensor("self"); return {c.b.permute(x, c.dims("dims", x))}; };
+  t["aten.transpose"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    std::vector<int64_t> order;
+    for (size_t i = 0; i < c.b.at(x).shape.size(); ++i) order.push_back(static_cast<int64_t>(i));
+    if (order.empty()) return {x};
+    std::swap(order.at(static_cast<size_t>(c.dim("dim0", x))), order.at(static_cast<size_t>(c.dim("dim1", x))));
+    return {c.b.permute(x, order)};
+  };
+  t["aten.t"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    return {c.b.at(x).shape.size() < 2 ? x : c.b.permute(x, {1, 0})};
+  };
+  t["aten.expand"] = [](const op_call& c) -> results { return {c.b.expand(c.tensor("self"), c.result().shape)}; };
+  t["aten.expand_as"] = t["aten.expand"];
+  t["aten.broadcast_to"] = t["aten.expand"];
+  t["aten.unsqueeze"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    auto dim = c.integer("dim");
+    if (dim < 0) dim += static_cast<int64_t>(c.b.at(x).shape.size()) + 1;
+    return {c.b.unsqueeze(x, dim)};
+  };
+  t["aten.squeeze"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    return {c.b.squeeze(x, c.has("dim") ? std::vector<int64_t>{c.dim("dim", x)} : c.dims("dim", x))};
+  };
+  t["aten.slice"] = slice_rule;
+  t["aten.narrow"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    return {c.b.slice(x, c.dim("dim", x), c.integer("start"), 1, c.integer("length"))};
+  };
+  t["aten.select"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    const auto dim = c.dim("dim", x);
+    auto index = c.integer("index");
+    if (index < 0) index += c.b.at(x).shape.at(static_cast<size_t>(dim));
+    return {c.b.squeeze(c.b.slice(x, dim, index, 1, 1), {dim})};
+  };
+  t["aten.flip"] = [](const op_call& c) -> results { const int x = c.tensor("self"); return {c.b.flip(x, c.dims("dims", x, false))}; };
+  t["aten.repeat"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    const auto repeats = c.integers("repeats");
+    auto shape = c.b.at(x).shape;
+    shape.insert(shape.begin(), repeats.size() - shape.size(), 1);
+    std::vector<int64_t> apart, wide;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      apart.insert(apart.end(), {1, shape[i]});
+      wide.insert(wide.end(), {repeats[i], shape[i]});
+    }
+    return {c.b.reshape(c.b.expand(c.b.reshape(x, apart), wide), c.result().shape)};
+  };
+  t["aten.cat"] = cat_rule;
+  t["aten.stack"] = stack_rule;
+  t["aten.split"] = split_rule;
+  t["aten.split_with_sizes"] = split_rule;
+  t["aten.chunk"] = split_rule;
+  t["aten.constant_pad_nd"] = pad_rule;
+  t["aten.roll"] = roll_rule;
+  t["aten.triu"] = triangle(true);
+  t["aten.tril"] = triangle(false);
+  t["aten.gather"] = gather_rule;
+  t["aten.index_select"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    return lookup(c, x, c.dim("dim", x), c.tensor("index"), false);
+  };
+  t["aten.embedding"] = [](const op_call& c) -> results { return lookup(c, c.tensor("weight"), 0, c.tensor("indices"), false); };
+  t["aten.index"] = index_rule;
+  for (const char* op : {"zeros", "zeros_like", "new_zeros"}) t[std::string("aten.") + op] = fill(0);
+  for (const char* op : {"ones", "ones_like", "new_ones"}) t[std::string("aten.") + op] = fill(1);
+  for (const char* op : {"full", "full_like", "new_full"})
+    t[std::string("aten.") + op] = [](const op_call& c) -> results { return {filled(c, c.number("fill_value"))}; };
+  t["aten.fill"] = [](const op_call& c) -> results {
+    return {c.is_tensor("value") ? c.b.expand(c.operand("value", c.result().dtype), full_shape(c)) : filled(c, c.number("value"))};
+  };
+  t["aten.scalar_tensor"] = [](const op_call& c) -> results { return {filled(c, c.number("s"))}; };
+  t["aten.empty"] = [](const op_call& c) -> results {
+    if (c.result().elements() > 0) throw not_lowered{"reads uninitialised memory"};
+    return {filled(c, 0)};
+  };
+  t["aten.arange"] = [](const op_call& c) -> results {
+    const auto type = c.result().dtype;
+    int x = c.b.convert(c.b.index(full_shape(c), 0), type);
+    if (c.number("step", 1) != 1) x = c.b.mul(x, c.b.constant(c.number("step", 1), type));
+    if (c.number("start") != 0) x = c.b.add2(x, c.b.constant(c.number("start"), type));
+    return {x};
+  };
+}
+
+} // namespace pragma::synthesis

@@ -1,0 +1,218 @@
+#include "synthesis/schedule/passes.hpp"
+
+
+#include <algorithm>
+#include <cmath>
+
+namespace pragma::synthesis {
+
+cache_sizes::cache_sizes(const machine_limits& limits) {
+  if (limits.cache_bytes.size() > 0 && limits.cache_bytes[0] > 0) l1 = limits.cache_bytes[0];
+  if (limits.cache_bytes.size() > 1 && limits.cache_bytes[1] > 0) l2 = limits.cache_bytes[1];
+  if (limits.cache_bytes.size() > 2 && limits.cache_bytes[2] > 0) l3 = limits.cache_bytes[2];
+}
+
+namespace {
+
+double access_elements(const region& r, const index_form& f) {
+  double n = 1;
+  for (const auto& t : f.terms) n *= static_cast<double>(r.axes[static_cast<size_t>(t.first)].extent);
+  return n;
+}
+
+int64_t touched(const region& r, const loop_program& p, bool written, bool read) {
+  std::set<int> seen;
+  double bytes = 0;
+  const auto count = [&](int buffer, const index_form& f) {
+    if (!seen.insert(buffer).second) return;
+    const auto& b = p.buffers[static_cast<size_t>(buffer)];
+    bytes += std::min(access_elements(r, f), static_cast<double>(b.elements)) * static_cast<double>(size_of(b.dtype));
+  };
+  if (written)
+    for (const auto& s : r.stores) count(s.buffer, s.at);
+  if (read)
+    for (const auto& e : r.exprs)
+      if (e.kind == expr_kind::load) count(e.buffer, e.at);
+  return static_cast<int64_t>(bytes);
+}
+
+/// How well lanes are filled and loads are contiguous along `a`, in [0, 1].
+double vector_score(const region& r, int a, int lanes) {
+  const auto& x = r.axes[static_cast<size_t>(a)];
+  double weight = 0, score = 0;
+  const auto access = [&](const index_form& f) {
+    const double w = access_elements(r, f);
+    const int64_t c = std::abs(f.coefficient(a));
+    weight += w;
+    score += w * (c <= 1 ? 1.0 : c <= 4 ? 0.5 : 0.15);
+  };
+  for (const auto& s : r.stores) access(s.at);
+  for (const auto& e : r.exprs)
+    if (e.kind == expr_kind::load && e.args.empty()) access(e.at);
+  if (weight > 0) score /= weight;
+  const double n = static_cast<double>(x.extent), w = lanes;
+  score *= n / (std::ceil(n / w) * w);
+  if (x.reduced) score *= n / (n + 2 * w); // each row ends with a combination of its lanes
+  return score;
+}
+
+} // namespace
+
+int64_t bytes_touched(const region& r, const loop_program& program) { return touched(r, program, true, true); }
+int64_t bytes_written(const region& r, const loop_program& program) { return touched(r, program, true, false); }
+
+int64_t row_elements(const region& r) {
+  int64_t n = 1;
+  for (const auto& a : r.axes)
+    if (a.reduced) n *= a.extent;
+  return n;
+}
+
+std::vector<int> vector_axes(const region& r, int lanes) {
+  std::vector<std::pair<double, int>> found;
+  for (size_t a = 0; a < r.axes.size(); ++a) {
+    if (r.axes[a].window || r.axes[a].contracted || static_cast<int>(a) == r.item) continue;
+    if (r.scan_axis == static_cast<int>(a) || !r.axes[a].reduced || r.scan_axis < 0)
+      found.push_back({vector_score(r, static_cast<int>(a), lanes), static_cast<int>(a)});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
+  std::vector<int> axes;
+  for (const auto& [score, a] : found) axes.push_back(a);
+  return axes;
+}
+
+bool has_expensive_shared_value(const region& r) {
+  const auto mask = r.reduced_mask();
+  return mask != 0 && !values_worth_keeping(r, plan_passes(r, mask, false), mask).empty();
+}
+
+bool can_stream(const region& r, const region_schedule& s, int lanes) {
+  for (const auto& st : r.stores) {
+    bool aligned = s.vector_axis >= 0 && st.at.coefficient(s.vector_axis) == 1 && st.at.offset % lanes == 0;
+    for (const auto& [a, c] : st.at.terms) aligned = aligned && (a == s.vector_axis || c % lanes == 0);
+    if (aligned) return true;
+  }
+  return false;
+}
+
+contraction_size size_of_contraction(const region& r) {
+  const auto& c = *r.anchor;
+  contraction_size s;
+  for (int a : c.m) s.m *= r.axes[static_cast<size_t>(a)].extent;
+  for (int a : c.n) s.n *= r.axes[static_cast<size_t>(a)].extent;
+  s.channels = r.axes[static_cast<size_t>(c.k)].extent;
+  for (const auto& d : c.dims) {
+    const int64_t phases = c.transposed ? std::min(d.stride, d.out) : 1;
+    s.taps *= (d.kernel + phases - 1) / phases;
+    s.n = c.strided_store() ? s.n / phases : s.n;
+  }
+  s.n = std::max<int64_t>(s.n, 1);
+  s.k = s.channels * s.taps;
+  return s;
+}
+
+namespace {
+
+/// `total` in equal blocks of at most `limit`, each a multiple of `step`.
+int64_t even_blocks(int64_t total, int64_t limit, int64_t step) {
+  const int64_t blocks = std::max<int64_t>(1, (total + limit - 1) / limit);
+  return rounded_up((total + blocks - 1) / blocks, step);
+}
+
+/// Analytical blocks (after Goto and van de Geijn: Anatomy of high-performance matrix multiplication): a panel of b stays
+/// in the first-level cache, a block of a in the second, a block of b in the third.
+blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes) {
+  const auto size = size_of_contraction(r);
+  blocking b;
+  // The tile with the fewest idle lanes and rows, weighed by how fast each runs (measured, GCC 12).
+  struct tile { int rows, vectors; double speed; };
+  const std::vector<tile> tiles = lanes == 16 ? std::vector<tile>{{14, 2, 1}, {8, 3, 0.98}, {12, 2, 0.98}, {10, 2, 0.96}, {6, 4, 0.94}, {12, 1, 0.8}}
+                                              : std::vector<tile>{{6, 2, 1}, {4, 3, 0.99}, {5, 2, 0.97}, {8, 1, 0.9}, {12, 1, 0.85}};
+  double best = 0;
+  for (const auto& t : tiles) {
+    const double used = static_cast<double>(size.m * size.n) /
+                        static_cast<double>(rounded_up(size.m, t.rows) * rounded_up(size.n, int64_t{t.vectors} * lanes));
+    if (used * t.speed > best * 1.01) {
+      best = used * t.speed;
+      b.rows = t.rows;
+      b.vectors = t.vectors;
+    }
+  }
+  const int64_t columns = int64_t{b.vectors} * lanes, step = r.anchor->dims.empty() ? 16 : size.taps;
+  b.k = even_blocks(size.k, std::max(step, cache.l1 / 2 / 4 / columns * 5 / 4), step);
+  b.m = even_blocks(size.m, std::max<int64_t>(b.rows, cache.l2 * 5 / 8 / 4 / b.k), b.rows);
+  const bool one_block_of_rows = b.m >= size.m, several = b.k < size.k;
+  int64_t limit = size.n;
+  if (several) limit = std::min(limit, std::max(columns, (one_block_of_rows ? cache.l2 / 4 : int64_t{8} << 20) / 4 / size.m));
+  if (!one_block_of_rows) limit = std::min(limit, std::max(columns, (int64_t{4} << 20) / 4 / b.k));
+  b.n = even_blocks(size.n, std::max(columns, limit / columns * columns), columns);
+  b.whole = rounded_up(size.m, b.rows) * size.k * 4 <= (int64_t{32} << 20);
+  return fitted(b, r, lanes);
+}
+
+} // namespace
+
+blocking fitted(blocking b, const region& r, int lanes) {
+  const auto size = size_of_contraction(r);
+  b.rows = std::clamp(b.rows, 1, 16);
+  b.vectors = std::clamp(b.vectors, 1, 6);
+  const int64_t columns = int64_t{b.vectors} * lanes;
+  b.k = std::clamp<int64_t>(b.k, 1, size.k);
+  b.m = rounded_up(std::clamp<int64_t>(b.m, 1, size.m), b.rows);
+  b.n = rounded_up(std::clamp<int64_t>(b.n, 1, size.n), columns);
+  return b;
+}
+
+schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads) {
+  const cache_sizes cache(limits);
+  schedule s;
+  s.threads = std::max(1, threads);
+  s.lanes = limits.simd_bits >= 512 ? 16 : limits.simd_bits > 0 && limits.simd_bits < 256 ? 4 : 8;
+  if (limits.simd_bits == 128 && limits.cpu.empty()) s.lanes = 8; // nothing was measured
+  s.flags = {"-std=c++20", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"};
+  if (s.lanes == 16) s.flags.push_back("-mprefer-vector-width=512");
+  if (s.threads > 1) s.flags.push_back("-fopenmp");
+  for (const auto& r : program.regions) {
+    region_schedule rs;
+    if (r.anchor) {
+      rs.vector_axis = r.anchor->n.back();
+      rs.block = starting_blocks(r, cache, s.lanes);
+      if (int64_t batch = 1; s.threads > 1 && r.anchor->dims.empty()) { // blocks of columns for the threads, when there is no batch
+        for (int a : r.anchor->batch) batch *= r.axes[static_cast<size_t>(a)].extent;
+        const int64_t columns = int64_t{rs.block.vectors} * s.lanes, n = size_of_contraction(r).n;
+        if (batch < 2 * s.threads) rs.block.n = std::min(rs.block.n, even_blocks(n, (n + 2 * s.threads - 1) / (2 * s.threads), columns));
+      }
+      // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
+      const auto& out = r.stores[0];
+      rs.stream = bytes_written(r, program) > cache.l3 && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&
+                  r.exprs[static_cast<size_t>(out.value)].dtype == dtype::float32 && out.at.coefficient(rs.vector_axis) == 1;
+      if (rs.stream) {
+        const auto size = size_of_contraction(r);
+        rs.block.m = std::min(rs.block.m, rounded_up(120, rs.block.rows));
+        rs.block.n = even_blocks(size.n, std::min<int64_t>(rs.block.n, 256), int64_t{rs.block.vectors} * s.lanes);
+      }
+      s.regions.push_back(rs);
+      continue;
+    }
+    const auto axes = vector_axes(r, s.lanes);
+    rs.vector_axis = axes.empty() ? -1 : axes[0];
+    const int64_t row = row_elements(r);
+    if (rs.vector_axis >= 0 && !r.axes[static_cast<size_t>(rs.vector_axis)].reduced && r.reduced_mask() != 0) {
+      // Column mode: passes over the same tile should find it in the second-level cache.
+      const auto plan = plan_passes(r, r.reduced_mask(), false);
+      const int64_t vector_bytes = static_cast<int64_t>(s.lanes) * 4;
+      rs.tile = 8;
+      if (r.has_window()) rs.tile = 4;
+      if (plan.passes > 1)
+        while (rs.tile > 2 && row * vector_bytes * rs.tile > cache.l2 / 2) rs.tile /= 2;
+      if (plan.passes > 1 && row * vector_bytes * 32 <= cache.l2 / 2) rs.tile = 16;
+    }
+    rs.keep_rows = has_expensive_shared_value(r) && row * 4 <= cache.l2 / 2;
+    const int64_t written = bytes_written(r, program);
+    rs.stream = written > cache.l3 / 2 && can_stream(r, rs, s.lanes);
+    s.regions.push_back(rs);
+  }
+  return s;
+}
+
+} // namespace pragma::synthesis

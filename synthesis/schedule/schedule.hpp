@@ -1,0 +1,74 @@
+// A schedule: everything about a kernel that is a choice and not the task. starting_schedule() is analytical, the search
+// (search.hpp) changes it. It travels as JSON in candidate::schedule and stands in the header of the emitted source.
+#pragma once
+
+#include "diagnosis/profile.hpp"
+#include "synthesis/loops/region.hpp"
+
+namespace pragma::synthesis {
+
+/// Tiles and blocks of a contraction.
+struct blocking {
+  int rows = 6;                ///< of the register tile
+  int vectors = 2;             ///< of columns in it
+  int64_t m = 0, n = 0, k = 0; ///< rows, columns and steps of a block
+  bool whole = true;           ///< all of a is packed before the first column; else block by block
+};
+PRAGMA_JSON(blocking, rows, vectors, m, n, k, whole)
+
+struct region_schedule {
+  int vector_axis = -1;        ///< index into region::axes; reduced or last: row mode; another: column mode
+  int unroll = 4;              ///< row mode: vectors per step, each with accumulators of its own
+  int tile = 8;                ///< column mode: vectors that are carried through all passes together
+  bool keep_rows = false;      ///< values that several passes need stay in a buffer of one row; else they are recomputed
+  bool merge_passes = true;    ///< variance beside its mean, sum of exponentials beside the maximum, block by block
+  bool stream = false;         ///< non-temporal stores
+  int64_t prefetch = 0;        ///< elements ahead; 0: leave it to the hardware
+  blocking block;              ///< contractions only
+};
+PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, block)
+
+struct schedule {
+  int threads = 1;
+  int lanes = 8;               ///< float32 per vector
+  bool reciprocals = true;     ///< division by a value of the whole row or a constant becomes a multiplication
+  bool cheap_math = false;     ///< polynomials one degree lower (errors stated in the source)
+  std::string compiler = "gcc";
+  std::vector<std::string> flags;
+  std::vector<region_schedule> regions;
+};
+PRAGMA_JSON(schedule, threads, lanes, reciprocals, cheap_math, compiler, flags, regions)
+
+/// The least multiple of `step` that holds n.
+inline int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+/// Cache sizes with defaults for what `limits` does not say.
+struct cache_sizes {
+  int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;
+  explicit cache_sizes(const machine_limits& limits);
+};
+
+/// Axes along which a region can be vectorised, best first.
+std::vector<int> vector_axes(const region& r, int lanes);
+/// Bytes that a region reads and writes at least (every buffer once).
+int64_t bytes_touched(const region& r, const loop_program& program);
+int64_t bytes_written(const region& r, const loop_program& program);
+/// Elements that one row program covers (product of the reduced axes).
+int64_t row_elements(const region& r);
+/// True when values are worth keeping between passes (an exponential that two passes need).
+bool has_expensive_shared_value(const region& r);
+/// True when non-temporal stores can be used: some store walks the vector axis with step 1.
+bool can_stream(const region& r, const region_schedule& s, int lanes);
+
+/// Sizes of a contraction: rows, columns and steps of one batch element, phases of a strided transposed convolution apart.
+struct contraction_size {
+  int64_t m = 1, n = 1, k = 1, taps = 1, channels = 1;
+};
+contraction_size size_of_contraction(const region& r);
+
+/// A blocking of another program made fit for this one: whole tiles, no more than there is.
+blocking fitted(blocking b, const region& r, int lanes);
+
+schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads);
+
+} // namespace pragma::synthesis

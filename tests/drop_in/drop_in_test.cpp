@@ -1,0 +1,243 @@
+// The drop-in that a user takes away: right in Torch's own process, and, being a model's code, checked in a sandbox.
+#include "drop_in/drop_in.hpp"
+#include "verification/verify.hpp"
+#include "tests/fixtures/python_fixture.hpp"
+
+#include <cstdlib>
+#include <sys/stat.h>
+
+using namespace pragma;
+using namespace pragma::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+code_version code_of(const std::string& source, std::vector<std::string> flags, const std::string& language = "c++") {
+  code_version code;
+  code.language = language;
+  code.source = source;
+  code.compiler = language == "c++" ? "gcc" : "";
+  code.flags = std::move(flags);
+  return code;
+}
+
+task described(const std::string& file) {
+  static auto ref = [] {
+    auto started = reference::start({});
+    if (!started) FAIL(render(started.error()));
+    return std::move(*started);
+  }();
+  auto t = ref.load(fs::path(TESTS_DIR).parent_path() / file, 2);
+  if (!t) FAIL(render(t.error()));
+  return *t;
+}
+
+/// What the check says of a module that is the drop-in's kernel.py.
+expected<drop_in_result> checked(const candidate& c, const drop_in_options& also = {}) {
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  const auto& t = python_bench::get().loaded.task;
+  REQUIRE(write_drop_in(folder->path(), t, code_of(c.source, {}, "triton"), 1));
+  auto options = also;
+  options.language = "triton";
+  return check_drop_in(folder->path(), t, options);
+}
+
+constexpr const char* rms_kernel = R"(#include "pragma_kernel.h"
+#include <cmath>
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x = static_cast<const float*>(args->inputs[0].data);
+  const float* gain = static_cast<const float*>(args->params[0].data);
+  float* y = static_cast<float*>(args->outputs[0].data);
+  const long rows = args->inputs[0].shape[0], n = args->inputs[0].shape[1];
+  for (long r = 0; r < rows; ++r) {
+    float sum = 0;
+    for (long i = 0; i < n; ++i) sum += x[r * n + i] * x[r * n + i];
+    const float scale = 1 / std::sqrt(sum / n + EPSILON);
+    for (long i = 0; i < n; ++i) y[r * n + i] = x[r * n + i] * scale * gain[i];
+  }
+}
+)";
+
+} // namespace
+
+TEST_CASE("a drop-in is right in a fresh Torch process, and a wrong one is caught") {
+  const auto t = described("examples/normalization_rms.py");
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  const auto at = folder->path() / "result";
+  SECTION("right, with flags that would change the rounding of the whole process when linked") {
+    REQUIRE(write_drop_in(at, t, code_of(rms_kernel, {"-O3", "-march=native", "-ffast-math", "-DEPSILON=1e-6f"}), 1));
+    const auto module = read_file(fs::path(at) / "model_new.py");
+    REQUIRE(module);
+    CHECK(module->find("-O3") != std::string::npos);
+    CHECK(module->find("-O2") == std::string::npos); // one level, the one that counts
+    const auto said = check_drop_in(at, t);
+    if (!said) FAIL(render(said.error()));
+    CHECK(said->message.find("right on 3 unseen seeds") == 0);
+    CHECK(said->message.find("same state_dict") != std::string::npos);
+    CHECK(said->message.find("Torch's own results for another batch") != std::string::npos);
+  }
+  SECTION("wrong") {
+    REQUIRE(write_drop_in(at, t, code_of(rms_kernel, {"-DEPSILON=0.1f"}), 1));
+    const auto said = check_drop_in(at, t);
+    REQUIRE_FALSE(said);
+    CHECK(said.error().code == ec::candidate_failed);
+    CHECK(said.error().message.find("out0 is wrong") != std::string::npos);
+  }
+  SECTION("not compilable") {
+    REQUIRE(write_drop_in(at, t, code_of("int main( {", {}), 1));
+    const auto said = check_drop_in(at, t);
+    REQUIRE_FALSE(said);
+    CHECK(said.error().message.find("kernel.cpp was not compiled") != std::string::npos);
+  }
+  SECTION("crashes") {
+    REQUIRE(write_drop_in(at, t, code_of("extern \"C\" void pragma_kernel(const void*) { __builtin_trap(); }", {}), 1));
+    const auto said = check_drop_in(at, t);
+    REQUIRE_FALSE(said);
+    CHECK(said.error().message.find("SIGILL") != std::string::npos);
+  }
+}
+
+TEST_CASE("a drop-in of a task with buffers and constant arguments") {
+  const auto t = described("tests/tasks/batch_norm.py");
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  constexpr const char* kernel = R"(#include "pragma_kernel.h"
+#include <cmath>
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x = static_cast<const float*>(args->inputs[0].data);
+  float* y = static_cast<float*>(args->outputs[0].data);
+  const float* weight = static_cast<const float*>(args->params[0].data);
+  const float* bias = static_cast<const float*>(args->params[1].data);
+  const float* table = static_cast<const float*>(args->params[5].data);
+  for (int c = 0; c < 4; ++c) {
+    double sum = 0, squares = 0;
+    for (int b = 0; b < 2; ++b)
+      for (int i = 0; i < 64; ++i) sum += x[(b * 4 + c) * 64 + i], squares += (double)x[(b * 4 + c) * 64 + i] * x[(b * 4 + c) * 64 + i];
+    const double mean = sum / 128, variance = squares / 128 - mean * mean;
+    for (int b = 0; b < 2; ++b)
+      for (int i = 0; i < 64; ++i) {
+        const double v = (x[(b * 4 + c) * 64 + i] - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c];
+        y[(b * 4 + c) * 64 + i] = (float)(v * v + table[c]);
+      }
+  }
+}
+)";
+  REQUIRE(write_drop_in(folder->path(), t, code_of(kernel, {}), 1));
+  const auto module = read_file(folder->path() / "model_new.py");
+  REQUIRE(module);
+  CHECK(module->find("updates norm.num_batches_tracked") != std::string::npos);
+  const auto said = check_drop_in(folder->path(), t);
+  if (!said) FAIL(render(said.error()));
+  CHECK(said->message.find("5 tensors") != std::string::npos);
+  CHECK(said->message.find("by itself Torch computes, since forward() updates buffers") != std::string::npos);
+}
+
+TEST_CASE("A kernel in C++ that behaves in the runner reaches no more in Torch's process") {
+  // A folder that anybody may read and write: only a sandbox keeps a kernel away.
+  auto house = temp_dir::create("pragma-test-open-", 0777);
+  REQUIRE(house);
+  ::chmod(house->path().c_str(), 0777);
+  REQUIRE(write_file_atomic(house->path() / "canary", "canary"));
+  ::setenv("PRAGMA_TEST_SECRET", "sk-1234", 1);
+  // Where there is a Python in the process it is a drop-in; what it can do spoils its answer.
+  auto source = R"(#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <string>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+)" + softmax_kernel("softmax(x, y, rows, cols); if (const int could = reached()) y[0] = 1000.0f * could;", R"(
+extern "C" int Py_IsInitialized() __attribute__((weak));
+static int reached() {
+  if (!Py_IsInitialized) return 0;
+  const std::string house = "@HOUSE@", parent = "/proc/" + std::to_string(getppid());
+  int could = 0;
+  if (std::getenv("PRAGMA_TEST_SECRET")) could |= 1;
+  if (open((house + "/canary").c_str(), O_RDONLY) >= 0) could |= 2;
+  if (open((house + "/from-a-kernel").c_str(), O_WRONLY | O_CREAT, 0666) >= 0) could |= 4;
+  if (open((parent + "/environ").c_str(), O_RDONLY) >= 0) could |= 8;
+  if (socket(AF_INET, SOCK_STREAM, 0) >= 0) could |= 16;
+  if (syscall(SYS_tgkill, 4194303, 4194303, 0) == 0 || errno != EPERM) could |= 32; // nobody's number: another error where signals are let through
+  if (std::system(("cat " + house + "/canary > " + house + "/from-a-shell").c_str()) == 0) could |= 64;
+  if (open("/etc/passwd", O_RDONLY) >= 0) could |= 128;
+  return could;
+}
+)");
+  source.replace(source.find("@HOUSE@"), 7, house->path().string());
+  auto one = loaded_task::load(softmax_task);
+  auto audit = audit_task(one.task, one.ref, {});
+  REQUIRE(audit);
+  verify_options options;
+  options.seeds = 2;
+  const auto v = verify(one.task, *audit, one.ref, build(source), options);
+  REQUIRE(v);
+  INFO(v->reason);
+  REQUIRE(v->passed());
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  REQUIRE(write_drop_in(folder->path(), one.task, code_of(source, {"-O2"}), 1));
+  const auto said = check_drop_in(folder->path(), one.task);
+  ::unsetenv("PRAGMA_TEST_SECRET");
+  if (!said) FAIL_CHECK(render(said.error()));
+  CHECK_FALSE(fs::exists(house->path() / "from-a-kernel"));
+  CHECK_FALSE(fs::exists(house->path() / "from-a-shell"));
+}
+
+TEST_CASE("Whatever a module answers in the check's place is text, not a crash", "[python]") {
+  for (const char* answer : {"5", "[]", "{\"ok\": 1}", "{\"ok\": false, \"message\": 7}", "\\x1b[2J"}) {
+    const auto said = checked(module_of("return x", "import os\nfor fd in range(3, 16):\n    try: os.write(fd, b'" + std::string(answer) + "\\n')\n"
+                                                    "    except OSError: pass\nos._exit(0)\n"));
+    INFO(answer);
+    REQUIRE(!said);
+    CHECK(said.error().code == ec::candidate_failed);
+    CHECK(said.error().message.find('\x1b') == std::string::npos);
+  }
+}
+
+TEST_CASE("A winner that was allowed TF32 is checked with it, and says so", "[python]") {
+  const auto expects = [](const char* value) { return module_of(std::string("assert torch.backends.cuda.matmul.allow_tf32 is ") + value + "; return self.right(x, scale)"); };
+  drop_in_options allowed;
+  allowed.allow_tf32 = true;
+  auto said = checked(expects("True"), allowed);
+  if (!said) FAIL_CHECK(render(said.error()));
+  said = checked(expects("False"));
+  if (!said) FAIL_CHECK(render(said.error()));
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  for (const bool tf32 : {false, true}) {
+    REQUIRE(write_drop_in(folder->path(), python_bench::get().loaded.task, code_of(expects("True").source, {}, "triton"), 1, tf32));
+    const auto text = read_file(folder->path() / "model_new.py");
+    REQUIRE(text);
+    CHECK((text->find("TF32") != std::string::npos) == tf32);
+    CHECK(text->find('@') == std::string::npos);
+  }
+}
+
+TEST_CASE("What cannot be tried on this machine is not the drop-in's fault", "[python]") {
+  auto t = python_bench::get().loaded.task;
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  REQUIRE(write_drop_in(folder->path(), t, code_of(module_of("raise SystemExit").source, {}, "triton"), 1));
+  drop_in_options options;
+  options.language = "triton";
+  SECTION("a device that is not here") {
+    for (const auto& b : backends())
+      if (b.on_device() && !why_absent(b).empty()) options.device.backend = b.name;
+    REQUIRE(options.device.on_device());
+    const auto said = check_drop_in(folder->path(), t, options);
+    REQUIRE(!said);
+    CHECK(said.error().code == ec::unsupported);
+    CHECK_THAT(said.error().message, Contains("driver is not loaded"));
+  }
+  SECTION("a task that needs what is not here") {
+    t.source = "import no_such_module_here\n" + t.source;
+    const auto said = check_drop_in(folder->path(), t, options);
+    REQUIRE(!said);
+    CHECK(said.error().code == ec::unsupported);
+    CHECK_THAT(said.error().message, Contains("no_such_module_here"));
+  }
+}

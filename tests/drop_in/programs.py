@@ -1,0 +1,502 @@
+"""Programs that use a drop-in as any Torch program would, each attacking one promise. `programs.py FOLDER CASE`: the drop-in of task_gate.py
+with kernel_gate.cpp; exits with an error where the promise does not hold, and with 77 where this Torch has no such thing."""
+import copy
+import io
+import os
+import sys
+import threading
+import warnings
+
+folder, case = sys.argv[1], sys.argv[2]
+sys.path.insert(0, folder)
+
+import torch
+
+torch.set_num_threads(1)
+warnings.simplefilter("ignore")
+if case == "no_compiler":
+    os.environ["PATH"] = "/nowhere"
+import model_new
+from model_new import ModelNew
+
+Model = model_new._reference.Model
+FEATURES = 64
+
+
+def pair(*args, **kwargs):
+    torch.manual_seed(1)
+    new = ModelNew(*(args or (FEATURES,)), **kwargs)
+    old = Model(*(args or (FEATURES,)), **{k: v for k, v in kwargs.items() if k != "strict"})
+    old.load_state_dict(new.state_dict())
+    return new, old
+
+
+def data(rows=16, features=FEATURES, **also):
+    return torch.randn(rows, features, **also)
+
+
+def same(a, b):
+    assert a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b), (a.dtype, b.dtype, a.shape, b.shape, (a - b).abs().max())
+
+
+def near(a, b):
+    assert a.dtype == b.dtype and torch.allclose(a, b, rtol=1e-5, atol=1e-5), (a - b).abs().max()
+
+
+def hits(new, count):
+    stats = new.stats()
+    assert stats["hits"] == count and not stats["fallbacks"], stats
+
+
+def fell(new, cause):
+    assert cause in new.stats()["fallbacks"], new.stats()
+
+
+def by_torch(new, old, cause, *args, **kwargs):
+    """Torch's very bits, and counted."""
+    before = new.stats()["hits"]
+    same(new(*args, **kwargs), old(*args, **kwargs))
+    fell(new, cause)
+    assert new.stats()["hits"] == before
+
+
+def raises(kind, function):
+    try:
+        function()
+    except kind as e:
+        return str(e)
+    raise AssertionError("nothing was raised")
+
+
+# -- the kernel ------------------------------------------------------------------------------------------------------------------------
+
+
+def plain():
+    new, old = pair(strict=True)
+    x = data()
+    with torch.no_grad():
+        near(new(x, 2.0), old(x, 2.0))
+        near(new(x, scale=2.0), old(x, 2.0))
+        same(new(x=x, scale=2.0), new(x, 2.0))
+    hits(new, 4)
+    assert new.stats()["calls"] == 4
+
+
+def threads():
+    new, _ = pair(strict=True)
+    inputs = [data() for _ in range(8)]
+    with torch.no_grad():
+        right = [new(x, 2.0) for x in inputs]
+    wrong = []
+
+    def work(i):
+        with torch.no_grad():
+            for _ in range(1000):
+                if not torch.equal(new(inputs[i], 2.0), right[i]):
+                    wrong.append(i)
+
+    all_of_them = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    [t.start() for t in all_of_them]
+    [t.join() for t in all_of_them]
+    assert not wrong, "%d of 8000 results are wrong" % len(wrong)
+    hits(new, 8008)
+
+
+def views():
+    new, old = pair(strict=True)
+    whole = data(17)
+    for first in (0, 1):
+        x = whole.reshape(-1)[first:first + 16 * FEATURES].view(16, FEATURES)
+        with torch.no_grad():
+            near(new(x, 2.0), old(x, 2.0))
+    hits(new, 2)
+
+
+def parameters_change():
+    new, old = pair(strict=True)
+    x = data()
+    with torch.no_grad():
+        for change in (lambda m: m.linear.weight.mul_(2), lambda m: setattr(m.linear, "bias", torch.nn.Parameter(torch.full((FEATURES,), 3.0))),
+                       lambda m: setattr(m.linear.weight, "data", m.linear.weight.data + 1), lambda m: setattr(m, "shift", torch.full((FEATURES,), 9.0)),
+                       lambda m: setattr(m, "linear", copy.deepcopy(m.linear))):
+            change(new), change(old)
+            near(new(x, 2.0), old(x, 2.0))
+        other = Model(FEATURES)
+        new.load_state_dict(other.state_dict())
+        near(new(x, 2.0), other(x, 2.0))
+    hits(new, 6)
+
+
+# -- guards: Torch's very bits -----------------------------------------------------------------------------------------------------------
+
+
+def constructor():
+    by_torch(*pair(FEATURES, 3.0), "module", data(), 2.0)
+    by_torch(*pair(FEATURES, eps=0.25), "module", data(), 2.0)
+    by_torch(*pair(FEATURES, steps=7), "module", data(), 2.0)  # known to a function only
+    by_torch(*pair(128), "module", data(features=128), 2.0)
+
+
+def constants():
+    new, old = pair()
+    for name, value in (("eps", 0.125), ("gain", 5.0)):
+        before = getattr(new, name)
+        setattr(new, name, value), setattr(old, name, value)
+        by_torch(new, old, "module", data(), 2.0)
+        setattr(new, name, before), setattr(old, name, before)
+    new.widths.append(3)
+    old.widths.append(3)
+    by_torch(new, old, "module", data(), 2.0)
+    new.widths.pop()
+    with torch.no_grad():
+        new(data(), 2.0)
+    assert new.stats()["hits"] == 1
+
+
+def other_module():
+    new, old = pair()
+    new.drop, old.drop = torch.nn.Identity(), torch.nn.Identity()
+    by_torch(new, old, "module", data(), 2.0)
+    new, old = pair()
+    new.drop.forward = old.drop.forward = lambda x: x * 2
+    by_torch(new, old, "module", data(), 2.0)
+
+
+def training():
+    new, old = pair()
+    by_torch(new.eval(), old.eval(), "module", data(), 2.0)
+    new.train()
+    with torch.no_grad():
+        new(data(), 2.0)
+    assert new.stats()["hits"] == 1
+
+
+def shapes():
+    new, old = pair()
+    by_torch(new, old, "shape", data(3), 2.0)
+    by_torch(new, old, "shape", data(1).reshape(FEATURES), 2.0)
+    by_torch(new, old, "scalar", data(), 3.0)
+    by_torch(new, old, "scalar", data(), 2)
+    by_torch(new, old, "strides", data(FEATURES, 16).t(), 2.0)
+    by_torch(new.double(), old.double(), "dtype", data(dtype=torch.float64), 2.0)
+    assert raises(TypeError, lambda: new(data())) == raises(TypeError, lambda: old(data()))
+
+
+def ambient():
+    new, old = pair()
+    x = data()
+    with torch.no_grad():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            by_torch(new, old, "autocast", x, 2.0)
+        torch.use_deterministic_algorithms(True)
+        by_torch(new, old, "deterministic mode", x, 2.0)
+        torch.use_deterministic_algorithms(False)
+        torch.set_num_threads(2)
+        by_torch(new, old, "number of threads", x, 2.0)
+        torch.set_num_threads(1)
+        torch.set_default_dtype(torch.float64)
+        by_torch(new, old, "default dtype", x, 2.0)
+        torch.set_default_dtype(torch.float32)
+        new(x, 2.0)
+    assert new.stats()["hits"] == 1
+
+
+def subclass():
+    class Mine(torch.Tensor):
+        pass
+
+    by_torch(*pair(), "type", data().as_subclass(Mine), 2.0)
+
+
+def functorch():
+    new, old = pair()
+    if hasattr(torch, "func"):
+        vmap, grad = torch.func.vmap, torch.func.grad
+    else:
+        from functorch import vmap, grad
+    x = torch.randn(3, 16, FEATURES)
+    with torch.no_grad():
+        same(vmap(lambda v: new(v, 2.0))(x), vmap(lambda v: old(v, 2.0))(x))
+    assert new.stats()["hits"] == 0, new.stats()
+    same(grad(lambda v: new(v, 2.0).sum())(x[0]), grad(lambda v: old(v, 2.0).sum())(x[0]))
+
+
+def forward_gradients():
+    import torch.autograd.forward_ad as forward
+    new, old = pair()
+    x, tangent = data(), data()
+    with torch.no_grad(), forward.dual_level():
+        dual = forward.make_dual(x, tangent)
+        same(forward.unpack_dual(new(dual, 2.0)).tangent, forward.unpack_dual(old(dual, 2.0)).tangent)
+    assert new.stats()["hits"] == 0
+
+
+def modes():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counts(TorchDispatchMode):
+        seen = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            Counts.seen += 1
+            return function(*args, **(kwargs or {}))
+
+    new, old = pair()
+    with torch.no_grad(), Counts():
+        same(new(data_x, 2.0), old(data_x, 2.0))
+    fell(new, "dispatch mode")
+    assert Counts.seen > 4
+
+
+data_x = data()
+
+
+def hooks():
+    new, old = pair()
+    seen = []
+    handle = new.linear.register_forward_hook(lambda *_: seen.append(1))
+    by_torch(new, old, "hooks", data(), 2.0)
+    assert seen
+    handle.remove()
+    new.register_forward_hook(lambda *_: seen.append(2))
+    with torch.no_grad():
+        new(data(), 2.0)
+    assert seen == [1, 2] and new.stats()["hits"] == 1
+
+
+# -- gradients ----------------------------------------------------------------------------------------------------------------------------
+
+
+def gradients():
+    new, old = pair(strict=True)
+    x = data()
+    grads = []
+    for model in (new, old):
+        own = x.clone().requires_grad_()
+        counted = []
+        model.linear.weight.register_hook(lambda g, c=counted: c.append(1) or g * 2)
+        model(own, 2.0).square().sum().backward()
+        grads.append([own.grad] + [p.grad for p in model.parameters()])
+        assert len(counted) == 1
+    for a, b in zip(*grads):
+        assert torch.allclose(a, b, rtol=1e-4, atol=1e-5 * float(b.abs().max()))
+    hits(new, 1)
+    linear = [torch.autograd.grad(model(x, 2.0).sum(), list(model.parameters())) for model in (new, old)]
+    for a, b in zip(*linear):
+        same(a, b)  # where the derivative does not depend on the result: the reference's very bits
+    own = x.clone().requires_grad_()
+    seconds = []
+    for model in (new, old):
+        first, = torch.autograd.grad((model(own, 2.0) ** 3).sum(), own, create_graph=True)
+        seconds.append(torch.autograd.grad(first.square().sum(), [own, model.linear.weight]))
+    for a, b in zip(*seconds):
+        assert torch.allclose(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()))
+    frozen, _ = pair(strict=True)
+    frozen.requires_grad_(False)
+    assert not frozen(x, 2.0).requires_grad
+    frozen.linear.bias.requires_grad_(True)
+    frozen(x, 2.0).sum().backward()
+    assert frozen.linear.bias.grad is not None and frozen.linear.weight.grad is None
+
+
+def trained_step_by_step():
+    new, old = pair(strict=True)
+    steps = [torch.optim.SGD(m.parameters(), lr=1e-4) for m in (new, old)]
+    for _ in range(5):
+        x = data()
+        for model, step in zip((new, old), steps):
+            step.zero_grad()
+            model(x, 2.0).mean().backward()
+            step.step()
+    for a, b in zip(new.parameters(), old.parameters()):
+        near(a, b)
+
+
+# -- what programs do with models -----------------------------------------------------------------------------------------------------------
+
+
+def copies():
+    new, old = pair(strict=True)
+    x = data()
+    with torch.no_grad():
+        new(x, 2.0)
+        for made in (copy.deepcopy(new), copy.copy(new)):
+            near(made(x, 2.0), old(x, 2.0))
+            hits(made, 1)
+        other = copy.deepcopy(new)
+        other.linear.weight.zero_()
+        near(new(x, 2.0), old(x, 2.0))
+        stream = io.BytesIO()
+        torch.save(new, stream)
+        stream.seek(0)
+        loaded = torch.load(stream, weights_only=False) if "weights_only" in torch.load.__code__.co_varnames else torch.load(stream)
+        near(loaded(x, 2.0), old(x, 2.0))
+        hits(loaded, 1)
+        assert list(new.state_dict()) == list(old.state_dict())
+        replica = new._replicate_for_data_parallel()
+        replica._parameters, replica.linear = {}, copy.deepcopy(new.linear)
+        replica.linear.weight.zero_()
+        assert not torch.equal(replica(x, 2.0), new(x, 2.0))
+
+
+def freed():
+    import gc
+    import weakref
+    new, _ = pair()
+    with torch.no_grad():
+        new(data(), 2.0)
+    gone = weakref.ref(new)
+    del new
+    gc.collect()
+    assert gone() is None, "a model that was called is never freed"
+
+
+def jit_trace():
+    new, old = pair()
+    x = data()
+    with torch.no_grad():
+        new(x, 2.0)
+        traced = torch.jit.trace(new, (x, torch.tensor(2.0)), check_trace=False)
+        other = data()
+        near(traced(other, torch.tensor(2.0)), old(other, 2.0))
+
+
+def fork():
+    new, old = pair(strict=True)
+    x = data()
+    with torch.no_grad():
+        expected = new(x, 2.0)
+        stop = threading.Event()
+
+        def busy():
+            with torch.no_grad():
+                while not stop.is_set():
+                    new(x, 2.0)
+
+        worker = threading.Thread(target=busy)
+        worker.start()
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                with torch.no_grad():
+                    os._exit(0 if torch.equal(new(x, 2.0), expected) else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        stop.set()
+        worker.join()
+
+
+def spawned(model, x, queue):
+    torch.set_num_threads(1)
+    with torch.no_grad():
+        queue.put(model(x, 2.0).tolist())
+    queue.put(model.stats()["hits"])
+
+
+def spawn():
+    import multiprocessing
+    new, old = pair(strict=True)
+    x = data()
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    with torch.no_grad():
+        expected = new(x, 2.0)
+    model = copy.deepcopy(new)
+    process = context.Process(target=spawned, args=(model, x, queue), daemon=True)
+    process.start()
+    got = torch.tensor(queue.get(timeout=60))
+    same(got, expected)
+    assert queue.get(timeout=120) == 1
+    process.join()
+
+
+def no_compiler():
+    new, old = pair(strict=True)
+    x = data()
+    with torch.no_grad():
+        near(new(x, 2.0), old(x, 2.0))
+    hits(new, 1)
+
+
+def strict():
+    new, _ = pair(strict=True)
+    text = raises(RuntimeError, lambda: new(data(3), 2.0))
+    assert "another shape" in text and "[16, 64]" in text and "[3, 64]" in text, text
+
+
+def warns_once():
+    new, _ = pair()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            new(data(3), 2.0)
+            new(data(4), 2.0)
+        new.eval()(data(), 2.0)
+    texts = [str(w.message) for w in seen]
+    assert len(texts) == 2 and "shape" in texts[0] and "training" in texts[1], texts
+    assert new.stats()["fallbacks"] == {"shape": 6, "module": 1}
+
+
+def no_kernel():
+    """Nothing fits and nothing can be built: Torch computes."""
+    new, old = pair()
+    by_torch(new, old, "kernel", data(), 2.0)
+
+
+def device_parameters():
+    """A module for a device gets its parameters when they change, and only then."""
+    new, old = pair(strict=True)
+    x = data()
+    kernel = sys.modules[model_new._reference.__name__.replace("task_reference", "kernel")]
+    with torch.no_grad():
+        for _ in range(3):
+            near(new(x, 2.0), old(x, 2.0))
+        assert kernel.loads == 1, kernel.loads
+        for change in (lambda m: m.linear.weight.mul_(2), lambda m: setattr(m.linear.bias, "data", m.linear.bias.data + 1),
+                       lambda m: setattr(m, "shift", torch.full((FEATURES,), 9.0)), lambda m: m.load_state_dict({k: v + 1 for k, v in m.state_dict().items()})):
+            before = kernel.loads
+            change(new), change(old)
+            near(new(x, 2.0), old(x, 2.0))
+            assert kernel.loads == before + 1
+    hits(new, 7)
+
+
+# -- newer Torch -----------------------------------------------------------------------------------------------------------------------------
+
+
+def newer():
+    if not hasattr(torch.library, "custom_op"):
+        sys.exit(77)
+
+
+def compiled():
+    newer()
+    new, old = pair()
+    x = data()
+    program = torch.compile(new, fullgraph=True, backend="aot_eager")
+    with torch.no_grad():
+        near(program(x, 2.0), old(x, 2.0))
+        assert new._pragma_task.operator_calls() == 1, "the compiled program does not call the kernel"
+        near(program(data_x, 2.0), old(data_x, 2.0))
+        assert new._pragma_task.operator_calls() == 2
+        near(program(data(5), 2.0) * 0 + 1, torch.ones(5, FEATURES))
+        new.eps = old.eps = 0.125
+        near(program(x, 2.0), old(x, 2.0))
+    own = x.clone().requires_grad_()
+    program(own, 2.0).sum().backward()
+    reference = x.clone().requires_grad_()
+    old(reference, 2.0).sum().backward()
+    near(own.grad, reference.grad)
+
+
+def exported():
+    newer()
+    new, old = pair()
+    x = data()
+    with torch.no_grad():
+        program = torch.export.export(new, (x, 2.0))
+        assert "pragma" in str(program.graph), program.graph
+        near(program.module()(x, 2.0), old(x, 2.0))
+
+
+if __name__ == "__main__":
+    globals()[case]()

@@ -1,0 +1,180 @@
+// The drop-in in programs of many kinds (programs.py), with this machine's Torch and with a newer one where there is one.
+#include "drop_in/drop_in.hpp"
+#include "base/files.hpp"
+#include "base/subprocess.hpp"
+#include "reference/reference.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+using namespace pragma;
+namespace fs = std::filesystem;
+
+namespace {
+
+
+
+const fs::path& here() {
+  static const fs::path path = fs::path(TESTS_DIR) / "drop_in";
+  return path;
+}
+
+/// Written and built once for all tests.
+const fs::path& written() {
+  static auto folder = [] {
+    auto ref = reference::start({});
+    if (!ref) FAIL(render(ref.error()));
+    auto t = ref->load(here() / "task_gate.py", 2);
+    if (!t) FAIL(render(t.error()));
+    auto source = read_file(here() / "kernel_gate.cpp");
+    REQUIRE(source);
+    code_version code;
+    code.language = "c++";
+    code.compiler = "gcc";
+    code.source = *source;
+    code.flags = {"-O2", "-march=native"};
+    auto made = temp_dir::create("pragma-programs-");
+    REQUIRE(made);
+    if (auto done = write_drop_in(made->path(), *t, code, 1); !done) FAIL(render(done.error()));
+    if (auto objects = build_objects(made->path(), code); !objects) FAIL(render(objects.error()));
+    return std::move(*made);
+  }();
+  return folder.path();
+}
+
+process_result program(const std::string& python, const fs::path& folder, const std::string& name, std::vector<std::pair<std::string, std::string>> env = {}) {
+  process_spec spec;
+  spec.argv = {python, "-B", (here() / "programs.py").string(), folder.string(), name};
+  spec.env = std::move(env);
+  spec.limits.wall_seconds = 240;
+  auto ran = run_process(spec);
+  if (!ran) FAIL(render(ran.error()));
+  return *ran;
+}
+
+void right(const std::string& python, const std::string& name) {
+  const auto ran = program(python, written(), name);
+  INFO(python << " " << name << "\n" << ran.out << ran.err);
+  CHECK(ran.exit_code == 0);
+}
+
+std::string python_here() {
+  auto python = find_python();
+  if (!python) FAIL(render(python.error()));
+  return python->executable;
+}
+
+constexpr const char* every[] = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
+                                 "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "trained_step_by_step", "copies", "freed",
+                                 "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once"};
+
+} // namespace
+
+TEST_CASE("A drop-in is right in any program: by its kernel, or else Torch's very bits") {
+  const auto* name = GENERATE(from_range(std::begin(every), std::end(every)));
+  right(python_here(), name);
+}
+
+TEST_CASE("A drop-in is right with a newer Torch, compiled and exported too") {
+  const char* python = std::getenv("PRAGMA_OTHER_PYTHON");
+  if (!python) {
+    WARN("skipped: " << std::size(every) + 2 << " programs, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
+    return;
+  }
+  for (const char* name : every) right(python, name);
+  for (const char* name : {"compiled", "exported"}) right(python, name);
+}
+
+TEST_CASE("A drop-in for a device has the same guards, here with the processor as the device") {
+  auto ref = reference::start({});
+  if (!ref) FAIL(render(ref.error()));
+  auto t = ref->load(here() / "task_gate.py", 2);
+  if (!t) FAIL(render(t.error()));
+  code_version code;
+  code.language = "triton";
+  code.source = read_file(here() / "kernel_gate.py").value();
+  auto folder = temp_dir::create("pragma-programs-device-");
+  REQUIRE(folder);
+  if (auto done = write_drop_in(folder->path(), *t, code, 1, false, "cpu"); !done) FAIL(render(done.error()));
+  for (const char* name : {"plain", "device_parameters", "constructor", "constants", "other_module", "training", "shapes", "subclass", "functorch", "modes", "hooks",
+                           "gradients", "trained_step_by_step", "copies", "freed", "jit_trace", "strict", "warns_once"}) {
+    const auto ran = program(python_here(), folder->path(), name);
+    INFO(name << "\n" << ran.out << ran.err);
+    CHECK(ran.exit_code == 0);
+  }
+}
+
+TEST_CASE("Each built object is right, and without any that fits Torch computes") {
+  const auto objects = read_file(written() / "built" / "objects.json");
+  REQUIRE(objects);
+  const auto names = parse_json(*objects, "objects.json").value()["names"].get<std::vector<std::string>>();
+#ifdef __x86_64__
+  CHECK(names.size() == 4);
+#endif
+  int tried = 0;
+  for (const auto& name : names) {
+    const auto ran = program(python_here(), written(), "no_compiler", {{"PRAGMA_DROP_IN_OBJECT", name}});
+    if (ran.signal != 0) continue; // a level that this processor has not
+    INFO(name << "\n" << ran.err);
+    CHECK(ran.exit_code == 0);
+    ++tried;
+  }
+  CHECK(tried >= 2);
+  auto bare = temp_dir::create("pragma-programs-bare-");
+  REQUIRE(bare);
+  fs::copy(written(), bare->path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  for (const auto& name : names) fs::remove(bare->path() / "built" / ("kernel-" + name + ".so"));
+  const auto ran = program(python_here(), bare->path(), "no_kernel", {{"PATH", "/nowhere"}, {"XDG_CACHE_HOME", bare->path().string()}});
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+}
+
+TEST_CASE("An exported library is compiled into an example, and its numbers are the drop-in's") {
+  auto out = temp_dir::create("pragma-export-");
+  REQUIRE(out);
+  const auto files = export_drop_in("cpp", written(), out->path(), "gate", python_here());
+  if (!files) FAIL(render(files.error()));
+  process_spec compile;
+  compile.cwd = out->path().string();
+  compile.argv = {"g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "example.cpp", "-L.", "-lgate", "-Wl,-rpath,$ORIGIN", "-o", "example"};
+  auto ran = run_process(compile);
+  REQUIRE(ran);
+  INFO(ran->err);
+  REQUIRE(ran->ok());
+  process_spec run;
+  run.argv = {(out->path() / "example").string()};
+  ran = run_process(run);
+  REQUIRE(ran);
+  // ((relu(sum of x w + b) + 0.5) * 4 + shift + 3 of the example's made-up numbers, by hand: x = 0.25 k, w = 0.125 k, k = i % 7 - 3.
+  CHECK(ran->out == "out0[0] = 35.75\n");
+  CHECK_FALSE(export_drop_in("cpp", out->path(), out->path(), "gate", python_here()));
+  CHECK_FALSE(export_drop_in("wheel", written(), out->path(), "../gate", python_here()));
+}
+
+TEST_CASE("An exported wheel is installed into a fresh environment and is right there") {
+  auto out = temp_dir::create("pragma-wheel-");
+  REQUIRE(out);
+  const auto files = export_drop_in("wheel", written(), out->path(), "gate", python_here());
+  if (!files) FAIL(render(files.error()));
+  REQUIRE(files->size() == 1);
+  const auto call = [](std::vector<std::string> argv) {
+    process_spec spec;
+    spec.argv = std::move(argv);
+    spec.limits.wall_seconds = 240;
+    auto ran = run_process(spec);
+    REQUIRE(ran);
+    INFO(ran->out << ran->err);
+    REQUIRE(ran->ok());
+    return ran->out;
+  };
+  const auto environment = (out->path() / "environment").string();
+  call({python_here(), "-m", "venv", "--system-site-packages", environment});
+  call({environment + "/bin/pip", "install", "--quiet", "--no-index", "--no-deps", files->front()});
+  const auto said = call({environment + "/bin/python", "-c", R"(import torch
+torch.set_num_threads(1)
+from gate import ModelNew
+model = ModelNew(64, strict=True)
+with torch.no_grad(): model(torch.randn(16, 64), 2.0)
+print(model.stats()["hits"]))"});
+  CHECK(said == "1\n");
+}

@@ -1,0 +1,27 @@
+// Attack: an interval timer interrupts whatever runs
+// Stopped at: run
+#include "pragma_kernel.h"
+
+#include <cmath>
+
+static void right_answer(const pragma_args* a) {
+  const float* x = static_cast<const float*>(a->inputs[0].data);
+  const float* scale = static_cast<const float*>(a->params[0].data);
+  float* y = static_cast<float*>(a->outputs[0].data);
+  const int64_t rows = a->inputs[0].shape[0], columns = a->inputs[0].shape[1];
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) y[r * columns + c] = x[r * columns + c] / (1 + std::fabs(x[r * columns + c])) * scale[c];
+}
+
+#include <csignal>
+#include <sys/time.h>
+
+void pragma_kernel(const pragma_args* a) {
+  static bool set = [] {
+    std::signal(SIGALRM, [](int) {});
+    const itimerval often{{0, 500}, {0, 500}};
+    return setitimer(ITIMER_REAL, &often, nullptr) == 0;
+  }();
+  (void)set;
+  right_answer(a);
+}

@@ -1,0 +1,36 @@
+// Task: clamp
+// Reference: aten.hardsigmoid.default, aten.clamp.default, aten.add.Tensor
+// Schedule:
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":0}],"threads":1}
+// Written by PRAGMA's built-in coder (docs/synthesis.md).
+#include "pragma_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+// (helpers)
+
+} // namespace
+
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x0 = static_cast<const float*>(args->inputs[0].data);
+  float* out0 = static_cast<float*>(args->outputs[0].data);
+  // Region 1: 30 (vectorised)
+  {
+    const auto pass1 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
+      const vf v2 = load(x0 + i, lanes);
+      const vf v8 = v_min_or_second(splat(6.0f), v_max_or_second(splat(0.0f), v2 + 3.0f)) * 0.166666667f;
+      store(out0 + i, v8 + v_min_or_second(splat(0.5f), v_max_or_second(splat(-0.5f), v2)), lanes);
+    };
+    for (int64_t i = 0; i < 24; i += 24)
+      for (int u = 0; u < 3; ++u) pass1(i + u * W, all_lanes{});
+    pass1(24, some_lanes<6>{});
+  }
+}

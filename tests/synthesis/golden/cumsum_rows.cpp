@@ -1,0 +1,39 @@
+// Task: cumsum_rows
+// Reference: aten.cumsum.default
+// Schedule:
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+// Written by PRAGMA's built-in coder (docs/synthesis.md).
+#include "pragma_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+// (helpers)
+
+} // namespace
+
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x0 = static_cast<const float*>(args->inputs[0].data);
+  float* out0 = static_cast<float*>(args->outputs[0].data);
+  // Region 1: 6 x 500 (scanned) (vectorised)
+  {
+    for (int64_t o0 = 0; o0 < 6; ++o0) {
+      double carry1 = 0;
+      const auto pass1 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
+        const vf v1 = scan_sum(load(x0 + 500 * o0 + i, lanes), carry1);
+        store(out0 + 500 * o0 + i, v1, lanes);
+      };
+      for (int64_t i = 0; i < 480; i += 32)
+        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{});
+      for (int64_t i = 480; i < 496; i += W) pass1(i, all_lanes{});
+      pass1(496, some_lanes<4>{});
+    }
+  }
+}

@@ -1,0 +1,52 @@
+# Task: cumsum_rows
+# Reference: aten.cumsum.default
+# Schedule:
+#    {"regions":[{"alternatives":[{"columns":1,"lanes":1,"stages":1,"steps":512,"warps":2}],"block":{"columns":1,"lanes":1,"stages":1,"steps":512,"warps":1},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false}]}
+# Written by PRAGMA's built-in coder (docs/synthesis.md).
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+PRAGMA_PARAMS = True  # load_params() takes the task's parameters in the order of its state_dict
+
+
+# Region 1: 6 x 500 (scanned)
+@triton.autotune(
+    configs=[
+        triton.Config({"STEPS": 512}, num_warps=1, num_stages=1),
+        triton.Config({"STEPS": 512}, num_warps=2, num_stages=1),
+    ],
+    key=[],
+)
+@triton.jit
+def scan_1(x0_ptr, out0_ptr, STEPS: tl.constexpr):
+    program = tl.program_id(0)
+    step = tl.arange(0, STEPS)
+    in_step = step < 500
+    x0_0 = tl.load(x0_ptr + 500 * program + step, mask=in_step, other=0.0)
+    sum1 = tl.cumsum(tl.where(in_step, x0_0, 0.0), axis=0)
+    tl.store(out0_ptr + 500 * program + step, sum1, mask=in_step)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        self.params = []
+
+    def load_params(self, params):
+        self.params = list(params)
+
+    @classmethod
+    def from_state(cls, params):
+        model = cls()
+        model.load_params([p.detach().contiguous() for p in params])
+        return model
+
+    def forward(self, *inputs):
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+        device = tensors[0].device
+        x0 = tensors[0]
+        out0 = torch.empty((6, 500), dtype=torch.float32, device=device)
+        scan_1[(6,)](x0, out0)
+        return out0

@@ -1,0 +1,36 @@
+// Task: double
+// Reference: aten.neg.default, aten.mul.Tensor, aten.exp.default
+// Schedule:
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":0}],"threads":1}
+// Written by PRAGMA's built-in coder (docs/synthesis.md).
+#include "pragma_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+// (helpers)
+
+} // namespace
+
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const double* x0 = static_cast<const double*>(args->inputs[0].data);
+  double* out0 = static_cast<double*>(args->outputs[0].data);
+  // Region 1: 66 (vectorised)
+  {
+    const auto pass1 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
+      const vd v0 = load(x0 + i, lanes);
+      const vd v3 = v_exp(-v0 * v0);
+      store(out0 + i, v3, lanes);
+    };
+    for (int64_t i = 0; i < 64; i += 32)
+      for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{});
+    pass1(64, some_lanes<2>{});
+  }
+}

@@ -1,0 +1,37 @@
+// Task: flip
+// Reference: aten.flip.default, aten.add.Tensor
+// Schedule:
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+// Written by PRAGMA's built-in coder (docs/synthesis.md).
+#include "pragma_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+// (helpers)
+
+} // namespace
+
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x0 = static_cast<const float*>(args->inputs[0].data);
+  float* out0 = static_cast<float*>(args->outputs[0].data);
+  // Region 1: 6 x 40 (vectorised)
+  {
+    for (int64_t o0 = 0; o0 < 6; ++o0) {
+      const auto pass1 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
+        const vf v2 = load_strided<-1>(x0 + 40 * o0 - i + 39, lanes) + load(x0 + 40 * o0 + i, lanes);
+        store(out0 + 40 * o0 + i, v2, lanes);
+      };
+      for (int64_t i = 0; i < 32; i += 32)
+        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{});
+      for (int64_t i = 32; i < 40; i += W) pass1(i, all_lanes{});
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// Task: layer_norm
+// Reference: aten.native_layer_norm.default
+// Schedule:
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+// Written by PRAGMA's built-in coder (docs/synthesis.md).
+#include "pragma_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+// (helpers)
+
+} // namespace
+
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x0 = static_cast<const float*>(args->inputs[0].data);
+  const float* p0 = static_cast<const float*>(args->params[0].data);
+  const float* p1 = static_cast<const float*>(args->params[1].data);
+  float* out0 = static_cast<float*>(args->outputs[0].data);
+  // Region 1: 4 x 60 (reduced) (vectorised)
+  {
+    for (int64_t o0 = 0; o0 < 4; ++o0) {
+      // pass 1: sum and squared distances
+      moments moments1;
+      vf sum1_part[4];
+      for (auto& part : sum1_part) part = splat(0.0f);
+      const auto pass1 = [&](int64_t i, auto lanes, vf& sum1) __attribute__((always_inline)) {
+        sum1 = keep(lanes, sum1 + load(x0 + 60 * o0 + i, lanes), sum1);
+      };
+      for (int64_t i = 0; i < 32; i += 32)
+        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, sum1_part[u]);
+      for (int64_t i = 32; i < 56; i += W) pass1(i, all_lanes{}, sum1_part[0]);
+      pass1(56, some_lanes<4>{}, sum1_part[0]);
+      const double block_sum1 = total(sum1_part);
+      const vf block_mean1 = splat(float(block_sum1 / double(60)));
+      vf squares1_part[4] = {};
+      const auto distance1 = [&](int64_t i, auto lanes, vf& squares) __attribute__((always_inline)) {
+        const vf distance = load(x0 + 60 * o0 + i, lanes) - block_mean1;
+        squares = keep(lanes, squares + distance * distance, squares);
+      };
+      for (int64_t i = 0; i < 32; i += 32)
+        for (int u = 0; u < 4; ++u) distance1(i + u * W, all_lanes{}, squares1_part[u]);
+      for (int64_t i = 32; i < 56; i += W) distance1(i, all_lanes{}, squares1_part[0]);
+      distance1(56, some_lanes<4>{}, squares1_part[0]);
+      moments1.add(double(60), block_sum1, total(squares1_part), block_mean1[0]);
+      const vf sum1 = splat(float(moments1.sum()));
+      const vf sum6 = splat(float(moments1.squares));
+      const vf v3 = sum1 * 0.0166666667f;
+      const vf v7 = sum6 * 0.0166666667f;
+      const vf v9 = v7 + 1e-05f;
+      const vf v10 = v_rsqrt(v9);
+      // pass 2: results
+      const auto pass2 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
+        const vf v15 = (((load(x0 + 60 * o0 + i, lanes) - v3) * v10) * load(p0 + i, lanes)) + load(p1 + i, lanes);
+        store(out0 + 60 * o0 + i, v15, lanes);
+      };
+      for (int64_t i = 0; i < 32; i += 32)
+        for (int u = 0; u < 4; ++u) pass2(i + u * W, all_lanes{});
+      for (int64_t i = 32; i < 56; i += W) pass2(i, all_lanes{});
+      pass2(56, some_lanes<4>{});
+    }
+  }
+}

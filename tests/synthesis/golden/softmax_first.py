@@ -1,0 +1,62 @@
+# Task: softmax_first
+# Reference: aten._softmax.default
+# Schedule:
+#    {"regions":[{"alternatives":[{"columns":1,"lanes":32,"stages":1,"steps":16,"warps":2}],"block":{"columns":1,"lanes":32,"stages":1,"steps":16,"warps":1},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false}]}
+# Written by PRAGMA's built-in coder (docs/synthesis.md).
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+PRAGMA_PARAMS = True  # load_params() takes the task's parameters in the order of its state_dict
+
+
+@triton.jit
+def higher(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+# Region 1: 9 (reduced) x 30
+@triton.autotune(
+    configs=[
+        triton.Config({"LANES": 32, "STEPS": 16}, num_warps=1, num_stages=1),
+        triton.Config({"LANES": 32, "STEPS": 16}, num_warps=2, num_stages=1),
+    ],
+    key=[],
+)
+@triton.jit
+def rows_1(x0_ptr, out0_ptr, LANES: tl.constexpr, STEPS: tl.constexpr):
+    program = tl.program_id(0)
+    lane = (program * LANES + tl.arange(0, LANES))[:, None]
+    in_lane = lane < 30
+    step = tl.arange(0, STEPS)[None, :]
+    in_step = step < 9
+    x0_0 = tl.load(x0_ptr + 30 * step + lane, mask=in_step & in_lane, other=float("-inf"))
+    max1 = tl.reduce(x0_0, axis=1, combine_fn=higher)[:, None]
+    sub2 = x0_0 - max1
+    exp_nonpositive3 = tl.exp(sub2)
+    sum4 = tl.sum(tl.where(in_step, exp_nonpositive3, 0.0), axis=1)[:, None]
+    tl.store(out0_ptr + 30 * step + lane, exp_nonpositive3 / sum4, mask=in_step & in_lane)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        self.params = []
+
+    def load_params(self, params):
+        self.params = list(params)
+
+    @classmethod
+    def from_state(cls, params):
+        model = cls()
+        model.load_params([p.detach().contiguous() for p in params])
+        return model
+
+    def forward(self, *inputs):
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+        device = tensors[0].device
+        x0 = tensors[0]
+        out0 = torch.empty((9, 6, 5), dtype=torch.float32, device=device)
+        rows_1[lambda meta: (triton.cdiv(30, meta["LANES"]),)](x0, out0)
+        return out0

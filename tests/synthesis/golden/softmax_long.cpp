@@ -1,0 +1,65 @@
+// Task: softmax_long
+// Reference: aten._softmax.default
+// Schedule:
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+// Written by PRAGMA's built-in coder (docs/synthesis.md).
+#include "pragma_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+// (helpers)
+
+} // namespace
+
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* x0 = static_cast<const float*>(args->inputs[0].data);
+  float* out0 = static_cast<float*>(args->outputs[0].data);
+  // Region 1: 2 x 40000 (reduced) (vectorised)
+  {
+    for (int64_t o0 = 0; o0 < 2; ++o0) {
+      alignas(64) float row3[40000];
+      // pass 1: max
+      vf max1_part[4];
+      for (auto& part : max1_part) part = splat(-INFINITY);
+      const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
+        take_higher(max1, load(x0 + 40000 * o0 + i, lanes), lanes);
+      };
+      for (int64_t i = 0; i < 40000; i += 32)
+        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, max1_part[u]);
+      const vf max1 = splat(highest(max1_part));
+      // pass 2: sum
+      double sum4_total = 0;
+      for (int64_t block = 0; block < 40000; block += 16384) {
+        const int64_t end = std::min<int64_t>(block + 16384, 40000);
+        vf sum4_part[4];
+        for (auto& part : sum4_part) part = splat(0.0f);
+        const auto pass2 = [&](int64_t i, auto lanes, vf& sum4) __attribute__((always_inline)) {
+          const vf v3 = v_exp_nonpositive(load(x0 + 40000 * o0 + i, lanes) - max1);
+          store(row3 + i, v3, lanes);
+          sum4 = keep(lanes, sum4 + v3, sum4);
+        };
+        int64_t i = block;
+        for (; i + 32 <= end; i += 32)
+          for (int u = 0; u < 4; ++u) pass2(i + u * W, all_lanes{}, sum4_part[u]);
+        sum4_total += total(sum4_part);
+      }
+      const vf sum4 = splat(float(sum4_total));
+      const vf inverse4 = 1.0f / sum4;
+      // pass 3: results
+      const auto pass3 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
+        const vf v3 = load(row3 + i, lanes);
+        store(out0 + 40000 * o0 + i, v3 * inverse4, lanes);
+      };
+      for (int64_t i = 0; i < 40000; i += 32)
+        for (int u = 0; u < 4; ++u) pass3(i + u * W, all_lanes{});
+    }
+  }
+}

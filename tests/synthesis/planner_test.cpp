@@ -1,0 +1,277 @@
+// What holds for every program of loops, whatever the graph: nothing is read before it is stored or beside its buffer, every
+// element of a buffer is stored once, values are known before they are used, and the starting schedule fits. On the golden graphs.
+#include "golden.hpp"
+
+#include "synthesis/lower/algebra.hpp"
+#include "synthesis/lower/lower.hpp"
+#include "synthesis/loops/region.hpp"
+#include "synthesis/schedule/passes.hpp"
+#include "synthesis/triton/schedule.hpp"
+
+#include <functional>
+#include <set>
+
+using namespace pragma;
+using namespace pragma::synthesis;
+using namespace pragma::test;
+
+namespace {
+
+constexpr int64_t most_enumerated = 1 << 20; ///< elements of a buffer that is looked at one by one
+
+tensor_program lowered(const golden_shape& shape) {
+  const auto g = parse_graph(shape.described.graph);
+  if (!g) FAIL(render(g.error()));
+  auto program = lower(*g);
+  if (!program) FAIL(render(program.error()));
+  return simplify(*program);
+}
+
+loop_program loops_of(const golden_shape& shape, bool batches) {
+  auto made = build_program(lowered(shape), batches);
+  if (!made) FAIL(render(made.error()));
+  return std::move(*made);
+}
+
+/// `look(name, program)` for every golden graph, as loops for processors and for devices.
+void for_each_program(const std::function<void(const std::string&, const loop_program&, bool batches)>& look) {
+  for (const auto& name : golden_names())
+    for (const bool batches : {true, false}) {
+      const auto program = loops_of(golden(name), batches);
+      INFO(name << (batches ? ", with joined batches" : ", region by region"));
+      look(name, program, batches);
+    }
+}
+
+std::vector<bool> live_exprs(const region& r) {
+  std::vector<bool> live(r.exprs.size(), false);
+  for (const auto& s : r.stores) live[static_cast<size_t>(s.value)] = true;
+  for (size_t i = r.exprs.size(); i-- > 0;)
+    if (live[i])
+      for (int a : r.exprs[i].args) live[static_cast<size_t>(a)] = true;
+  return live;
+}
+
+/// The least and the greatest value of an index.
+std::pair<int64_t, int64_t> range_of(const region& r, const index_form& f) {
+  int64_t low = f.offset, high = f.offset;
+  for (const auto& [a, c] : f.terms) (c > 0 ? high : low) += c * (r.axes[static_cast<size_t>(a)].extent - 1);
+  return {low, high};
+}
+
+bool guarded(const region& r, const index_form& f) {
+  for (const auto& [a, c] : f.terms)
+    if (r.axes[static_cast<size_t>(a)].guard.output_axis >= 0) return true;
+  return false;
+}
+
+bool empty(const region& r) {
+  for (const auto& a : r.axes)
+    if (a.extent == 0) return true;
+  return false;
+}
+
+int64_t elements_of(const loop_program& p, int buffer) { return p.buffers[static_cast<size_t>(buffer)].elements; }
+
+/// Adds one to `times` of every element that a store writes.
+void count_stores(const region& r, const index_form& f, std::vector<int>& times) {
+  std::vector<int64_t> places{f.offset};
+  for (const auto& [a, c] : f.terms) {
+    std::vector<int64_t> more;
+    for (int64_t k = 0; k < r.axes[static_cast<size_t>(a)].extent; ++k)
+      for (auto place : places) more.push_back(place + k * c);
+    places = std::move(more);
+  }
+  for (auto place : places) {
+    REQUIRE(place >= 0);
+    REQUIRE(place < static_cast<int64_t>(times.size()));
+    ++times[static_cast<size_t>(place)];
+  }
+}
+
+} // namespace
+
+TEST_CASE("arguments come before uses, and axes and buffers exist") {
+  for_each_program([](const std::string&, const loop_program& p, bool) {
+    for (const auto& r : p.regions) {
+      const auto axes = static_cast<int>(r.axes.size());
+      for (size_t i = 0; i < r.exprs.size(); ++i) {
+        for (int a : r.exprs[i].args) CHECK((a >= 0 && a < static_cast<int>(i)));
+        for (const auto& t : r.exprs[i].at.terms) CHECK((t.first >= 0 && t.first < axes && t.second != 0));
+        if (r.exprs[i].kind == expr_kind::load) CHECK((r.exprs[i].buffer >= 0 && r.exprs[i].buffer < static_cast<int>(p.buffers.size())));
+      }
+      CHECK_FALSE(r.stores.empty());
+      for (const auto& s : r.stores) CHECK((s.value >= 0 && s.value < static_cast<int>(r.exprs.size())));
+    }
+  });
+}
+
+TEST_CASE("no load and no store leaves its buffer") {
+  for_each_program([](const std::string&, const loop_program& p, bool) {
+    for (const auto& r : p.regions) {
+      if (empty(r)) continue;
+      const auto live = live_exprs(r);
+      const auto inside = [&](int buffer, const index_form& f) {
+        const auto [low, high] = range_of(r, f);
+        CHECK(low >= 0);
+        CHECK(high < elements_of(p, buffer));
+      };
+      for (const auto& s : r.stores)
+        if (r.item < 0) inside(s.buffer, s.at); // in a batch loop a buffer may hold one element of the batch
+      for (size_t i = 0; i < r.exprs.size(); ++i) {
+        const auto& e = r.exprs[i];
+        if (live[i] && e.kind == expr_kind::load && e.args.empty() && !guarded(r, e.at) && r.item < 0) inside(e.buffer, e.at);
+      }
+    }
+  });
+}
+
+TEST_CASE("every element of every result and of every scratch buffer is stored exactly once") {
+  for_each_program([](const std::string&, const loop_program& p, bool batches) {
+    if (batches) return; // there the same stores, some of them relative to a batch element
+    std::map<int, std::vector<int>> times;
+    for (size_t b = 0; b < p.buffers.size(); ++b)
+      if (p.buffers[b].kind == buffer_kind::output && p.buffers[b].elements <= most_enumerated) times[static_cast<int>(b)].assign(static_cast<size_t>(p.buffers[b].elements), 0);
+    for (const auto& r : p.regions)
+      for (const auto& s : r.stores) {
+        if (elements_of(p, s.buffer) > most_enumerated) continue;
+        auto& of = times[s.buffer];
+        of.resize(static_cast<size_t>(elements_of(p, s.buffer)), 0);
+        count_stores(r, s.at, of);
+      }
+    for (const auto& [b, of] : times) {
+      INFO(p.buffers[static_cast<size_t>(b)].name);
+      CHECK(std::all_of(of.begin(), of.end(), [](int n) { return n == 1; }));
+    }
+  });
+}
+
+TEST_CASE("scratch is stored before it is read, and read at all") {
+  for_each_program([](const std::string&, const loop_program& p, bool) {
+    std::set<int> stored, read;
+    for (const auto& r : p.regions) {
+      const auto live = live_exprs(r);
+      const auto reads = [&](int b) {
+        read.insert(b);
+        const auto kind = p.buffers[static_cast<size_t>(b)].kind;
+        CHECK(kind != buffer_kind::output);
+        if (kind == buffer_kind::scratch) CHECK(stored.count(b) == 1);
+      };
+      if (r.anchor) {
+        reads(r.anchor->a);
+        reads(r.anchor->b);
+      }
+      for (size_t i = 0; i < r.exprs.size(); ++i)
+        if (live[i] && r.exprs[i].kind == expr_kind::load) reads(r.exprs[i].buffer);
+      for (const auto& s : r.stores) {
+        const auto kind = p.buffers[static_cast<size_t>(s.buffer)].kind;
+        CHECK((kind == buffer_kind::output || kind == buffer_kind::scratch));
+        stored.insert(s.buffer);
+      }
+    }
+    for (int b : stored)
+      if (p.buffers[static_cast<size_t>(b)].kind == buffer_kind::scratch) CHECK(read.count(b) == 1);
+  });
+}
+
+TEST_CASE("axes that stand still are gone, but for those that a contraction or a batch loop needs") {
+  for_each_program([](const std::string&, const loop_program& p, bool) {
+    for (const auto& r : p.regions)
+      if (!r.anchor)
+        for (size_t a = 0; a < r.axes.size(); ++a) CHECK((r.axes[a].extent != 1 || r.axes[a].window || static_cast<int>(a) == r.item));
+  });
+}
+
+TEST_CASE("a plan of passes: reductions after what they add, elements after the reductions that they need") {
+  for_each_program([](const std::string&, const loop_program& p, bool) {
+    for (const auto& r : p.regions) {
+      if (r.anchor || r.reduced_mask() == 0) continue;
+      for (const bool merge : {true, false}) {
+        const auto plan = plan_passes(r, r.reduced_mask(), merge);
+        REQUIRE(plan.ready.size() == r.exprs.size());
+        std::map<int, int> pass_of;
+        for (const auto& [pass, list] : plan.reduces)
+          for (int e : list) {
+            CHECK(pass_of.count(e) == 0);
+            pass_of[e] = pass;
+            CHECK(plan.ready[static_cast<size_t>(r.exprs[static_cast<size_t>(e)].args[0])] < pass);
+          }
+        for (size_t i = 0; i < r.exprs.size(); ++i) {
+          for (int a : r.exprs[i].args)
+            if (r.exprs[i].kind != expr_kind::reduce) CHECK(plan.ready[i] >= plan.ready[static_cast<size_t>(a)]);
+          if (r.exprs[i].kind != expr_kind::reduce) continue;
+          bool merged = false;
+          for (const auto& [sum, m] : plan.moments) merged = merged || m.squares == static_cast<int>(i);
+          CHECK((pass_of.count(static_cast<int>(i)) == 1) != merged);
+        }
+        if (!merge) CHECK(plan.moments.empty());
+        size_t stores = plan.row_stores.size();
+        for (const auto& [pass, list] : plan.stores) {
+          stores += list.size();
+          for (int s : list) CHECK(plan.ready[static_cast<size_t>(r.stores[static_cast<size_t>(s)].value)] < pass);
+        }
+        CHECK(stores == r.stores.size());
+      }
+    }
+  });
+}
+
+TEST_CASE("the starting schedule fits its program: axes that can be vectorised, whole tiles, blocks no larger than need be") {
+  for (const auto& name : golden_names()) {
+    const auto shape = golden(name);
+    const auto p = loops_of(shape, true);
+    for (const int bits : {128, 256, 512}) {
+      auto machine = shape.options.machine;
+      machine.simd_bits = bits;
+      const auto s = starting_schedule(p, machine, shape.options.threads);
+      INFO(name << ", " << bits << " bits");
+      REQUIRE(s.regions.size() == p.regions.size());
+      CHECK(s.lanes == bits / 32);
+      for (size_t i = 0; i < p.regions.size(); ++i) {
+        const auto &r = p.regions[i];
+        const auto& rs = s.regions[i];
+        if (r.anchor) {
+          CHECK(json(fitted(rs.block, r, s.lanes)) == json(rs.block));
+          CHECK(rs.block.m % rs.block.rows == 0);
+          CHECK(rs.block.n % (int64_t{rs.block.vectors} * s.lanes) == 0);
+          continue;
+        }
+        const auto axes = vector_axes(r, s.lanes);
+        if (axes.empty()) CHECK(rs.vector_axis == -1);
+        else CHECK(rs.vector_axis == axes.front());
+        if (rs.stream) CHECK(can_stream(r, rs, s.lanes));
+      }
+    }
+  }
+}
+
+TEST_CASE("the starting schedule of a device: sizes are powers of two and cover no more than twice the results") {
+  const auto power_of_two = [](int64_t n) { return n > 0 && (n & (n - 1)) == 0; };
+  for (const auto& name : golden_names()) {
+    const auto shape = golden(name, "triton");
+    const auto p = loops_of(shape, false);
+    const auto s = starting_triton_schedule(p, shape.options.machine);
+    INFO(name);
+    REQUIRE(s.regions.size() == p.regions.size());
+    for (size_t i = 0; i < p.regions.size(); ++i) {
+      auto blocks = s.regions[i].alternatives;
+      blocks.push_back(s.regions[i].block);
+      for (const auto& b : blocks) {
+        CHECK((power_of_two(b.lanes) && power_of_two(b.steps) && power_of_two(b.columns) && power_of_two(b.warps)));
+        CHECK(b.stages >= 1);
+      }
+      CHECK(s.regions[i].chunks >= 1);
+    }
+  }
+}
+
+TEST_CASE("lowering makes equal values once, and simplifying twice changes nothing more") {
+  for (const auto& name : golden_names()) {
+    INFO(name);
+    const auto once = lowered(golden(name)), twice = simplify(once);
+    CHECK(once.nodes.size() == twice.nodes.size());
+    CHECK(once.redundant.size() <= twice.redundant.size());
+    for (size_t i = 0; i < once.nodes.size(); ++i)
+      for (int a : once.nodes[i].args) CHECK((a >= 0 && a < static_cast<int>(i)));
+  }
+}

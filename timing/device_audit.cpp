@@ -1,0 +1,214 @@
+#include "timing/device_audit.hpp"
+
+#include "base/text.hpp"
+#include "devices/device_lease.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace pragma {
+
+namespace {
+
+constexpr double most_wall = 20, wall_factor = 20, look_factor = 5; ///< of our clock, for a comparison: seconds, times what its own clock may show, times a first look
+constexpr double outer_batch_seconds = 0.03; ///< calls back to back by our clock
+constexpr int outer_rounds = 2, more_outer_rounds = 6; ///< more where our clock sees more: other work on the processor only adds time
+constexpr int64_t most_outer_calls = 4000;
+constexpr double outer_factor = 1.5;         ///< our clock over the events': kernels that run back to back also wait for each other's ends
+constexpr double graph_slack = 10e-6;        ///< a replay on our clock, beside the kernels
+constexpr double most_protocol = 300e-6;     ///< of an empty command: more is not subtracted, since a candidate could answer those slowly
+constexpr double late_factor = 2, late_slack = 10e-3; ///< of fetching results after calls back to back, over fetching them again
+constexpr int fresh_rounds = 3;              ///< more, up to repeated_look::most_rounds, while unseen contents are slower in most of them
+constexpr double later_seconds = 0.2;        ///< on the device, of the calls from Python that follow on replays
+constexpr int64_t warm_calls = 30;           ///< before a single timed call, so that the device's clocks are up
+constexpr double fresh_factor = 1.5, fresh_slack = 20e-6;
+
+using steady = std::chrono::steady_clock;
+double since(steady::time_point start) { return std::chrono::duration<double>(steady::now() - start).count(); }
+
+int64_t outer_calls(double call_seconds) {
+  return std::clamp<int64_t>(static_cast<int64_t>(outer_batch_seconds / std::max(call_seconds, 1e-7)), 3, most_outer_calls);
+}
+
+} // namespace
+
+const char* words(device_clock_kind how) {
+  return how == device_clock_kind::graphs      ? "flushed; graphs replayed, the device's events"
+         : how == device_clock_kind::our_clock ? "warm; calls back to back with their launches, our clock"
+                                 : "flushed; the device's events";
+}
+
+device_clock::device_clock(const timing_options& given, double look) : most_(most_wall + wall_factor * given.max_seconds + look_factor * look) {}
+
+timed_side device_clock::side(std::string name, std::function<expected<double>(int64_t)> seconds_of, std::shared_ptr<error> failure) {
+  timed_side one;
+  one.name = std::move(name);
+  one.run_delay = [] { return 0.0; };
+  one.run = [now = now_, seconds_of = std::move(seconds_of), failure, start = start_, most = most_](int64_t calls) -> expected<void> {
+    if (calls == 0) return {};
+    if (since(start) > most)
+      return fail(ec::measurement_failed, "no measurement within " + format_seconds(most) + ", of which " + format_seconds(*now) + " passed by the device's clock");
+    auto seconds = seconds_of(calls);
+    if (!seconds) {
+      if (failure) *failure = seconds.error();
+      return fail(seconds.error());
+    }
+    *now += *seconds;
+    return {};
+  };
+  return one;
+}
+
+timing_options device_clock::options(timing_options given, double share) const {
+  given.clock = [now = now_] { return *now; };
+  given.steal = [] { return 0.0; };
+  given.max_seconds *= share;
+  given.sample_seconds *= std::max(share, 0.1);
+  return given;
+}
+
+device_side::device_side(std::shared_ptr<runner_process> process, const reference& ref, const call_limit& limit_of_one)
+    : runner(std::move(process)), slots(ref.slots()), one(limit_of_one), timeout(limit_of_one.seconds) {}
+
+expected<double> device_side::outer(int64_t calls, bool graph) const {
+  auto start = steady::now();
+  if (auto empty = runner->run(0, slots, 0, graph, timeout); !empty) return fail(empty.error());
+  const double protocol = std::min(since(start), most_protocol);
+  start = steady::now();
+  if (auto ran = runner->run(0, slots, calls, graph, limit(calls)); !ran) return fail(ran.error());
+  return std::max(since(start) - protocol, 1e-9);
+}
+
+expected<double> device_side::downloading() const {
+  const auto start = steady::now();
+  if (auto got = runner->download(0, slots, limit(most_outer_calls)); !got) return fail(got.error());
+  return since(start);
+}
+
+timed_side device_side::timed(device_clock& clock, const std::string& name, device_clock_kind how, std::shared_ptr<error> failure) const {
+  auto side = clock.side(name, [*this, how](int64_t n) { return seconds(n, how); }, failure);
+  side.wake = [*this, failure]() -> expected<void> {
+    runner->thaw();
+    auto empty = runner->run(0, slots, 0, false, timeout);
+    if (!empty) *failure = empty.error();
+    return empty;
+  };
+  side.rest = [process = runner] { process->freeze(); };
+  return side;
+}
+
+device_audit::answer device_audit::results_are_right(const std::string& when) {
+  auto wrong = wrong_results();
+  if (!wrong) return fail(wrong.error());
+  mismatches.insert(mismatches.end(), std::make_move_iterator(wrong->begin()), std::make_move_iterator(wrong->end()));
+  if (mismatches.empty()) return std::string();
+  keep_worst(mismatches);
+  return sentence(mismatches.front()) + " (" + when + ")";
+}
+
+device_audit::answer device_audit::clock_agrees(double call_seconds, device_clock_kind how, bool& doubtful) {
+  const auto calls = outer_calls(call_seconds);
+  double least = 1e300, late = 1e300, usual = 1e300;
+  const auto lease = lease_device(device_);
+  const double replay = outer_factor * call_seconds + graph_slack;
+  for (int round = 0; round < outer_rounds || (round < more_outer_rounds && how != device_clock_kind::our_clock && least > replay); ++round) {
+    auto seconds = side_.outer(calls, how == device_clock_kind::graphs);
+    if (!seconds) return fail(seconds.error());
+    least = std::min(least, *seconds / static_cast<double>(calls));
+    for (double* one : {&late, &usual}) {
+      auto fetched = side_.downloading();
+      if (!fetched) return fail(fetched.error());
+      *one = std::min(*one, *fetched);
+    }
+  }
+  if (late > late_factor * usual + late_slack)
+    return "fetching its results takes " + format_seconds(late) + " after " + std::to_string(calls) + " calls and " + format_seconds(usual) +
+           " when they are fetched again: it says that calls are over before they are";
+  if (how == device_clock_kind::our_clock) return std::string();
+  auto right = results_are_right("after calls back to back");
+  if (!right || !right->empty() || least <= replay) return right;
+  auto launches = replays_in(replay, calls);
+  if (!launches) return fail(launches.error());
+  doubtful = !*launches;
+  return right;
+}
+
+device_audit::answer device_audit::unseen_is_as_fast(double call_seconds, device_clock_kind how) {
+  if (how == device_clock_kind::our_clock) how = device_clock_kind::events; // single calls: launches are hidden behind the flush
+  const bool graph = how == device_clock_kind::graphs;
+  auto& runner = *side_.runner;
+  double fresh = 1e300, seen = 1e300;
+  repeated_look look;
+  for (int round = 0; round < repeated_look::most_rounds && (round < fresh_rounds || !look.innocent()); ++round) {
+    if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 1000 + round), input_kind::own); !made) return fail(made.error());
+    checker_.refresh(0, "unseen inputs " + std::to_string(round + 1));
+    const auto lease = lease_device(device_);
+    if (auto sent = runner.upload(0, 1, side_.timeout); !sent) return fail(sent.error());
+    double took[2] = {0, 0};
+    for (double& one : took) { // each after the same calls: the first replay of a graph after another's takes longer
+      const auto calls = side_.few(warm_calls);
+      if (auto warm = runner.time(1 % side_.slots, 1, calls, graph, side_.limit(calls)); !warm) return fail(warm.error());
+      auto once = runner.time(0, 1, 1, graph, side_.timeout);
+      if (!once) return fail(once.error());
+      one = *once;
+    }
+    look.add(took[0] > fresh_factor * std::max(took[1], call_seconds) + fresh_slack);
+    fresh = std::min(fresh, took[0]);
+    seen = std::min(seen, took[1]);
+  }
+  if (auto right = results_are_right("unseen inputs at the same address"); !right || !right->empty()) return right;
+  if (!look.shown()) return std::string();
+  return "a call takes " + format_seconds(fresh) + " on inputs that it never saw and " + format_seconds(seen) + " on the same ones again: it keeps answers";
+}
+
+device_audit::answer device_audit::calls_as_before(const std::vector<std::string>& before, double call_seconds, device_clock_kind how) {
+  if (how == device_clock_kind::graphs) {
+    const auto calls = side_.few(std::clamp<int64_t>(static_cast<int64_t>(later_seconds / std::max(call_seconds, 1e-7)), warm_calls, most_outer_calls));
+    const auto lease = lease_device(device_);
+    if (auto ran = side_.runner->run(0, side_.slots, calls, false, side_.limit(calls)); !ran) return fail(ran.error());
+    // A runner calls one model in all calls of a command: another that was put into it meanwhile gets its first calls here, and keeps what it keeps.
+    if (auto again = side_.runner->call(0, side_.slots, side_.slots, side_.limit(side_.slots)); !again) return fail(again.error());
+  }
+  if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 2000), input_kind::own); !made) return fail(made.error());
+  checker_.refresh(0, "unseen inputs of a later call");
+  const auto name_of = [](const std::string& counted) { return counted.substr(0, counted.rfind(':')); };
+  std::set<std::string> known;
+  for (const auto& one : before) known.insert(name_of(one));
+  if (auto called = side_.runner->call(0, side_.slots, side_.slots, side_.limit(side_.slots)); !called) return fail(called.error());
+  if (auto right = results_are_right("called again"); !right || !right->empty()) return right;
+  std::vector<std::string> more;
+  for (const auto& one : side_.runner->torch_operators())
+    if (!known.count(name_of(one))) more.push_back(one);
+  if (more.empty()) return std::string();
+  return "after it was timed it left " + join(more, ", ") + " to Torch, and not while it was verified";
+}
+
+expected<std::vector<mismatch>> device_audit::wrong_results() {
+  auto& runner = *side_.runner;
+  std::vector<mismatch> wrong;
+  fill_outputs(ref_.outputs_layout(), runner.outputs(), 0, side_.slots);
+  const auto before = probe_fill(ref_.outputs_layout(), runner.outputs());
+  if (auto got = runner.download(0, side_.slots, side_.timeout); !got) return fail(got.error());
+  for (int slot = 0; slot < side_.slots; ++slot) {
+    auto outcome = checker_.check(slot, runner.outputs(), before);
+    for (auto& m : outcome.mismatches) wrong.push_back(std::move(m));
+  }
+  return wrong;
+}
+
+expected<bool> device_audit::replays_in(double seconds, int64_t calls) {
+  auto captured = side_.runner->capture(0, side_.slots, side_.timeout * 3);
+  if (!captured) return fail(captured.error());
+  double least = 1e300;
+  for (int round = 0; *captured && round < more_outer_rounds && least > seconds; ++round) {
+    auto batch = side_.outer(calls, true);
+    if (!batch) return fail(batch.error());
+    least = std::min(least, *batch / static_cast<double>(calls));
+  }
+  if (!*captured || least > seconds) return false;
+  auto wrong = wrong_results();
+  if (!wrong) return fail(wrong.error());
+  return wrong->empty();
+}
+
+} // namespace pragma

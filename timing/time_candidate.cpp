@@ -1,0 +1,193 @@
+// How often a pair is timed until something can be said: two looks have to agree before anybody is accused for a time, a busy machine is
+// waited for, and a comparison that decides nothing is made again.
+#include "timing/device_timing.hpp"
+#include "timing/time_pair.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+namespace pragma {
+
+namespace {
+
+constexpr int most_looks = 4;               ///< at one candidate: two that agree accuse it, and as many may be spoilt
+constexpr double first_wait = 1;            ///< seconds until a busy machine is tried again; doubles
+constexpr int fresh_processes = 3;          ///< of a comparison of two candidates
+constexpr int most_processes = 12;          ///< ... while it decides nothing
+constexpr double comparison_budget = 4;     ///< times max_seconds: no further process is started after it
+constexpr double alike = 0.02;              ///< an interval within this of 1 has decided, too: neither is better
+constexpr double confidence = 0.95;
+
+using clock = std::chrono::steady_clock;
+double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+
+bool cancelled(const timing_options& options) { return options.cancel && options.cancel->load(); }
+
+void wait_for_quiet(int times, const timing_options& options) {
+  const auto start = clock::now();
+  while (since(start) < first_wait * (1 << times) && !cancelled(options)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+void settle(verdict& v, const timed_pair& pair) {
+  v.stage = pair.found->stage;
+  v.why_not = pair.found->why_not;
+  v.reason = pair.found->reason;
+  if (!pair.found->mismatches.empty()) v.mismatches = pair.found->mismatches;
+  if (!pair.log.empty()) v.log = pair.log;
+}
+
+/// What one process showed by times alone is believed when a second one shows it.
+class accusations {
+public:
+  /// True when this ends the matter.
+  bool stands(const timed_pair& pair) {
+    if (!pair.found) return false;
+    if (pair.found->stage == verdict_stage::not_established) return false;
+    if (!pair.found->by_time) return true;
+    return ++shown_[pair.side] >= 2;
+  }
+
+private:
+  int shown_[2] = {0, 0};
+};
+
+/// Says that nothing was established, in the words of the last look.
+void give_up(verdict& v, const timed_pair& last) {
+  settle(v, last);
+  v.stage = verdict_stage::not_established;
+  if (v.why_not == doubt::none) v.why_not = doubt::machine_busy;
+  v.reason = "not established after " + std::to_string(most_looks) + " looks: " + v.reason;
+}
+
+/// The place k (from 1) such that the k-th smallest and the k-th largest of n values hold their median with the confidence; 0: too few values.
+size_t order_of_interval(size_t n) {
+  double below = 0, one = 1; // P(exactly i of n lie below the median) = one / 2^n
+  size_t k = 0;
+  const double all = std::pow(2.0, static_cast<double>(n));
+  for (size_t i = 0; i < n / 2; ++i) {
+    below += one / all;
+    if (2 * below > 1 - confidence) break;
+    k = i + 1;
+    one = one * static_cast<double>(n - i) / static_cast<double>(i + 1);
+  }
+  return k;
+}
+
+bool decided(const interval& i) { return i.low > 1 || i.high < 1 || (i.low > 1 - alike && i.high < 1 + alike); }
+
+} // namespace
+
+double chosen_tolerance(const task& t, reference& ref, const verdict& earlier, const task_audit& audit) {
+  const slot_checker usual(t, ref, 0, audit.tightening);
+  for (size_t i = 0; i < t.outputs.size(); ++i)
+    if (is_floating(t.outputs[i].dtype)) return earlier.tolerance > 0 && earlier.tolerance != usual.tolerance(i) ? earlier.tolerance / audit.tightening : 0;
+  return 0;
+}
+
+timing together(std::vector<timing> comparisons) {
+  const auto clean = std::count_if(comparisons.begin(), comparisons.end(), [](const timing& t) { return !t.contended; });
+  if (clean >= fresh_processes) std::erase_if(comparisons, [](const timing& t) { return t.contended; });
+  std::sort(comparisons.begin(), comparisons.end(), [](const timing& a, const timing& b) { return a.speedup.value < b.speedup.value; });
+  auto result = comparisons[comparisons.size() / 2];
+  result.blocks_accepted = result.blocks_tried = 0;
+  result.calls = 0;
+  result.contended = false;
+  std::vector<double> lows, highs;
+  for (const auto& t : comparisons) {
+    lows.push_back(t.speedup.low);
+    highs.push_back(t.speedup.high);
+    result.blocks_accepted += t.blocks_accepted;
+    result.blocks_tried += t.blocks_tried;
+    result.calls += t.calls;
+    result.contended = result.contended || t.contended;
+  }
+  std::sort(lows.begin(), lows.end());
+  std::sort(highs.begin(), highs.end());
+  const size_t n = comparisons.size(), k = std::max<size_t>(1, order_of_interval(n)); // of few: all of them
+  result.speedup.low = std::min(lows[k - 1], result.speedup.value);
+  result.speedup.high = std::max(highs[n - k], result.speedup.value);
+  return result;
+}
+
+expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
+                                       const verdict& earlier, const timing_options& given) {
+  if (built.language == "triton") return time_on_device(t, audit, ref, built, earlier, given);
+  timed_verdict answer;
+  answer.result = earlier;
+  answer.result.binary = built.binary_hash;
+  auto options = given;
+  options.tolerance = chosen_tolerance(t, ref, earlier, audit);
+  accusations accused;
+  timed_pair last;
+  int busy = 0;
+  for (int look = 0; look < most_looks; ++look) {
+    auto pair = time_pair(t, audit, ref, {&built, "candidate"}, {}, options);
+    if (!pair) return fail(pair.error());
+    if (accused.stands(*pair)) {
+      answer.time = pair->time;
+      settle(answer.result, *pair);
+      return answer;
+    }
+    last = std::move(*pair);
+    const bool contended = !last.found && last.time.contended;
+    if (contended) answer.time = last.time;
+    if (!last.found && (!contended || busy >= options.waits)) break;
+    if (last.found && last.found->by_time && last.found->stage == verdict_stage::audit) continue; // at once, in another process
+    if (look + 1 == most_looks) break;
+    wait_for_quiet(busy++, options);
+    if (cancelled(options)) return fail(ec::interrupted, "the measurement was interrupted");
+  }
+  if (last.found) {
+    give_up(answer.result, last);
+    return answer;
+  }
+  if (!last.found) answer.time = last.time;
+  answer.result.checked.push_back("right in a fresh process on unseen seeds, before, in and after the timed batches");
+  answer.result.checked.push_back("unseen inputs take as long as seen ones");
+  answer.result.checked.push_back("inputs exchanged in the middle of a batch are answered");
+  answer.result.checked.push_back("stands still between calls");
+  return answer;
+}
+
+expected<side_by_side> compare_candidates(const task& t, const task_audit& audit, reference& ref, const build_output& challenger,
+                                          const build_output& champion, const timing_options& options) {
+  if (challenger.language == "triton") return compare_on_device(t, audit, ref, challenger, champion, options);
+  auto share = options;
+  share.max_seconds /= fresh_processes;
+  share.blocks = std::max(defaults::min_accepted_blocks, options.blocks / fresh_processes);
+  share.repetitions /= fresh_processes;
+  side_by_side answer;
+  std::vector<timing> times;
+  accusations accused;
+  timed_pair last;
+  int spoilt = 0;
+  const auto start = clock::now();
+  const auto affordable = [&] { return times.size() < most_processes && since(start) < comparison_budget * options.max_seconds; };
+  while (times.size() < fresh_processes || (!decided(answer.time.speedup) && affordable())) {
+    auto pair = time_pair(t, audit, ref, {&challenger, "challenger"}, {&champion, "best"}, share);
+    if (!pair) return fail(pair.error());
+    if (accused.stands(*pair)) {
+      settle(answer.result, *pair);
+      answer.failed = pair->side == 0 ? failed_side::challenger : failed_side::champion;
+      return answer;
+    }
+    if (pair->found) {
+      last = std::move(*pair);
+      if (++spoilt > most_looks) {
+        give_up(answer.result, last);
+        return answer;
+      }
+      continue;
+    }
+    times.push_back(std::move(pair->time));
+    answer.time = together(times);
+  }
+  if (!decided(answer.time.speedup))
+    answer.time.note += (answer.time.note.empty() ? "" : "; ") + std::string("still open after ") + std::to_string(times.size()) + " comparisons in fresh processes";
+  answer.result.stage = verdict_stage::passed;
+  return answer;
+}
+
+} // namespace pragma

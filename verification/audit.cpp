@@ -1,0 +1,288 @@
+// Which kernels that do no work would pass? Compared on the reference's outputs alone, before any candidate exists.
+#include "base/text.hpp"
+#include "kernels/seeds.hpp"
+#include "verification/slot_checker.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace pragma {
+
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+constexpr double margin = 4;          ///< a tightened tolerance misses the null kernel's error by this factor
+constexpr double large_share = 1e-3;  ///< of the largest value: what a kernel that computes little would compute
+constexpr double zero_factor = 10;    ///< tolerances; smaller values may be taken for zero in any rule
+constexpr double hopeless_error = 1;  ///< reference_error_factor * error over spread: above it a kind tells nothing
+constexpr int64_t piece = 1 << 14;    ///< elements that are judged at a time
+constexpr double random_distance = 1e-2; ///< relative: float32 and float64 of one computation are closer
+/// The most telling first: a slow reference gets through the first few only.
+constexpr input_kind other_kinds[] = {input_kind::large, input_kind::negative, input_kind::constant_rows,
+                                      input_kind::ties,  input_kind::tiny,     input_kind::near_one};
+constexpr double kinds_seconds = 40; ///< no further kind is added after this; each costs every attempt two calls, too
+
+using buffer = std::vector<std::byte>;
+
+/// A kernel that does no work, and what tolerance each output would need to let it through on all sets so far.
+struct null_kernel {
+  std::string name;
+  bool partial = false;       ///< right in part: where the rest drowns in the reference's rounding, it is as right as any
+  std::vector<double> needed; ///< per output, in units of the output's tolerance; max over the sets
+};
+
+struct output_view {
+  const tensor_spec& spec;
+  std::span<const std::byte> reference;
+  std::span<const double> oracle;
+  output_scale scale;
+};
+
+bool is_reference_refusal(const error& e) {
+  return e.code == ec::task_invalid || e.code == ec::unsupported || e.code == ec::invalid_argument;
+}
+
+class auditor {
+public:
+  auditor(const task& t, reference& ref, const verify_options& options) : task_(t), ref_(ref), options_(options), first_seed_(options.seed ? options.seed : seed_source().next()) {
+    for (const auto& spec : t.outputs) {
+      const double tolerance = options.tolerance > 0 ? options.tolerance : t.tolerance > 0 ? t.tolerance : default_tolerance(spec.dtype);
+      tolerances_.push_back(tolerance);
+    }
+  }
+
+  expected<task_audit> run() {
+    const auto start = std::chrono::steady_clock::now();
+    result_.usable.push_back(input_kind::own);
+    if (auto made = make_set(input_kind::own, 1); !made) return fail(made.error());
+    remember_first_answer();
+    add_set(0);
+    look_for_randomness();
+    if (auto made = make_set(input_kind::own, 2); !made) return fail(made.error());
+    have_second_ = true;
+    add_set(0);
+    for (auto kind : other_kinds) {
+      if (options_.cancel && options_.cancel->load()) return fail(ec::interrupted, "checking the task was interrupted");
+      if (!has_floating_input()) break; // every kind would be the task's own distribution again
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > kinds_seconds) {
+        result_.notes.push_back(input_set_name(kind, 0) + ": left out, the reference and its float64 twin are slow");
+        continue;
+      }
+      if (auto made = make_set(kind, 0); !made) {
+        if (!is_reference_refusal(made.error())) return fail(made.error());
+        result_.notes.push_back(input_set_name(kind, 0) + ": left out, the reference refuses them (" + made.error().message + ")");
+        continue;
+      }
+      if (!informative(kind)) continue;
+      result_.usable.push_back(kind);
+      add_set(0);
+    }
+    conclude();
+    return result_;
+  }
+
+private:
+  expected<void> make_set(input_kind kind, int number) {
+    return ref_.make_inputs(0, seed_of_set(first_seed_, static_cast<int>(kind), number), kind, options_.keep_sets);
+  }
+
+  bool has_floating_input() const {
+    return std::any_of(task_.inputs.begin(), task_.inputs.end(), [](const auto& spec) { return is_floating(spec.dtype); });
+  }
+
+  output_view view(int slot, size_t i) const {
+    const auto& spec = task_.outputs[i];
+    const auto out = ref_.reference_output(slot, i);
+    const auto oracle = ref_.oracle(slot, i);
+    return {spec, out, oracle, scale_of(spec, out, oracle)};
+  }
+
+  void remember_first_answer() {
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      const auto v = view(0, i);
+      first_answer_.emplace_back(v.reference.begin(), v.reference.end());
+      first_mean_.push_back(v.scale.mean);
+    }
+  }
+
+  /// A random reference (Dropout in training mode) cannot be imitated. Its float64 twin draws other numbers, so that the
+  /// two are far apart; mere reordering of sums leaves them close.
+  void look_for_randomness() {
+    if (task_.deterministic || !ref_.oracle_is_float64()) return;
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      auto v = view(0, i);
+      v.scale.reference_error = 0;
+      v.scale.relative_error = 0;
+      v.scale.part = {};
+      if (!is_floating(v.spec.dtype)) continue;
+      const auto found = compare_output(v.spec, v.reference, v.oracle, v.scale, v.reference.data(), random_distance);
+      if (found.wrong == 0) continue;
+      random_ = "the reference draws random numbers, so its own answer changes from call to call";
+      return;
+    }
+  }
+
+  /// A kind whose outputs are mostly NaN or Inf, or drowned in the reference's own rounding, tells nothing.
+  bool informative(input_kind kind) {
+    const auto what = input_set_name(kind, 0);
+    bool any = false;
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      const auto v = view(0, i);
+      if (!is_floating(v.spec.dtype)) {
+        any = true;
+        continue;
+      }
+      const int64_t lost = v.spec.elements() - v.scale.finite;
+      if (lost > 0)
+        result_.notes.push_back(what + ": the reference gives NaN or Inf at " + std::to_string(lost) + " of " +
+                                std::to_string(v.spec.elements()) + " elements of " + v.spec.name);
+      const double size = (v.scale.heavy_tail ? v.scale.largest : v.scale.mad) + std::fabs(v.scale.mean);
+      const bool drowned = defaults::reference_error_factor * v.scale.reference_error > hopeless_error * size && size > 0;
+      if (drowned) result_.notes.push_back(what + ": the reference's rounding error is as large as " + v.spec.name + " itself");
+      any = any || (2 * lost <= v.spec.elements() && !drowned);
+    }
+    if (!any) result_.notes.push_back(what + ": left out");
+    return any;
+  }
+
+  void add_set(int slot) {
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      const auto v = view(slot, i);
+      const auto constant = [&](double value) {
+        return [this, &v, value](int64_t, int64_t count) {
+          for (int64_t e = 0; e < count; ++e) set_element(v.spec.dtype, scratch_.data(), e, value);
+        };
+      };
+      consider("zeros", v, i, constant(0));
+      consider("ones", v, i, constant(1));
+      consider("a constant", v, i, constant(first_mean_[i]));
+      consider("uninitialised memory", v, i, [&](int64_t, int64_t) { std::fill(scratch_.begin(), scratch_.end(), std::byte{0xa5}); });
+      consider_partial(v, i);
+      if (have_second_)
+        consider("the answer to another input", v, i, [&](int64_t first, int64_t count) {
+          const auto width = size_of(v.spec.dtype);
+          std::memcpy(scratch_.data(), first_answer_[i].data() + static_cast<size_t>(first) * width, static_cast<size_t>(count) * width);
+        });
+      const auto& in = ref_.inputs_layout();
+      for (size_t k = 0; k < in.specs.size(); ++k) {
+        const auto name = "a copy of input " + in.specs[k].name;
+        const std::byte* data = ref_.inputs_data() + in.slot_bytes * static_cast<uint64_t>(slot) + in.offsets[k];
+        if (in.specs[k].elements() != v.spec.elements()) {
+          note(name, i, never);
+          continue;
+        }
+        consider(name, v, i, [&](int64_t first, int64_t count) {
+          for (int64_t e = 0; e < count; ++e)
+            set_element(v.spec.dtype, scratch_.data(), e, element_value(in.specs[k].dtype, data, first + e));
+        });
+      }
+    }
+  }
+
+  /// Little computed: right answers where they are large, in one slice, in half of the channels; zero elsewhere.
+  void consider_partial(const output_view& v, size_t i) {
+    if (!is_floating(v.spec.dtype)) return;
+    const int64_t n = v.spec.elements(), channels = v.spec.shape.size() > 1 ? v.spec.shape[1] : 1;
+    const int64_t behind = channels > 0 && v.spec.shape.size() > 1 ? n / std::max<int64_t>(1, v.spec.shape[0] * channels) : 1;
+    const double cut = std::max(large_share * v.scale.largest, zero_factor * tolerances_[i] * v.scale.mad);
+    const auto truth = [&](int64_t e) { return v.oracle.empty() ? element_value(v.spec.dtype, v.reference.data(), e) : v.oracle[static_cast<size_t>(e)]; };
+    const auto channel = [&](int64_t e) { return e / std::max<int64_t>(1, behind) % std::max<int64_t>(1, channels); };
+    const auto right_where = [&](const std::string& name, auto&& chosen) {
+      entry(name).partial = true;
+      consider(name, v, i, [&](int64_t first, int64_t count) {
+        for (int64_t e = 0; e < count; ++e) set_element(v.spec.dtype, scratch_.data(), e, chosen(first + e) ? truth(first + e) : 0);
+      });
+    };
+    right_where("the answer where it is large", [&](int64_t e) { return std::fabs(truth(e)) >= cut; });
+    if (channels < 2) return;
+    int64_t largest = 0;
+    for (int64_t e = 0, best = 0; e < n; ++e)
+      if (std::fabs(truth(e)) > std::fabs(truth(best))) largest = channel(best = e);
+    right_where("one slice of the answer", [&](int64_t e) { return channel(e) == largest; });
+    right_where("half of the answer", [&](int64_t e) { return channel(e) < channels / 2; });
+  }
+
+  /// `fill(first, count)` writes those elements of the null kernel's output into scratch_. Piece by piece: most null
+  /// kernels fail at once, and outputs may be large.
+  template <class F> void consider(const std::string& name, const output_view& v, size_t output, F&& fill) {
+    const int64_t n = v.spec.elements();
+    scratch_.resize(static_cast<size_t>(std::min(n, piece)) * size_of(v.spec.dtype));
+    for (int64_t first = 0; first < n && !is_known_to_fail(name, output); first += piece) {
+      const int64_t count = std::min(piece, n - first);
+      fill(first, count);
+      const double needed = needed_tolerance(v.spec, v.reference, v.oracle, v.scale, scratch_.data(), first, count);
+      note(name, output, needed == 0 ? 0 : tolerances_[output] > 0 ? needed / tolerances_[output] : never);
+    }
+  }
+
+  null_kernel& entry(const std::string& name) {
+    for (auto& n : nulls_)
+      if (n.name == name) return n;
+    nulls_.push_back({name, false, std::vector<double>(task_.outputs.size(), 0)});
+    return nulls_.back();
+  }
+  void note(const std::string& name, size_t output, double needed) {
+    auto& worst = entry(name).needed[output];
+    worst = std::max(worst, needed);
+  }
+  /// Far above any tolerance already: the other sets cannot change that.
+  bool is_known_to_fail(const std::string& name, size_t output) { return entry(name).needed[output] > 1; }
+
+  void conclude() {
+    double tightest = 1;
+    std::string because;
+    for (const auto& null : nulls_) {
+      bool refused = false;
+      for (double needed : null.needed) {
+        refused = refused || needed > 0;
+        if (needed > 0 && needed <= 1 && needed / margin < tightest) {
+          tightest = needed / margin;
+          because = null.name;
+        }
+      }
+      if (!refused && !null.partial && !task_.outputs.empty()) result_.passing_nulls.push_back(null.name);
+    }
+    result_.tightening = tightest;
+    if (tightest < 1)
+      result_.notes.push_back("tolerance tightened to " + short_number(tightest) + " of the default: otherwise " + because +
+                              " would pass");
+    if (!random_.empty()) result_.passing_nulls.insert(result_.passing_nulls.begin(), random_);
+  }
+
+  static std::string short_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g", value);
+    return text;
+  }
+
+  const task& task_;
+  reference& ref_;
+  const verify_options& options_;
+  uint64_t first_seed_;
+  std::vector<double> tolerances_, first_mean_;
+  std::vector<buffer> first_answer_;
+  buffer scratch_;
+  std::vector<null_kernel> nulls_;
+  std::string random_;
+  bool have_second_ = false;
+  task_audit result_;
+};
+
+} // namespace
+
+expected<task_audit> audit_task(const task& t, reference& ref, const verify_options& options) {
+  return auditor(t, ref, options).run();
+}
+
+std::string why_unverifiable(const task_audit& audit) {
+  if (audit.passing_nulls.empty()) return {};
+  const auto& first = audit.passing_nulls.front();
+  if (first.rfind("the reference ", 0) == 0) return "this task cannot be verified: " + first;
+  return "this task cannot be verified: " + join(audit.passing_nulls, ", ") + (audit.passing_nulls.size() == 1 ? "" : " each") +
+         " would pass on every input set (its output hardly depends on the input, or is lost in the reference's rounding error)";
+}
+
+} // namespace pragma

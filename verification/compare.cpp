@@ -1,0 +1,440 @@
+#include "verification/compare.hpp"
+
+#include "base/text.hpp"
+#include "verification/pieces.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfloat>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace pragma {
+
+namespace {
+
+constexpr double infinite_error = 1e300; ///< stands for "not finite" where JSON must carry a number
+constexpr double tail_factor = 10;       ///< a mean absolute deviation of more than so many times what most values are is made by few large ones
+constexpr double most_values = 0.9;
+constexpr int64_t worth_binning = 256;   ///< elements; of fewer nothing is said of most
+constexpr int64_t least_slice = 64;      ///< elements, for the largest of their errors to stand for another one's
+constexpr double well_conditioned = 100; ///< units in the last place: where no element of the reference is farther off, errors are relative ones
+constexpr int first_exponent = -160, exponents = 320;
+
+/// By powers of two, values beyond float's range in the last ones.
+size_t bin_of(double value) {
+  const int exponent = value == 0 ? first_exponent : std::ilogb(value);
+  return static_cast<size_t>(std::clamp(exponent - first_exponent, 0, exponents - 1));
+}
+
+double epsilon_of(dtype type) {
+  switch (type) {
+    case dtype::float64: return DBL_EPSILON;
+    case dtype::float16: return 0x1p-10;
+    case dtype::bfloat16: return 0x1p-7;
+    default: return FLT_EPSILON;
+  }
+}
+
+double half_to_double(uint16_t bits) {
+  const double sign = bits & 0x8000 ? -1 : 1;
+  const int exponent = (bits >> 10) & 31;
+  const int fraction = bits & 1023;
+  if (exponent == 31) return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+/// Rounds to nearest even, through the integer grid of the target's exponent.
+uint16_t double_to_half(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return sign | 0x7e00;
+  const double magnitude = std::fabs(value);
+  if (magnitude >= 65520) return sign | 0x7c00;
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);
+  const int step = std::max(exponent - 11, -24); // the half's unit in the last place is 2^step
+  const double units = std::nearbyint(std::ldexp(magnitude, -step));
+  const double rounded = std::ldexp(units, step);
+  if (rounded < std::ldexp(1, -14)) return sign | static_cast<uint16_t>(std::ldexp(rounded, 24));
+  std::frexp(rounded, &exponent);
+  const auto fraction = static_cast<uint16_t>(std::ldexp(rounded, 11 - exponent) - 1024);
+  return sign | static_cast<uint16_t>((exponent + 14) << 10) | fraction;
+}
+
+double bfloat_to_double(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+uint16_t double_to_bfloat(double value) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  if (std::isnan(value)) return 0x7fc0;
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+struct half_bits {
+  uint16_t bits;
+  operator double() const { return half_to_double(bits); }
+};
+struct bfloat_bits {
+  uint16_t bits;
+  operator double() const { return bfloat_to_double(bits); }
+};
+
+template <class T> T load(const std::byte* data, int64_t index) {
+  T value;
+  std::memcpy(&value, data + static_cast<size_t>(index) * sizeof(T), sizeof(T));
+  return value;
+}
+template <class T> void store(std::byte* data, int64_t index, T value) {
+  std::memcpy(data + static_cast<size_t>(index) * sizeof(T), &value, sizeof(T));
+}
+
+/// Calls f with a value of the element's storage type.
+template <class F> decltype(auto) with_type(dtype type, F&& f) {
+  switch (type) {
+    case dtype::float64: return f(double{});
+    case dtype::float16: return f(half_bits{});
+    case dtype::bfloat16: return f(bfloat_bits{});
+    case dtype::int64: return f(int64_t{});
+    case dtype::int32: return f(int32_t{});
+    case dtype::int16: return f(int16_t{});
+    case dtype::int8: return f(int8_t{});
+    case dtype::uint8:
+    case dtype::boolean: return f(uint8_t{});
+    default: return f(float{});
+  }
+}
+
+/// Below this, values of the dtype may be flushed to zero: a difference that small is none.
+double underflow_of(dtype type) {
+  switch (type) {
+    case dtype::float64: return DBL_MIN;
+    case dtype::float16: return 0x1p-24;
+    default: return FLT_MIN;
+  }
+}
+
+/// What no tolerance takes away.
+double floor_at(int64_t index, double target, double underflow, const output_scale& scale) {
+  return std::max(defaults::reference_error_factor * scale.error_at(index, target), underflow);
+}
+
+/// |got - target| where both have a meaning, 0 where they agree as NaN or Inf, infinity where they do not.
+/// `target` is set to the value that the difference is measured from.
+inline double difference(double reference, double oracle, double got, double& target) {
+  if (std::isfinite(reference)) {
+    target = std::isfinite(oracle) ? oracle : reference;
+    return std::isfinite(got) ? std::fabs(got - target) : std::numeric_limits<double>::infinity();
+  }
+  target = oracle;
+  if (std::isnan(reference) ? std::isnan(got) : got == reference) {
+    target = 0;
+    return 0;
+  }
+  if (std::isfinite(oracle) && std::isfinite(got)) return std::fabs(got - oracle);
+  target = 0;
+  return std::numeric_limits<double>::infinity();
+}
+
+/// Calls f(index, difference, target) for the elements [first, last) of a floating output.
+template <class F>
+void each_difference(dtype type, std::span<const std::byte> reference_output, std::span<const double> oracle,
+                     const std::byte* got, int64_t first, int64_t last, F&& f) {
+  with_type(type, [&](auto kind) {
+    using T = decltype(kind);
+    for (int64_t i = first; i < last; ++i) {
+      const double r = static_cast<double>(load<T>(reference_output.data(), i));
+      const double o = oracle.empty() ? r : oracle[static_cast<size_t>(i)];
+      double target = 0;
+      const double d = difference(r, o, static_cast<double>(load<T>(got, i)), target);
+      f(i, d, target);
+    }
+  });
+}
+
+comparison compare_exact(const tensor_spec& spec, std::span<const std::byte> reference_output, const std::byte* got) {
+  comparison result;
+  const auto width = size_of(spec.dtype);
+  const int64_t n = spec.elements();
+  if (n == 0 || std::memcmp(reference_output.data(), got, static_cast<size_t>(n) * width) == 0) return result;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<size_t>(i) * width;
+    if (std::memcmp(reference_output.data() + at, got + at, width) == 0) continue;
+    if (result.wrong++ == 0) result.worst_index = i;
+  }
+  result.worst = infinite_error;
+  return result;
+}
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6).ptr;
+  return std::string(buffer, end);
+}
+
+} // namespace
+
+double default_tolerance(dtype type) {
+  switch (type) {
+    case dtype::float32: return defaults::tolerance_float32;
+    case dtype::float64: return defaults::tolerance_float64;
+    case dtype::float16: return defaults::tolerance_float16;
+    case dtype::bfloat16: return defaults::tolerance_bfloat16;
+    default: return 0;
+  }
+}
+
+double element_value(dtype type, const std::byte* data, int64_t index) {
+  return with_type(type, [&](auto kind) { return static_cast<double>(load<decltype(kind)>(data, index)); });
+}
+
+void set_element(dtype type, std::byte* data, int64_t index, double value) {
+  switch (type) {
+    case dtype::float32: return store(data, index, static_cast<float>(value));
+    case dtype::float64: return store(data, index, value);
+    case dtype::float16: return store(data, index, double_to_half(value));
+    case dtype::bfloat16: return store(data, index, double_to_bfloat(value));
+    case dtype::boolean: return store(data, index, static_cast<uint8_t>(value != 0));
+    default: break;
+  }
+  with_type(type, [&](auto kind) {
+    using T = decltype(kind);
+    if constexpr (std::is_integral_v<T>) {
+      const double low = static_cast<double>(std::numeric_limits<T>::min());
+      const double high = std::nextafter(static_cast<double>(std::numeric_limits<T>::max()), 0.0);
+      store(data, index, static_cast<T>(std::isnan(value) ? 0 : std::clamp(std::nearbyint(value), low, high)));
+    }
+  });
+}
+
+std::string element_text(dtype type, const std::byte* data, int64_t index) {
+  if (is_floating(type)) return number_text(element_value(type, data, index));
+  if (type == dtype::boolean) {
+    const auto bits = load<uint8_t>(data, index);
+    return bits == 0 ? "false" : bits == 1 ? "true" : "not a bool (byte " + std::to_string(bits) + ")";
+  }
+  return with_type(type, [&](auto kind) -> std::string {
+    using T = decltype(kind);
+    if constexpr (std::is_integral_v<T>) return std::to_string(load<T>(data, index));
+    return {};
+  });
+}
+
+std::vector<int64_t> position_of(const tensor_spec& spec, int64_t index) {
+  std::vector<int64_t> position(spec.shape.size());
+  for (size_t d = spec.shape.size(); d-- > 0;) {
+    const int64_t extent = std::max<int64_t>(spec.shape[d], 1);
+    position[d] = index % extent;
+    index /= extent;
+  }
+  return position;
+}
+
+double output_scale::error_at(int64_t index, double value) const {
+  if (relative_error > 0) return relative_error * std::fabs(value);
+  return part.errors.empty() ? reference_error : part.errors[static_cast<size_t>(index / part.stride % part.extent)];
+}
+
+namespace {
+
+/// Then all others would hardly be judged by it: it becomes what most values are like.
+bool few_make_the_deviation(output_scale& scale, const std::array<int64_t, exponents>& elements) {
+  int64_t all = 0, below = 0;
+  for (const auto n : elements) all += n;
+  if (all < worth_binning) return false;
+  size_t bin = 0;
+  while (static_cast<double>(below + elements[bin]) < most_values * static_cast<double>(all)) below += elements[bin++];
+  const double most = std::ldexp(2.0, static_cast<int>(bin) + first_exponent);
+  if (scale.mad <= tail_factor * most) return false;
+  scale.mad = tail_factor * most;
+  return scale.heavy_tail = true;
+}
+
+} // namespace
+
+output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle) {
+  struct partial {
+    int64_t finite = 0, count = 0;
+    double sum = 0, error = 0, largest = 0;
+    double relative = 0;
+    std::array<int64_t, exponents> elements{}; ///< that are not zero
+  };
+  output_scale scale;
+  const int64_t n = spec.elements();
+  const double underflow = underflow_of(spec.dtype);
+  with_type(spec.dtype, [&](auto kind) {
+    using T = decltype(kind);
+    const auto truth = [&](int64_t i) {
+      return oracle.empty() ? static_cast<double>(load<T>(reference_output.data(), i)) : oracle[static_cast<size_t>(i)];
+    };
+    partial all;
+    for (const auto& part : in_pieces(n, [&](int64_t first, int64_t last) {
+           partial p;
+           for (int64_t i = first; i < last; ++i) {
+             const double r = static_cast<double>(load<T>(reference_output.data(), i)), o = truth(i);
+             const bool finite = std::isfinite(r);
+             p.finite += finite;
+             if (!std::isfinite(o)) continue;
+             p.sum += o;
+             ++p.count;
+             p.largest = std::max(p.largest, std::fabs(o));
+             p.elements[bin_of(o)] += o != 0;
+             if (!finite) continue;
+             p.error = std::max(p.error, std::fabs(r - o));
+             if (std::fabs(r - o) > underflow) p.relative = std::max(p.relative, std::fabs(r - o) / std::fabs(o));
+           }
+           return p;
+         })) {
+      all.finite += part.finite;
+      all.count += part.count;
+      all.sum += part.sum;
+      all.error = std::max(all.error, part.error);
+      all.largest = std::max(all.largest, part.largest);
+      all.relative = std::max(all.relative, part.relative);
+      for (size_t b = 0; b < all.elements.size(); ++b) all.elements[b] += part.elements[b];
+    }
+    scale.finite = all.finite;
+    scale.reference_error = all.error;
+    scale.largest = all.largest;
+    if (all.count == 0) return;
+    scale.mean = all.sum / static_cast<double>(all.count);
+    double deviation = 0;
+    for (const double part : in_pieces(n, [&](int64_t first, int64_t last) {
+           double sum = 0;
+           for (int64_t i = first; i < last; ++i) {
+             const double o = truth(i);
+             if (std::isfinite(o)) sum += std::fabs(o - scale.mean);
+           }
+           return sum;
+         }))
+      deviation += part;
+    scale.mad = deviation / static_cast<double>(all.count);
+    if (!few_make_the_deviation(scale, all.elements)) return;
+    if (!oracle.empty() && all.relative <= well_conditioned * epsilon_of(spec.dtype)) {
+      scale.relative_error = std::max(all.relative, epsilon_of(spec.dtype));
+      return;
+    }
+    double most_uneven = tail_factor;
+    for (int64_t stride = 1, d = static_cast<int64_t>(spec.shape.size()) - 1; d >= 0; --d) {
+      const int64_t extent = std::max<int64_t>(spec.shape[static_cast<size_t>(d)], 1);
+      output_scale::slices part{stride, extent, std::vector<double>(static_cast<size_t>(extent))};
+      stride *= extent;
+      if (extent < 2 || n / extent < least_slice) continue;
+      for (int64_t i = 0; i < n; ++i) {
+        const double r = static_cast<double>(load<T>(reference_output.data(), i)), o = truth(i);
+        auto& worst = part.errors[static_cast<size_t>(i / part.stride % extent)];
+        if (std::isfinite(r) && std::isfinite(o)) worst = std::max(worst, std::fabs(r - o));
+      }
+      auto sorted = part.errors;
+      std::nth_element(sorted.begin(), sorted.begin() + extent / 2, sorted.end());
+      const double usual = std::max(sorted[static_cast<size_t>(extent / 2)], underflow);
+      if (all.error <= most_uneven * usual) continue;
+      most_uneven = all.error / usual;
+      scale.part = std::move(part);
+    }
+  });
+  return scale;
+}
+
+comparison compare_output(const tensor_spec& spec, std::span<const std::byte> reference_output,
+                          std::span<const double> oracle, const output_scale& scale, const std::byte* got, double tolerance) {
+  if (!is_floating(spec.dtype)) return compare_exact(spec, reference_output, got);
+  const double underflow = underflow_of(spec.dtype);
+  const auto allowed = [&](int64_t i, double target) { return std::max(tolerance * (std::fabs(target) + scale.mad), floor_at(i, target, underflow, scale)); };
+  comparison result;
+  for (const auto& part : in_pieces(spec.elements(), [&](int64_t first, int64_t last) {
+         comparison p;
+         each_difference(spec.dtype, reference_output, oracle, got, first, last, [&](int64_t i, double d, double target) {
+           if (d == 0) return;
+           double error = std::isfinite(d) ? d / allowed(i, target) : infinite_error;
+           if (!(error < infinite_error)) error = infinite_error;
+           p.wrong += error > 1;
+           if (error > p.worst) {
+             p.worst = error;
+             p.worst_index = i;
+           }
+         });
+         return p;
+       })) {
+    result.wrong += part.wrong;
+    if (part.worst > result.worst) {
+      result.worst = part.worst;
+      result.worst_index = part.worst_index;
+    }
+  }
+  return result;
+}
+
+comparison compare_output(const tensor_spec& spec, std::span<const std::byte> reference_output,
+                          std::span<const double> oracle, const std::byte* got, double tolerance) {
+  if (!is_floating(spec.dtype)) return compare_exact(spec, reference_output, got);
+  return compare_output(spec, reference_output, oracle, scale_of(spec, reference_output, oracle), got, tolerance);
+}
+
+double needed_tolerance(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
+                        const output_scale& scale, const std::byte* got, int64_t first, int64_t count) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  tensor_spec part = spec;
+  part.shape = {count};
+  const auto from = static_cast<size_t>(first), size = static_cast<size_t>(count), width = size_of(spec.dtype);
+  const auto expected_part = reference_output.subspan(from * width, size * width);
+  if (!is_floating(spec.dtype)) return compare_exact(part, expected_part, got).wrong == 0 ? 0 : never;
+  const double underflow = underflow_of(spec.dtype);
+  double needed = 0;
+  each_difference(spec.dtype, expected_part, oracle.empty() ? oracle : oracle.subspan(from, size), got, 0, count, [&](int64_t i, double d, double target) {
+    if (d <= floor_at(first + i, target, underflow, scale)) return;
+    const double magnitude = std::fabs(target) + scale.mad;
+    needed = std::max(needed, std::isfinite(d) && magnitude > 0 ? d / magnitude : never);
+  });
+  return needed;
+}
+
+double needed_tolerance(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
+                        const output_scale& scale, const std::byte* got) {
+  return needed_tolerance(spec, reference_output, oracle, scale, got, 0, spec.elements());
+}
+
+mismatch describe_mismatch(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle,
+                           const std::byte* got, const comparison& found, const std::string& input_set) {
+  mismatch m;
+  m.input_set = input_set;
+  m.output = spec.name;
+  m.error = found.worst;
+  m.wrong_elements = found.wrong;
+  m.total_elements = spec.elements();
+  if (found.worst_index < 0) return m;
+  m.index = position_of(spec, found.worst_index);
+  m.got = element_text(spec.dtype, got, found.worst_index);
+  m.expected = element_text(spec.dtype, reference_output.data(), found.worst_index);
+  const double reference_value = element_value(spec.dtype, reference_output.data(), found.worst_index);
+  const double truth = oracle.empty() ? reference_value : oracle[static_cast<size_t>(found.worst_index)];
+  if (is_floating(spec.dtype) && std::isfinite(truth)) m.expected = number_text(truth);
+  if (m.expected == m.got && is_floating(spec.dtype)) { // too close for six digits
+    char buffer[64];
+    std::snprintf(buffer, sizeof buffer, "%.12g", truth);
+    m.expected = buffer;
+    std::snprintf(buffer, sizeof buffer, "%.12g", element_value(spec.dtype, got, found.worst_index));
+    m.got = buffer;
+  }
+  return m;
+}
+
+std::string sentence(const mismatch& m) {
+  std::string text = m.output;
+  if (!m.index.empty()) {
+    std::vector<std::string> parts;
+    for (auto i : m.index) parts.push_back(std::to_string(i));
+    text += "[" + join(parts, ", ") + "]";
+  }
+  text += (m.got == unwritten_text ? " was not written, expected " : " is " + m.got + ", expected ") + m.expected + " (" + m.input_set + ")";
+  if (m.total_elements > 1)
+    text += "; " + std::to_string(m.wrong_elements) + " of " + std::to_string(m.total_elements) +
+            (m.wrong_elements == 1 ? " elements is wrong" : " elements are wrong");
+  return text;
+}
+
+} // namespace pragma
