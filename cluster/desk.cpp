@@ -123,6 +123,7 @@ struct desk_state {
   books_actor books;
   std::string prefix;
   std::map<std::string, std::shared_ptr<desk_run>> runs;
+  std::map<std::string, cluster_run> summaries; ///< of all stored runs, as the store had them last: nobody else writes there, and parsing all records is slow
   std::map<std::string, active> at_work;
   std::deque<run_order> queue;            ///< runs that wait for their owner's turn
   bool held = false;
@@ -131,14 +132,22 @@ struct desk_state {
   /// A run's owner; empty: it is not known, or of before runs had owners.
   std::string owner_of(const std::string& id) const {
     if (const auto run = runs.find(id); run != runs.end()) return run->second->owner;
-    const auto stored = options.store->get_run(id);
-    return stored && stored->contains("request") && (*stored)["request"].is_object() && (*stored)["request"].contains("owner") && (*stored)["request"]["owner"].is_string() ? (*stored)["request"]["owner"].get<std::string>()
-                                                                                                                                                                             : std::string();
+    const auto stored = summaries.find(id);
+    return stored == summaries.end() ? std::string() : stored->second.owner;
+  }
+  void remember(const run_header& h) {
+    summaries[h.id] = {h.id, h.environment.task.name, h.state, h.best_attempt, h.confirmed ? h.final.time.speedup.value : 0, h.request.owner, h.request.priority};
+  }
+  void remember(const std::string& id) {
+    if (auto stored = options.store->get_run(id))
+      if (auto header = from_json_value<run_header>(*stored, "run " + id)) remember(*header);
   }
   expected<void> check(const std::string& id, const caller& who) const {
     if (who.owns(owner_of(id))) return {};
     return fail(ec::not_found, "you have no run " + printable(id) + " here", "`pragma runs` lists yours; an admin sees all");
   }
+
+  static const std::string& id_of(const run_order& order) { return order.request.id.empty() ? order.request.new_id : order.request.id; }
 
   size_t waiting_of(const std::string& owner) const {
     return static_cast<size_t>(std::count_if(queue.begin(), queue.end(), [&](const auto& w) { return w.request.owner == owner; }));
@@ -157,7 +166,7 @@ struct desk_state {
     std::vector<std::string> notes;
     if (again) {
       if (auto allowed = check(request.id, who); !allowed) return fail(allowed.error());
-      if (at_work.contains(request.id) || std::any_of(queue.begin(), queue.end(), [&](const auto& w) { return w.request.id == request.id; })) return request.id;
+      if (at_work.contains(request.id) || std::any_of(queue.begin(), queue.end(), [&](const auto& w) { return id_of(w) == request.id; })) return request.id;
       auto stored = read_run(*options.store, request.id);
       if (!stored) return fail(stored.error());
       const auto stop = request.stop;
@@ -196,15 +205,10 @@ struct desk_state {
     run->state = "queued";
     for (const auto& text : notes) run->note(text);
     runs[id] = run;
-    while (runs.size() > kept_finished + at_work.size() + queue.size() + 1)
-      for (auto it = runs.begin(); it != runs.end(); ++it)
-        if (!at_work.contains(it->first) && it->first != id && it->second->state != "queued") {
-          runs.erase(it);
-          break;
-        }
+    forget_finished(id);
     log_event(log_level::info, again ? "run resumed" : "run accepted", {{"run", id}, {"user", request.owner}, {"task", order.task.name}, {"priority", request.priority}});
     if (full(request.owner)) {
-      run->note("it waits: the head runs at most " + std::to_string(options.limits.running_per_user) + " of one user at once");
+      run->note("it waits: the head runs at most " + std::to_string(options.limits.running_per_user) + " of one user at once, and " + std::to_string(options.limits.running) + " of all");
       remember_waiting(request, order.task.name);
       queue.push_back(std::move(order));
       return id;
@@ -213,7 +217,19 @@ struct desk_state {
     return id;
   }
 
-  bool full(const std::string& owner) const { return options.limits.running_per_user > 0 && running_of(owner) >= static_cast<size_t>(options.limits.running_per_user); }
+  /// The oldest ones' news, when there are too many.
+  void forget_finished(const std::string& but) {
+    const size_t most = kept_finished + at_work.size() + queue.size() + 1;
+    for (auto it = runs.begin(); it != runs.end() && runs.size() > most;) {
+      const bool over = !at_work.contains(it->first) && it->first != but && it->second->state != "queued";
+      it = over ? runs.erase(it) : std::next(it);
+    }
+  }
+
+  bool full(const std::string& owner) const {
+    const auto& most = options.limits;
+    return (most.running > 0 && at_work.size() >= static_cast<size_t>(most.running)) || (most.running_per_user > 0 && running_of(owner) >= static_cast<size_t>(most.running_per_user));
+  }
 
   /// Durable, so that a head that starts again finds it.
   void remember_waiting(run_request request, const std::string& task) {
@@ -236,7 +252,7 @@ struct desk_state {
       if (best == queue.end()) return;
       auto order = std::move(*best);
       queue.erase(best);
-      const auto id = order.request.id.empty() ? order.request.new_id : order.request.id;
+      const auto id = id_of(order);
       if (const auto run = runs.find(id); run != runs.end()) {
         launch(std::move(order), run->second);
         again = true;
@@ -305,6 +321,7 @@ struct desk_state {
   void over(const std::string& id, desk_run& run, const std::string& state, failure why) {
     log_event(state == "failed" ? log_level::warn : log_level::info, "run ended", {{"run", id}, {"user", run.owner}, {"state", state}, {"attempts", run.attempts}, {"speedup", run.speedup}, {"reason", why.message}});
     run.end(state, std::move(why));
+    remember(id);
     self->send(*cluster, forget_atom::value, id);
     if (const auto it = at_work.find(id); it != at_work.end()) {
       caf::anon_send_exit(it->second.conductor, caf::exit_reason::user_shutdown);
@@ -318,13 +335,14 @@ struct desk_state {
   /// At once: what a node does of it ends, too.
   bool cancel(const std::string& id) {
     log_event(log_level::info, "run cancelled", {{"run", id}});
-    if (const auto it = std::find_if(queue.begin(), queue.end(), [&](const auto& w) { return w.request.id == id || w.request.new_id == id; }); it != queue.end()) {
+    if (const auto it = std::find_if(queue.begin(), queue.end(), [&](const auto& w) { return id_of(w) == id; }); it != queue.end()) {
       queue.erase(it);
       if (auto stored = options.store->get_run(id)) {
         (*stored)["state"] = "interrupted";
         (*stored)["stop_reason"] = "cancelled before it began";
         (void)options.store->put_run(id, *stored);
       }
+      remember(id);
       if (const auto run = runs.find(id); run != runs.end()) run->second->end("interrupted");
       return true;
     }
@@ -385,15 +403,8 @@ struct desk_state {
       const std::lock_guard lock(run->mutex);
       if (who.owns(run->owner)) all.push_back({id, run->task, run->state, run->attempts, run->speedup, run->owner, run->priority});
     }
-    if (auto stored = options.store->list_runs()) { // newest first
-      for (const auto& [id, value] : *stored) {
-        if (runs.contains(id)) continue;
-        if (all.size() >= most_listed) break;
-        auto header = from_json_value<run_header>(value, "run " + id);
-        if (!header || !who.owns(header->request.owner)) continue;
-        all.push_back({id, header->environment.task.name, header->state, header->best_attempt, header->confirmed ? header->final.time.speedup.value : 0, header->request.owner, header->request.priority});
-      }
-    }
+    for (auto run = summaries.rbegin(); run != summaries.rend() && all.size() < most_listed; ++run) // newest first: an id begins with its time
+      if (!runs.contains(run->first) && who.owns(run->second.owner)) all.push_back(run->second);
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
     return all;
   }
@@ -410,7 +421,9 @@ struct desk_state {
     std::reverse(stored->begin(), stored->end()); // oldest first
     for (auto& [id, value] : *stored) {
       auto header = from_json_value<run_header>(value, "run " + id);
-      if (!header || header->state != "running") continue;
+      if (!header) continue;
+      remember(*header);
+      if (header->state != "running") continue;
       const bool ours = !header->request.owner.empty() || header->request.load.path.starts_with(options.tasks.string() + "/");
       expected<std::string> begun = fail(ec::interrupted, "the process that ran it is gone", "go on with `pragma resume`");
       if (ours) {
@@ -428,6 +441,7 @@ struct desk_state {
       header->state = "interrupted";
       header->stop_reason = begun.error().message;
       (void)options.store->put_run(id, json(*header));
+      remember(*header);
     }
     return going_on;
   }

@@ -242,7 +242,8 @@ void dispatcher::park(const std::string& name) {
       waiting_at_home_[r.home].insert(name);
       r.waits_at = r.home;
     } else {
-      auto& group = waiting_anywhere_[json(needs).dump()];
+      const auto bytes = json::to_cbor(json(needs)); // whatever a user wrote into them
+      auto& group = waiting_anywhere_[std::string(bytes.begin(), bytes.end())];
       group.first = needs;
       group.second.insert(name);
     }

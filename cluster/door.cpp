@@ -35,6 +35,7 @@ constexpr auto round_time = std::chrono::milliseconds(250); ///< between looks a
 constexpr double files_seconds = 2;       ///< between looks at the certificate's files
 constexpr size_t accepts_a_round = 64, reads_a_round = 4;
 constexpr size_t read_bytes = 64u << 10;
+constexpr size_t nodes_of_a_certificate = 16; ///< a rack may share one: so many times a user's measure
 
 double since(clock::time_point then) { return std::chrono::duration<double>(clock::now() - then).count(); }
 
@@ -59,6 +60,11 @@ std::string text_of(const sockaddr_storage& from) {
   return address{text, port}.text();
 }
 
+/// What is handed on and not done with yet.
+struct work_in_hand {
+  std::atomic<size_t> frames = 0, bytes = 0;
+};
+
 struct connection {
   connection(uint64_t number, channel c, std::string where) : id(number), wire(std::move(c)), from(std::move(where)) {}
   enum class stage { handshake, greeting, open } at = stage::handshake;
@@ -75,6 +81,7 @@ struct connection {
   bool last_words = false;                ///< closes when `out` is sent
   bool more = false;                      ///< bytes may lie in OpenSSL that epoll knows nothing of
   std::string from;                       ///< address
+  std::shared_ptr<work_in_hand> hands;    ///< open: of its certificate
 };
 
 std::atomic<uint64_t> next_id = 1;
@@ -169,7 +176,7 @@ private:
         else if (id == 1) drain_wake();
         else if (const auto c = all_.find(id); c != all_.end()) {
           c->second.more = true;
-          if ((events[static_cast<size_t>(i)].events & (EPOLLHUP | EPOLLERR)) && !may_read(c->second)) drop(id, "the connection is gone");
+          if ((events[static_cast<size_t>(i)].events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) && !may_read(c->second)) drop(id, "the connection is gone");
         }
       }
       for (auto& what : take_posted()) what();
@@ -283,8 +290,20 @@ private:
 
   // -- one connection -----------------------------------------------------------------------------------------------------
 
+  std::shared_ptr<void> taken_in_hand(const connection& c, size_t bytes) const {
+    auto hands = c.hands;
+    ++hands->frames;
+    hands->bytes += bytes;
+    return {nullptr, [hands, bytes](void*) {
+              --hands->frames;
+              hands->bytes -= bytes;
+            }};
+  }
+
   bool may_read(connection& c) const {
     if (c.last_words || c.unanswered >= limits_.unanswered) return false;
+    const size_t times = c.who.what == role::node ? nodes_of_a_certificate : 1;
+    if (c.hands && (c.hands->frames >= times * limits_.in_work || c.hands->bytes >= times * limits_.in_work_bytes)) return false;
     const auto now = clock::now();
     c.allowance = std::min(limits_.frames_a_second, c.allowance + std::chrono::duration<double>(now - c.allowed_at).count() * limits_.frames_a_second);
     c.allowed_at = now;
@@ -298,7 +317,9 @@ private:
     if (c.at == connection::stage::handshake && !shake(c)) return;
     if (c.out.size() > c.sent && !flush(c)) return;
     if (c.more && may_read(c) && !take(c)) return;
-    uint32_t wanted = (may_read(c) || c.last_words) ? static_cast<uint32_t>(EPOLLIN) : 0u;
+    // A user who has left wants no answers; what a node said before it left counts.
+    const auto waits = c.who.what == role::node ? 0u : static_cast<uint32_t>(EPOLLRDHUP);
+    uint32_t wanted = (may_read(c) || c.last_words) ? static_cast<uint32_t>(EPOLLIN) : waits;
     if (c.out.size() > c.sent || (c.at == connection::stage::handshake && c.wire.wants() == POLLOUT)) wanted |= EPOLLOUT;
     if (wanted != c.watched) watch(c.wire.fd(), c.id, c.watched = wanted, EPOLL_CTL_MOD);
   }
@@ -360,7 +381,7 @@ private:
       if (!f) return bad(c, f.error().message), false;
       c.allowance -= 1;
       const auto id = c.id;
-      if (!(c.at == connection::stage::open ? heard(c, std::move(*f)) : greeted(c, *f)) || !all_.contains(id)) return false;
+      if (!(c.at == connection::stage::open ? heard(c, std::move(*f), *size) : greeted(c, *f)) || !all_.contains(id)) return false;
       if (c.last_words || c.at != connection::stage::open) break;
     }
     if (at > 0) c.in.erase(0, at);
@@ -395,6 +416,9 @@ private:
       return flush(c);
     }
     c.at = connection::stage::open;
+    auto& known = hands_[name(c.who.what) + c.who.serial];
+    c.hands = known.lock();
+    if (!c.hands) known = c.hands = std::make_shared<work_in_hand>();
     c.heard = clock::now();
     c.allowance = limits_.frames_a_second;
     --strangers_;
@@ -407,7 +431,7 @@ private:
     return flush(c);
   }
 
-  bool heard(connection& c, frame f) {
+  bool heard(connection& c, frame f, size_t bytes) {
     c.heard = clock::now();
     if (!may(c.who.what, f.kind)) {
       count(&door_counts::forbidden);
@@ -421,6 +445,7 @@ private:
     event.kind = door_event::asked;
     event.connection = c.id;
     event.said = std::move(f);
+    event.in_hand = taken_in_hand(c, bytes);
     options_.on_event(std::move(event));
     return true;
   }
@@ -452,6 +477,7 @@ private:
   std::shared_ptr<const tls_context> tls_;
   std::map<uint64_t, connection> all_;
   size_t strangers_ = 0;
+  std::map<std::string, std::weak_ptr<work_in_hand>> hands_; ///< by certificate
   std::string scratch_, stamp_, complained_;
   clock::time_point files_looked_ = clock::now();
   mutable std::mutex mutex_;

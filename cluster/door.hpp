@@ -23,6 +23,8 @@ struct door_limits {
   size_t unsent_bytes = 16u << 20;        ///< to one member
   size_t unanswered = 64;                 ///< questions of one member; more wait in its socket
   double frames_a_second = 5000;          ///< of one member; faster ones wait in their socket
+  size_t in_work = 1024;                  ///< frames of one user's certificate that are handed on and not done with; of nodes' 16 times as many. More wait in their sockets
+  size_t in_work_bytes = 4u << 20;        ///< ... and what they took on the wire
 };
 
 struct door_counts {
@@ -37,6 +39,7 @@ struct door_event {
   std::string want;                       ///< opened
   frame said;                             ///< asked
   std::string reason;                     ///< closed
+  std::shared_ptr<void> in_hand;          ///< asked: whoever works on it keeps this until it is done; the door takes in only so much at once
 };
 
 /// What is worth a line in a log: a level ("info", "warn"), words, who.

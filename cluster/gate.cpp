@@ -42,6 +42,7 @@ struct gate_state {
   cluster_actor places;
   desk_actor users;
   std::map<uint64_t, member> members;
+  std::shared_ptr<void> in_hand;          ///< of the frame that is looked at
 
   void refuse(uint64_t connection, uint64_t id, const error& why) {
     if (id != 0) (*out)->send(connection, {"reply", id, nullptr, json(failure::of(why))});
@@ -50,8 +51,8 @@ struct gate_state {
   /// Asks an agent here and sends on what it answers.
   template <class Result, class Agent, class... Words> void pass(uint64_t connection, uint64_t id, const Agent& whom, Words&&... words) {
     self->request(whom, answer_time, std::forward<Words>(words)...)
-        .then([this, connection, id](const Result& result) { (*out)->send(connection, {"reply", id, json(result), nullptr}); },
-              [this, connection, id](const caf::error& e) { refuse(connection, id, from_caf(self->system(), e)); });
+        .then([this, connection, id, keep = in_hand](const Result& result) { (*out)->send(connection, {"reply", id, json(result), nullptr}); },
+              [this, connection, id, keep = in_hand](const caf::error& e) { refuse(connection, id, from_caf(self->system(), e)); });
   }
 
   void closed(uint64_t connection, const std::string& reason) {
@@ -83,7 +84,7 @@ struct gate_state {
     hello->certificate_days = m.who.days_left;
     self->request(places, answer_time, join_atom::value, *hello, m.handle)
         .then(
-            [this, connection, id](const node_welcome& answer) {
+            [this, connection, id, keep = in_hand](const node_welcome& answer) {
               if (const auto found = members.find(connection); found != members.end() && !answer.refused.empty()) {
                 caf::anon_send_exit(found->second.handle, caf::exit_reason::user_shutdown);
                 found->second.handle = nullptr;
@@ -91,7 +92,7 @@ struct gate_state {
               }
               (*out)->send(connection, {"reply", id, json(answer), nullptr});
             },
-            [this, connection, id](const caf::error& e) { refuse(connection, id, from_caf(self->system(), e)); });
+            [this, connection, id, keep = in_hand](const caf::error& e) { refuse(connection, id, from_caf(self->system(), e)); });
   }
 
   void of_node(uint64_t connection, member& m, frame& f) {
@@ -132,6 +133,15 @@ struct gate_state {
     pass<bool>(connection, f.id, places, release_atom::value, word("node"));
   }
 
+  static bool is_text(const json& body) {
+    try {
+      (void)body.dump();
+      return true;
+    } catch (const json::type_error&) {
+      return false;
+    }
+  }
+
   void hear(door_event& event) {
     if (event.kind == door_event::opened) {
       log_event(log_level::debug, "connection opened", {{"who", event.who.name}, {"role", name_of(event.who.what)}, {"address", event.who.address}});
@@ -141,6 +151,8 @@ struct gate_state {
     if (event.kind == door_event::closed) return closed(event.connection, event.reason);
     const auto m = members.find(event.connection);
     if (m == members.end()) return;
+    in_hand = std::move(event.in_hand);
+    if (event.said.kind != "done" && !is_text(event.said.body)) return refuse(event.connection, event.said.id, {ec::invalid_argument, "the question has text that is no UTF-8", ""});
     if (m->second.who.what == role::node) of_node(event.connection, m->second, event.said);
     else of_user(event.connection, m->second, event.said);
   }
@@ -157,7 +169,9 @@ gate_actor::behavior_type gate(gate_state::pointer self, shared_door out, cluste
     const auto connection = event.what->connection;
     try { // what one member sends must not end the gate for all
       self->state.hear(*event.what);
+      self->state.in_hand = nullptr;
     } catch (const std::exception& e) {
+      self->state.in_hand = nullptr;
       log_event(log_level::error, "a frame could not be handled", {{"reason", e.what()}});
       (*self->state.out)->close(connection, "a frame could not be handled");
     }

@@ -138,7 +138,7 @@ private:
   /// Whether the agents live, and figures for those who look.
   bool measure(double up) {
     bool well = false;
-    self_->request(*cluster_, std::chrono::seconds(2), status_atom::value)
+    self_->request<caf::message_priority::high>(*cluster_, std::chrono::seconds(2), status_atom::value) // before what members ask
         .receive(
             [&](cluster_status& s) {
               well = true;

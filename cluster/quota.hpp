@@ -11,13 +11,14 @@
 namespace pragma {
 
 struct quotas {
-  int running_per_user = 0;               ///< runs at once of one user; more wait in the queue; 0: no limit
+  int running_per_user = 50;              ///< runs at once of one user; more wait in the queue; 0: no limit
+  int running = 250;                      ///< ... of all: each costs the head a thread while its coder works
   int queued_per_user = 100;              ///< runs that wait of one user; more are refused
   int queued = 1000;                      ///< ... of all
   int devices_per_user = 0;               ///< leases at once of one user; 0: no limit
   int64_t tokens_per_run = 0;             ///< of language models; 0: no limit
 };
-PRAGMA_JSON(quotas, running_per_user, queued_per_user, queued, devices_per_user, tokens_per_run)
+PRAGMA_JSON(quotas, running_per_user, running, queued_per_user, queued, devices_per_user, tokens_per_run)
 
 /// The defaults where there is no file; parse_error or invalid_argument for one with a mistake in it.
 expected<quotas> read_quotas(const std::filesystem::path& file);

@@ -52,6 +52,18 @@ TEST_CASE("a measurement has a CPU node for itself; other nodes go on") {
   CHECK(of(d.take_orders(2), "v3").node == where);
 }
 
+TEST_CASE("a job that wants a machine by a name that is no text waits like any other that nobody can do") {
+  dispatcher d;
+  auto odd = measure_job("m");
+  odd.needs.arch = "sm\xbc";
+  d.submit(odd, 0);
+  CHECK(d.take_orders(0).assign.empty());
+  d.joined(node("a"), 1);
+  d.submit(measure_job("n", "r2"), 1);
+  CHECK(has(d.take_orders(1), "n"));
+  CHECK(d.queued() == 1);
+}
+
 TEST_CASE("small jobs cannot keep a measurement waiting for ever") {
   dispatcher d;
   d.joined(node("a"), 0);

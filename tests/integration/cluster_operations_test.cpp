@@ -114,6 +114,7 @@ TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run e
   CHECK(refused->exit_code == 2);
   CHECK((refused->err + refused->out).find("certificate is of b") != std::string::npos);
   const auto start = std::chrono::steady_clock::now();
+  CHECK(as("admin", {"cancel", ""}).exit_code != 0); // names no run, and ends none
   CHECK(as("admin", {"cancel", id}).exit_code == 0);
   const auto ended = run.get();
   REQUIRE(ended);
