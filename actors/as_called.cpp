@@ -63,6 +63,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   }
   if (!found) return fail(found.error());
   result.drop_in = found->message;
+  result.numbers = found->numbers;
   if (found->torch_seconds.empty() || found->drop_in_seconds.empty()) {
     result.not_called = "it was not timed";
     return {};

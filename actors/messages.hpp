@@ -4,6 +4,7 @@
 
 #include "diagnosis/conductor.hpp"
 #include "devices/backend.hpp"
+#include "drop_in/drop_in.hpp"
 #include "kernels/candidate.hpp"
 #include "synthesis/search/won_schedule.hpp"
 #include "kernels/task.hpp"
@@ -80,9 +81,10 @@ struct confirmation {
   timing kernel;                          ///< the kernel alone: through the C interface, as replayed graphs
   bool as_called = false;                 ///< `time` is the drop-in's
   std::string drop_in;                    ///< what its check found
+  called_numbers numbers;
   std::string not_called;                 ///< why it was not tried: nothing is wrong with it
 };
-PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, not_called)
+PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, numbers, not_called)
 
 /// Conductor -> Coder, per attempt. The built-in coder reads the outcome, an LLM the brief.
 struct code_request {

@@ -1,6 +1,7 @@
 // JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
 #include "diagnosis/conductor.hpp"
 #include "devices/backend.hpp"
+#include "drop_in/drop_in.hpp"
 #include "kernels/candidate.hpp"
 #include "synthesis/search/won_schedule.hpp"
 #include "kernels/task.hpp"

@@ -54,7 +54,7 @@ json run_document(const run_result& result) {
       {"confirmed", h.confirmed},
   };
   if (h.confirmed)
-    run["final"] = {{"timing", h.final.time}, {"kernel", h.final.kernel}, {"as_called", h.final.as_called}, {"drop_in", h.final.drop_in},
+    run["final"] = {{"timing", h.final.time}, {"kernel", h.final.kernel}, {"as_called", h.final.as_called}, {"drop_in", h.final.drop_in}, {"numbers", h.final.numbers},
                     {"not_called", h.final.not_called}, {"verdict", h.final.verdict}};
   return {{"schema", 1}, {"run", std::move(run)}, {"iterations", result.iterations}};
 }

@@ -80,7 +80,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   if (native && landlock::abi() == 0) return not_here("without Landlock (Linux 5.13) nothing would keep a kernel in Torch's process from this user's files");
   auto python = find_python();
   if (!python) return not_here(python.error().message);
-  if (!t.deterministic) return drop_in_result{"not compared: the reference draws random numbers", {}, {}, {}, {}};
+  if (!t.deterministic) return drop_in_result{"not compared: the reference draws random numbers", {}, {}, {}, {}, {}};
 
   auto place = temp_dir::create("pragma-drop-in-", 0711); // the sandbox's uid may not be able to read the user's folder
   if (!place) return fail(place.error());
@@ -97,7 +97,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   confine_python(*device, python->executable, scratch, 1, spec, sandbox);
   if (native) confine_native(spec, sandbox);
   for (const auto& path : {files, task_file.parent_path()}) sandbox.readable.push_back(path);
-  spec.argv = {python->executable, "-B", (share_dir() / "python" / "check_drop_in.py").string(), task_file.string(), files.string(), json(tolerance_of(t)).dump(), json(options.measure_seconds).dump()};
+  spec.argv = {python->executable, "-B", (share_dir() / "python" / "check_drop_in.py").string(), task_file.string(), files.string(), json(tolerance_of(t)).dump(), json(t.tolerance).dump(), json(options.measure_seconds).dump()};
   for (int i = 0; i < unseen_seeds; ++i) {
     uint32_t seed = 0;
     if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) return fail(ec::io_error, "no random numbers to be had");
@@ -130,7 +130,8 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   const auto message = text_of(*reply, "message");
   const bool right = reply->is_object() && reply->value("ok", json()) == json(true);
   if (!right) return fail(ec::candidate_failed, where + ": " + (message.empty() ? "something else than the check's answer came back" : message));
-  return drop_in_result{message, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol")};
+  auto numbers = from_json_value<called_numbers>(reply->value("numbers", json::object()), "the drop-in's numbers").value_or(called_numbers{});
+  return drop_in_result{message, numbers, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol")};
 }
 
 } // namespace pragma

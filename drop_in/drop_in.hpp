@@ -2,6 +2,7 @@
 // Torch process, where its speed is that which a program gets. Used by the CLI and the workers. docs/drop_in.md.
 #pragma once
 
+#include "base/json.hpp"
 #include "devices/backend.hpp"
 #include "diagnosis/brief.hpp"
 #include "kernels/task.hpp"
@@ -41,8 +42,18 @@ struct drop_in_options {
   double measure_seconds = 0;         ///< above 0: calls of both sides are timed as well, for about so long
   double timeout_seconds = 120;
 };
+/// A drop-in's numbers on unseen seeds, as a user can check them. Errors: against the task in float64, as parts of the largest value.
+struct called_numbers {
+  double largest_error = -1;          ///< the drop-in's; -1: not looked at (no floating-point output)
+  double torch_error = -1;            ///< Torch's own on the same inputs
+  double kernelbench_tolerance = 0;   ///< atol and rtol of KernelBench's allclose against Torch's results, or the sidecar's where that asks for less
+  bool kernelbench_passes = false;
+  bool within_contract = false;       ///< its error is at most twice Torch's own, or 1e-6 where Torch is exact (half types: their epsilon)
+};
+PRAGMA_JSON(called_numbers, largest_error, torch_error, kernelbench_tolerance, kernelbench_passes, within_contract)
 struct drop_in_result {
   std::string message;                ///< what was found, for people
+  called_numbers numbers;
   std::vector<double> torch_seconds, drop_in_seconds; ///< per call, pairs that were taken one after the other
   std::string protocol;               ///< how they were taken; on a device the one that says less for the drop-in
   std::string other_protocol;         ///< what the other one says, for people

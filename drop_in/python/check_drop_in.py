@@ -1,6 +1,7 @@
 """Runs a written drop-in in a fresh process against the task's own Model, on seeds that nobody has seen, and prints one JSON
-line. `check_drop_in.py TASK.py FOLDER TOLERANCE SECONDS SEED...`; SECONDS above 0: both are timed, as a program calls them; started by drop_in/drop_in.cpp, in a sandbox. A line before that says that the
-drop-in's turn has come, or why it cannot be tried here: what happens earlier is not its fault."""
+line. `check_drop_in.py TASK.py FOLDER TOLERANCE ASKED SECONDS SEED...`; ASKED: the tolerance of the task's sidecar, 0 where it has none; SECONDS above 0: both are
+timed, as a program calls them; started by drop_in/drop_in.cpp, in a sandbox. A line before that says that the drop-in's turn has come, or why it cannot be tried
+here: what happens earlier is not its fault."""
 import os
 import sys
 
@@ -24,6 +25,10 @@ from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything
 
 CLOCK = time.perf_counter  # before a module's code could change it
 REFERENCE_ERROR_FACTOR = 8  # base/defaults.hpp
+
+
+# KernelBench's own check (eval.py at 423217d): allclose with these as atol and rtol.
+KERNELBENCH_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 
 
 class Differs(Exception):
@@ -67,6 +72,43 @@ def compare(got, reference, oracle, tolerance, what):
     if worst > 1:
         raise Differs("%s is wrong: an element has %.3g times the allowed error" % (what, worst))
     return worst
+
+
+class Numbers:
+    """What a user can check of a drop-in's numbers: largest errors against float64, as parts of the largest value, and KernelBench's own check."""
+
+    EXACT = 1e-6  # of the largest value, where Torch's own error is smaller than half of it
+
+    def __init__(self, asked):
+        self.error = self.of_torch = 0.0
+        self.close = self.held = True
+        self.tolerance = 0.0
+        self.asked = asked  # the sidecar's tolerance; 0: none
+
+    def add(self, got, reference, oracle):
+        if not reference.is_floating_point() or reference.numel() == 0:
+            return
+        usual = KERNELBENCH_TOLERANCE.get(reference.dtype, 1e-4)
+        limit = max(usual, self.asked)
+        self.tolerance = max(self.tolerance, limit)
+        self.close &= bool(torch.allclose(got, reference, atol=limit, rtol=limit, equal_nan=True))
+        finite = torch.isfinite(oracle) & torch.isfinite(reference)
+        if not bool(finite.any()):
+            return
+        scale = max(float(oracle[finite].abs().max()), 1e-300)
+        error = float((got[finite].double() - oracle[finite]).abs().max()) / scale
+        of_torch = float((reference[finite].double() - oracle[finite]).abs().max()) / scale
+        exact = self.EXACT if reference.dtype in (torch.float32, torch.float64) else torch.finfo(reference.dtype).eps
+        self.held &= error <= max(2 * of_torch, exact, self.asked)
+        self.error, self.of_torch = max(self.error, error), max(self.of_torch, of_torch)
+
+    def text(self):
+        text = "largest error %.2g of the largest value, Torch's own %.2g" % (self.error, self.of_torch)
+        return text + ("; " if self.close else "; not ") + "within KernelBench's %g of Torch's results" % self.tolerance
+
+    def values(self):
+        return {"largest_error": self.error, "torch_error": self.of_torch, "kernelbench_passes": self.close, "within_contract": self.held,
+                "kernelbench_tolerance": self.tolerance}
 
 
 def oracle_of(model, inputs, reference):
@@ -115,7 +157,7 @@ def falls_back(model, model_new, inputs):
     return "Torch's own results for " + " and ".join(said)
 
 
-def check(task, module, folder, tolerance, seeds, device, seconds):
+def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     said = []
     native = os.path.exists(os.path.join(folder, "kernel.cpp"))
     tiny = torch.tensor([1e-40])
@@ -138,7 +180,7 @@ def check(task, module, folder, tolerance, seeds, device, seconds):
         said.append("parameters of its own, made under the task's seed")
     if not device.native:
         model, model_new = model.to(device.torch), model_new.to(device.torch)
-    worst = 0.0
+    worst, numbers = 0.0, Numbers(asked)
     for seed in seeds:
         inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]
         reference = tensors_of(copy.deepcopy(model)(*[v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]))
@@ -148,7 +190,12 @@ def check(task, module, folder, tolerance, seeds, device, seconds):
             raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
         for i, values in enumerate(zip(got, reference, oracle)):
             worst = max(worst, compare(*values, tolerance, "out%d" % i))
+            numbers.add(*values)
+    if native and not numbers.close and not numbers.held:
+        raise Differs("its numbers are worse than Torch's: " + numbers.text() + ". A task that asks for less says so in its sidecar (tolerance)")
     said.insert(0, "right on %d unseen seeds (worst error %.3g of what is allowed)" % (len(seeds), worst))
+    if numbers.tolerance > 0:
+        said.insert(1, numbers.text())
     if native:
         stats = model_new.stats()
         if stats["hits"] != len(seeds):
@@ -167,7 +214,7 @@ def check(task, module, folder, tolerance, seeds, device, seconds):
         if not device.native:
             as_made = as_made.to(device.torch)
         times = measured(device, model, as_made, inputs, seconds)
-    return dict(times, message="; ".join(said))
+    return dict(times, message="; ".join(said), numbers=numbers.values())
 
 
 def loop(device, one, inputs, calls):
@@ -230,7 +277,8 @@ def say(line):
 
 
 def main():
-    path, folder, tolerance, seconds, seeds = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4]), [int(s) for s in sys.argv[5:]]
+    path, folder, seeds = sys.argv[1], sys.argv[2], [int(s) for s in sys.argv[6:]]
+    tolerance, asked, seconds = (float(word) for word in sys.argv[3:6])
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = os.environ.get("PRAGMA_TF32") == "1"
     try:
@@ -243,7 +291,7 @@ def main():
     say({"begun": True})
     try:
         with torch.no_grad():
-            result = dict(check(task, module, folder, tolerance, seeds, device, seconds), ok=True)
+            result = dict(check(task, module, folder, tolerance, asked, seeds, device, seconds), ok=True)
     except (Differs, TaskError) as e:
         result = {"ok": False, "message": str(e)}
     except Exception as e:

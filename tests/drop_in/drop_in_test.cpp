@@ -28,7 +28,7 @@ task described(const std::string& file) {
     if (!started) FAIL(render(started.error()));
     return std::move(*started);
   }();
-  auto t = ref.load(fs::path(TESTS_DIR).parent_path() / file, 2);
+  auto t = ref.load(fs::path(TESTS_DIR).parent_path() / file, 2); // an absolute path stays
   if (!t) FAIL(render(t.error()));
   return *t;
 }
@@ -61,6 +61,39 @@ extern "C" void pragma_kernel(const pragma_args* args) {
 )";
 
 } // namespace
+
+TEST_CASE("a drop-in's numbers: stated beside Torch's own, refused where KernelBench's check fails and Torch is better") {
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  const auto file = folder->path() / "thousand.py", at = folder->path() / "result";
+  const std::string model = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x * 1000.0\n"
+                            "def get_inputs():\n    return [torch.randn(64, 64)]\ndef get_init_inputs():\n    return []\n";
+  REQUIRE(write_file_atomic(file, model));
+  const auto written = [&](const std::string& added) {
+    const auto t = described(file.string());
+    REQUIRE(write_drop_in(at, t,
+                          code_of("#include \"pragma_kernel.h\"\nextern \"C\" void pragma_kernel(const pragma_args* a) {\n"
+                                  "  for (int i = 0; i < 4096; ++i) ((float*)a->outputs[0].data)[i] = ((const float*)a->inputs[0].data)[i] * 1000.0f + " + added + ";\n}\n",
+                                  {"-O2"}),
+                          1));
+    return check_drop_in(at, t);
+  };
+  const auto exact = written("0.0f");
+  if (!exact) FAIL(render(exact.error()));
+  CHECK(exact->numbers.largest_error == exact->numbers.torch_error);
+  CHECK(exact->numbers.within_contract);
+  CHECK(exact->numbers.kernelbench_passes);
+  CHECK(exact->numbers.kernelbench_tolerance == 1e-4);
+  CHECK_THAT(exact->message, Contains("within KernelBench's 0.0001"));
+  const auto biased = written("0.02f"); // 5e-6 of the largest value: within the Verifier's rule, which knows the output's scale
+  REQUIRE_FALSE(biased);
+  CHECK(biased.error().code == ec::candidate_failed);
+  CHECK_THAT(biased.error().message, Contains("worse than Torch's") && Contains("not within KernelBench's 0.0001") && Contains("sidecar"));
+  REQUIRE(write_file_atomic(folder->path() / "thousand.json", "{\"tolerance\": 0.05}"));
+  const auto asked = written("0.02f");
+  if (!asked) FAIL(render(asked.error()));
+  CHECK(asked->numbers.kernelbench_tolerance == 0.05);
+}
 
 TEST_CASE("a drop-in is right in a fresh Torch process, and a wrong one is caught") {
   const auto t = described("examples/normalization_rms.py");

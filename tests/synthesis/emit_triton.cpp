@@ -1,5 +1,6 @@
 // emit_triton OUT TASK.py...: writes the module of each task's starting schedule to OUT/TASK.py, for looking at and for runs on
-// a device. --variants N: also N schedules drawn at random, as OUT/TASK.v1.py and so on. A developer's tool.
+// a device. --variants N: also N schedules drawn at random, as OUT/TASK.v1.py and so on. --cpp: C++ for this processor, as OUT/TASK.cpp.
+// A developer's tool.
 #include "base/files.hpp"
 #include "reference/reference.hpp"
 #include "synthesis/search/builtin.hpp"
@@ -9,7 +10,7 @@
 int main(int argc, char** argv) {
   using namespace pragma;
   if (argc < 3) {
-    std::cerr << "usage: emit_triton OUT [--variants N] TASK.py...\n";
+    std::cerr << "usage: emit_triton OUT [--cpp] [--variants N] TASK.py...\n";
     return 2;
   }
   const std::filesystem::path out = argv[1];
@@ -22,9 +23,14 @@ int main(int argc, char** argv) {
     return 1;
   }
   int variants = 0, failed = 0;
+  bool cpp = false;
   for (int i = 2; i < argc; ++i) {
     if (std::string(argv[i]) == "--variants" && i + 1 < argc) {
       variants = std::stoi(argv[++i]);
+      continue;
+    }
+    if (std::string(argv[i]) == "--cpp") {
+      cpp = true;
       continue;
     }
     const std::filesystem::path file = argv[i];
@@ -36,7 +42,7 @@ int main(int argc, char** argv) {
     }
     for (int v = 0; v <= variants; ++v) {
       builtin_options options;
-      options.language = "triton";
+      options.language = cpp ? "c++" : "triton";
       if (v > 0) options.search = search_mode::random;
       options.seed = static_cast<uint64_t>(v);
       auto coder = builtin_coder::create(*task, options);
@@ -46,7 +52,7 @@ int main(int argc, char** argv) {
         failed += coder ? 0 : 1;
         break;
       }
-      const auto name = file.stem().string() + (v > 0 ? ".v" + std::to_string(v) : "") + ".py";
+      const auto name = file.stem().string() + (v > 0 ? ".v" + std::to_string(v) : "") + (cpp ? ".cpp" : ".py");
       if (auto written = write_file_atomic(out / name, made->source); !written) {
         std::cerr << render(written.error()) << "\n";
         return 1;
