@@ -261,7 +261,7 @@ bool rewrite_once(const tensor_program& program, tensor_program& twin, std::vect
     }
     place.push_back(now >= 0 ? now : b.add(std::move(node)));
   }
-  for (int& o : twin.outputs) o = place[static_cast<size_t>(o)];
+  for (int& out : twin.outputs) out = place[static_cast<size_t>(out)];
   return changed;
 }
 
@@ -281,7 +281,7 @@ tensor_program rewrite(const tensor_program& program, std::vector<std::string_vi
 
 tensor_program without_dead_nodes(const tensor_program& program) {
   std::vector<bool> needed(program.nodes.size());
-  for (int o : program.outputs) needed[static_cast<size_t>(o)] = true;
+  for (int out : program.outputs) needed[static_cast<size_t>(out)] = true;
   for (size_t i = program.nodes.size(); i-- > 0;)
     if (needed[i])
       for (int a : program.nodes[i].args) needed[static_cast<size_t>(a)] = true;
@@ -295,7 +295,7 @@ tensor_program without_dead_nodes(const tensor_program& program) {
     place[i] = static_cast<int>(kept.nodes.size());
     kept.nodes.push_back(std::move(node));
   }
-  for (int& o : kept.outputs) o = place[static_cast<size_t>(o)];
+  for (int& out : kept.outputs) out = place[static_cast<size_t>(out)];
   return kept;
 }
 

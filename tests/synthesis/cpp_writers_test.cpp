@@ -45,6 +45,14 @@ TEST_CASE("an operand that is a sum stands in brackets, a call does not") {
   CHECK_FALSE(contains(source, "(v_abs("));
 }
 
+TEST_CASE("what an operator makes of a type narrower than a lane wraps as in memory") {
+  primitives p;
+  const int x = p.input({7, 33}, dtype::int8), y = p.input({7, 33}, dtype::uint8);
+  const auto source = source_of(p, {p.b.add2(p.b.convert(p.b.unary(operation::abs, x), dtype::float32), p.b.convert(p.b.unary(operation::neg, y), dtype::float32))});
+  CHECK(contains(source, "wrapped<int8_t>(v_abs("));
+  CHECK(contains(source, "wrapped<uint8_t>(-"));
+}
+
 TEST_CASE("two windows over one tensor give each its own value outside of it") {
   primitives p;
   const int x = p.input({2, 3, 11, 13});
