@@ -5,7 +5,7 @@
 namespace pragma::synthesis {
 
 void code::append(const code& other) {
-  for (const auto& r : other.lines_) lines_.push_back({r.depth < 0 ? -1 : r.depth + depth_, r.text});
+  for (const auto& l : other.lines_) lines_.push_back({l.depth < 0 ? -1 : l.depth + depth_, l.text, l.comment});
   helpers_.insert(other.helpers_.begin(), other.helpers_.end());
 }
 
@@ -16,11 +16,12 @@ std::string code::use(std::string_view helper) {
   return name;
 }
 
-std::string code::text(int depth) const {
+std::string code::written(int depth, bool comments) const {
   std::string out;
-  for (const auto& r : lines_) {
-    out.append(static_cast<size_t>(r.depth < 0 ? 0 : 2 * (depth + r.depth)), ' ');
-    out += r.text;
+  for (const auto& l : lines_) {
+    if (l.comment && !comments) continue;
+    out.append(static_cast<size_t>(l.depth < 0 ? 0 : 2 * (depth + l.depth)), ' ');
+    out += l.text;
     out += '\n';
   }
   return out;

@@ -13,6 +13,8 @@ namespace pragma::synthesis {
 class code {
 public:
   template <class... T> void line(fmt::format_string<T...> text, T&&... values) { add(fmt::format(text, std::forward<T>(values)...)); }
+  /// "// TEXT": for readers, not part of the program.
+  template <class... T> void comment(fmt::format_string<T...> text, T&&... values) { lines_.push_back({depth_, "// " + fmt::format(text, std::forward<T>(values)...), true}); }
   /// "TEXT {": what follows lies inside, until close().
   template <class... T> void block(fmt::format_string<T...> text, T&&... values) {
     add(fmt::format(text, std::forward<T>(values)...) + " {");
@@ -34,7 +36,7 @@ public:
   }
   void end() { --depth_; }
   /// "#TEXT", at the left margin.
-  template <class... T> void directive(fmt::format_string<T...> text, T&&... values) { lines_.push_back({-1, "#" + fmt::format(text, std::forward<T>(values)...)}); }
+  template <class... T> void directive(fmt::format_string<T...> text, T&&... values) { lines_.push_back({-1, "#" + fmt::format(text, std::forward<T>(values)...), false}); }
   /// Other lines at this depth.
   void append(const code& other);
 
@@ -44,16 +46,20 @@ public:
   bool uses(const std::string& helper) const { return helpers_.count(helper) != 0; }
 
   /// Two spaces for each level, of which `depth` lie around all lines.
-  std::string text(int depth) const;
+  std::string text(int depth) const { return written(depth, true); }
+  /// The same without comments.
+  std::string program(int depth) const { return written(depth, false); }
 
 private:
-  struct row {
+  struct source_line {
     int depth; ///< -1: at the left margin
     std::string text;
+    bool comment = false;
   };
-  void add(std::string text) { lines_.push_back({depth_, std::move(text)}); }
+  std::string written(int depth, bool comments) const;
+  void add(std::string text) { lines_.push_back({depth_, std::move(text), false}); }
 
-  std::vector<row> lines_;
+  std::vector<source_line> lines_;
   std::set<std::string> helpers_;
   int depth_ = 0;
 };

@@ -97,7 +97,7 @@ void column_writer::stores_of_rows() {
 
 void column_writer::pass() {
   if (roots_of(r_, layout_, pass_).empty()) return;
-  if (layout_.plan.passes > 1) out_.line("// pass {}", pass_);
+  if (layout_.plan.passes > 1) out_.comment("pass {}", pass_);
   cut_ = cut_of_columns(r_, layout_, pass_);
   const auto& reductions = reductions_of(layout_.plan, pass_);
   for (int e : reductions) {

@@ -155,7 +155,7 @@ void contraction_writer::tile_loop(const std::string& panels) {
   const auto half = triangle_of(r_);
   const std::string guarded = half ? "if (needed) " : "";
   if (half) {
-    out_.line("// tiles {} the diagonal are zeros", half->upper ? "below" : "above");
+    out_.comment("tiles {} the diagonal are zeros", half->upper ? "below" : "above");
     if (half->upper) out_.line("const bool needed = n + NR > m + {};", half->diagonal);
     else out_.line("const bool needed = n < m + MR + {};", half->diagonal);
   }

@@ -12,14 +12,14 @@ void convolution_writer::table(const std::string& name, std::vector<int32_t> con
 }
 
 void convolution_writer::tables() {
-  out_.line("// Taps: where each meets the padded image and where its weight lies.");
+  out_.comment("Taps: where each meets the padded image and where its weight lies.");
   table("tap_image", &convolution_phase::image);
   table("tap_weight", &convolution_phase::weight);
   if (plan_.strided) phases();
 }
 
 void convolution_writer::phases() {
-  out_.line("// Output pixels whose planes and rows are equal modulo the strides form a phase; SX pixels of a row lie side by side.");
+  out_.comment("Output pixels whose planes and rows are equal modulo the strides form a phase; SX pixels of a row lie side by side.");
   out_.line("constexpr int SX = {};", image_.residues);
   out_.line("struct phase {{ int64_t tap[SX], taps[SX], planes, rows, columns, out; }};");
   std::vector<std::string> rows;
@@ -90,7 +90,7 @@ void convolution_writer::pack_weights() {
 /// The image with its border, which stays zero from the start.
 void convolution_writer::copy_image() {
   const auto& image = image_.image;
-  out_.line("// the image, inside of a border of zeros{}", image.step > 1 ? fmt::format("; every {} columns side by side", image.step) : "");
+  out_.comment("the image, inside of a border of zeros{}", image.step > 1 ? fmt::format("; every {} columns side by side", image.step) : "");
   out_.block("for (int64_t c = 0; c < {}; ++c)", plan_.size.channels);
   auto to = fmt::format("image + c * {}", image.channel), from = fmt::format("{} + c * {}", base(c_.b, c_.b_at), c_.b_at.coefficient(c_.k));
   int opened = 1;

@@ -126,7 +126,7 @@ declarations declare(const loop_program& program, const schedule& s) {
 code write_nest(const loop_program& program, const schedule& s, size_t i, const code& followers) {
   const auto& r = program.regions[i];
   code out;
-  out.line("// Region {}: {}", i + 1, axes_text(r, s.regions[i]));
+  out.comment("Region {}: {}", i + 1, axes_text(r, s.regions[i]));
   out.block();
   out.append(write_region(program, r, s.regions[i], s, followers));
   out.close();
@@ -148,20 +148,22 @@ code write_body(const loop_program& program, const schedule& s) {
 
 } // namespace
 
-std::string emit_source(const loop_program& program, const schedule& s, const std::string& title) {
+emitted_source emit_source(const loop_program& program, const schedule& s, const std::string& title) {
   const auto body = write_body(program, s);
   const auto memory = declare(program, s);
-  std::string out = comment("Task:", title) + comment("Reference:", join(program.ops, ", ")) + comment("Schedule:", json(s).dump());
-  out += "// Written by PRAGMA's built-in coder (docs/synthesis.md).\n#include \"pragma_kernel.h\"\n\n";
-  for (const char* header : {"algorithm", "cmath", "cstdint", memory.allocated() ? "cstdio" : "", memory.allocated() ? "cstdlib" : "", "cstring", "limits", "type_traits", "utility"})
-    if (*header) out += fmt::format("#include <{}>\n", header);
+  const auto header = comment("Task:", title) + comment("Reference:", join(program.ops, ", ")) + comment("Schedule:", json(s).dump()) +
+                      "// Written by PRAGMA's built-in coder (docs/synthesis.md).\n";
+  std::string out = "#include \"pragma_kernel.h\"\n\n";
+  for (const char* name : {"algorithm", "cmath", "cstdint", memory.allocated() ? "cstdio" : "", memory.allocated() ? "cstdlib" : "", "cstring", "limits", "type_traits", "utility"})
+    if (*name) out += fmt::format("#include <{}>\n", name);
   if (body.uses("stream_fence")) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
   auto helpers = body.helpers();
   helpers.insert(memory.helpers.begin(), memory.helpers.end());
   out += "\nnamespace {\n\n" + helpers_text(helpers, s.lanes) + "\n" + memory.statics + (memory.statics.empty() ? "" : "\n") + "} // namespace\n\n";
   out += "extern \"C\" void pragma_kernel(const pragma_args* args) {\n";
   if (s.threads > 1) out += fmt::format("  [[maybe_unused]] const int threads = std::min<int>(args->threads, {});\n", s.threads);
-  return out + memory.pointers + body.text(1) + "}\n";
+  out += memory.pointers;
+  return {header + out + body.text(1) + "}\n", out + body.program(1) + "}\n"};
 }
 
 } // namespace pragma::synthesis

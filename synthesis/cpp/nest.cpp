@@ -28,7 +28,7 @@ void share_out(const region& r, const region_layout& layout, int threads, code& 
 code write_region(const loop_program& program, const region& r, const region_schedule& s, const schedule& all, const code& followers) {
   code out;
   if (is_empty(r)) {
-    out.line("// no elements");
+    out.comment("no elements");
     return out;
   }
   const auto layout = layout_of(r, s);
@@ -38,7 +38,7 @@ code write_region(const loop_program& program, const region& r, const region_sch
     else convolution_writer(r, s, all, layout, values, out).write(followers);
     return out;
   }
-  if (r.has_window()) out.line("// window over {} positions", row_elements(r));
+  if (r.has_window()) out.comment("window over {} positions", row_elements(r));
   share_out(r, layout, all.threads, out);
   for (int a : layout.outer) values.open_loop(a);
   if (layout.columns) column_writer(r, s, all, layout, values, out).write();

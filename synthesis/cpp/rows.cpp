@@ -70,7 +70,7 @@ void row_writer::pass() {
   std::string what;
   for (int e : reductions()) what += fmt::format("{}{}{}", what.empty() ? "" : ", ", name_of(at(e).op), moments(e) ? " and squared distances" : "");
   if (layout_.plan.stores.count(pass_)) what += what.empty() ? "results" : ", results";
-  if (layout_.plan.passes > 1) out_.line("// pass {}: {}", pass_, what);
+  if (layout_.plan.passes > 1) out_.comment("pass {}: {}", pass_, what);
   begin_totals();
   begin_scans();
   loops(0);

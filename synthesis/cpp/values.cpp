@@ -62,11 +62,16 @@ written value_writer::build(int e) {
   if (known.cpp.as == spelling::form::prefix) {
     const auto of = value(x.args[0]);
     // A sign before a sign would be another operator.
-    return {std::string(known.cpp.text) + (of.binds == binding::whole ? of.text : "(" + of.text + ")"), binding::prefix, of.indexed};
+    return narrowed({std::string(known.cpp.text) + (of.binds == binding::whole ? of.text : "(" + of.text + ")"), binding::prefix, of.indexed}, x.dtype);
   }
   if (auto product = quotient(e); !product.text.empty()) return product;
   if (known.cpp.as == spelling::form::infix) return infix(x);
-  return call(out_.use(all_.cheap_math && !known.cpp_cheap.empty() ? known.cpp_cheap : known.cpp.text), x.args);
+  return narrowed(call(out_.use(all_.cheap_math && !known.cpp_cheap.empty() ? known.cpp_cheap : known.cpp.text), x.args), x.dtype);
+}
+
+written value_writer::narrowed(written w, dtype type) {
+  if (!wraps(type)) return w;
+  return {fmt::format("{}<{}>({})", out_.use("wrapped"), memory_type(type), w.text), binding::whole, w.indexed};
 }
 
 written value_writer::scan(int e) {
@@ -81,9 +86,7 @@ written value_writer::convert(const expr& x) {
   const auto to = lane_type(x.dtype);
   if (x.dtype == dtype::boolean) return call(out_.use("truth"), x.args);
   if (from == dtype::boolean) return call(fmt::format("{}<{}>", out_.use("count_of"), to), x.args);
-  auto w = lane_type(from) == to ? value(x.args[0]) : call(fmt::format("{}<{}>", out_.use("to"), to), x.args);
-  if (!wraps(x.dtype)) return w;
-  return {fmt::format("{}<{}>({})", out_.use("wrapped"), memory_type(x.dtype), w.text), binding::whole, w.indexed};
+  return narrowed(lane_type(from) == to ? value(x.args[0]) : call(fmt::format("{}<{}>", out_.use("to"), to), x.args), x.dtype);
 }
 
 written value_writer::quotient(int e) {
@@ -114,8 +117,7 @@ written value_writer::infix(const expr& x) {
   const auto text = fmt::format("{} {} {}", left.text, traits(x.op).cpp.text, right.text);
   const bool indexed = left.indexed || right.indexed;
   if (traits(x.op).result == result_rule::truth) return {fmt::format("{}({})", out_.use("mask"), text), binding::whole, indexed};
-  if (wraps(x.dtype)) return {fmt::format("{}<{}>({})", out_.use("wrapped"), memory_type(x.dtype), text), binding::whole, indexed};
-  return {text, binding::infix, indexed};
+  return narrowed({text, binding::infix, indexed}, x.dtype);
 }
 
 void value_writer::name_known(int ready) {

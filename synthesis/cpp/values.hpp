@@ -73,6 +73,8 @@ private:
   written guarded(const expr& x, int axis, int64_t step);
   written scan(int e);
   written convert(const expr& x);
+  /// Of a type narrower than a lane: what is left of `w` when only its low bits stay, as in memory.
+  written narrowed(written w, dtype type);
   written infix(const expr& x);
   written quotient(int e);             ///< a division as a product; empty text where it is none
   written call(const std::string& function, const std::vector<int>& args);

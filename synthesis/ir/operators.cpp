@@ -32,8 +32,8 @@ constexpr operator_traits number(o op, std::string_view name, int arity, spellin
   return element(op, name, arity, type_rule::numbers, cpp, triton);
 }
 
-constexpr operator_traits comparison(o op, std::string_view name, std::string_view sign) {
-  auto t = element(op, name, 2, type_rule::any, infix(sign), infix(sign));
+constexpr operator_traits comparison(o op, std::string_view name, std::string_view sign, type_rule types = type_rule::numbers) {
+  auto t = element(op, name, 2, types, infix(sign), infix(sign));
   t.result = result_rule::truth;
   return t;
 }
@@ -74,7 +74,7 @@ constexpr operator_traits reduction(o op, std::string_view name, identity start,
   t.name = name;
   t.family = family::reduction;
   t.arity = 1;
-  t.types = type_rule::any;
+  t.types = type_rule::numbers;
   t.start = start;
   t.cpp = cpp;
   t.cpp_finish = finish;
@@ -146,14 +146,14 @@ constexpr std::array table{
     function(o::erf, "erf", 1, "v_erf", "tl.erf", 6),
     function(o::erfc, "erfc", 1, "v_erfc", "libdevice.erfc"),
     function(o::lgamma, "lgamma", 1, "v_lgamma", "libdevice.lgamma"),
-    element(o::maximum, "maximum", 2, type_rule::any, call("v_maximum"), call("tl.maximum")),
-    element(o::minimum, "minimum", 2, type_rule::any, call("v_minimum"), call("tl.minimum")),
-    element(o::fmax, "fmax", 2, type_rule::any, call("v_fmax"), call("tl.maximum")),
-    element(o::fmin, "fmin", 2, type_rule::any, call("v_fmin"), call("tl.minimum")),
-    element(o::max_or_second, "max_or_second", 2, type_rule::any, call("v_max_or_second"), special),
-    element(o::min_or_second, "min_or_second", 2, type_rule::any, call("v_min_or_second"), special),
-    comparison(o::equal, "eq", "=="),
-    comparison(o::not_equal, "ne", "!="),
+    element(o::maximum, "maximum", 2, type_rule::numbers, call("v_maximum"), call("tl.maximum")),
+    element(o::minimum, "minimum", 2, type_rule::numbers, call("v_minimum"), call("tl.minimum")),
+    element(o::fmax, "fmax", 2, type_rule::numbers, call("v_fmax"), call("tl.maximum")),
+    element(o::fmin, "fmin", 2, type_rule::numbers, call("v_fmin"), call("tl.minimum")),
+    element(o::max_or_second, "max_or_second", 2, type_rule::numbers, call("v_max_or_second"), special),
+    element(o::min_or_second, "min_or_second", 2, type_rule::numbers, call("v_min_or_second"), special),
+    comparison(o::equal, "eq", "==", type_rule::any),
+    comparison(o::not_equal, "ne", "!=", type_rule::any),
     comparison(o::less, "lt", "<"),
     comparison(o::less_equal, "le", "<="),
     comparison(o::greater, "gt", ">"),

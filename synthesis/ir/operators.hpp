@@ -34,7 +34,8 @@ enum class result_rule : uint8_t {
   place           ///< int64
 };
 
-/// The dtypes that an operator computes in.
+/// The dtypes that an operator computes in. What orders values takes numbers: a true lane is -1 in C++ and in Triton, so that it would be
+/// less than a false one; lower() counts truth values first, or finds the operator of bits that does the same.
 enum class type_rule : uint8_t { any, numbers, whole_numbers_and_truth, floating };
 
 /// What a reduction begins with. It is also what a position outside of the input gives to a window.

@@ -1,6 +1,6 @@
 #include "synthesis/lower/algebra.hpp"
 
-#include "synthesis/lower/lower.hpp"
+#include "synthesis/lower/rewrite.hpp"
 
 #include <algorithm>
 
@@ -196,27 +196,6 @@ double contraction_work(const tensor_program& program) {
   return work;
 }
 
-/// Only what the outputs need.
-tensor_program without_dead_nodes(const tensor_program& program) {
-  std::vector<bool> needed(program.nodes.size());
-  for (int o : program.outputs) needed[static_cast<size_t>(o)] = true;
-  for (size_t i = program.nodes.size(); i-- > 0;)
-    if (needed[i])
-      for (int a : program.nodes[i].args) needed[static_cast<size_t>(a)] = true;
-  tensor_program kept = program;
-  kept.nodes.clear();
-  std::vector<int> place(program.nodes.size(), -1);
-  for (size_t i = 0; i < program.nodes.size(); ++i) {
-    if (!needed[i]) continue;
-    auto node = program.nodes[i];
-    for (int& a : node.args) a = place[static_cast<size_t>(a)];
-    place[i] = static_cast<int>(kept.nodes.size());
-    kept.nodes.push_back(std::move(node));
-  }
-  for (int& o : kept.outputs) o = place[static_cast<size_t>(o)];
-  return kept;
-}
-
 } // namespace
 
 tensor_program simplify(const tensor_program& program) {
@@ -229,7 +208,7 @@ tensor_program simplify(const tensor_program& program) {
     place.push_back(s.rebuild(std::move(node)));
   }
   for (int& o : twin.outputs) o = place[static_cast<size_t>(o)];
-  twin = without_dead_nodes(twin);
+  twin = rewrite(twin);
   // Where the whole product is needed elsewhere too, its sums cost nothing more.
   return contraction_work(twin) < contraction_work(without_dead_nodes(program)) ? twin : program;
 }

@@ -1,6 +1,7 @@
 #include "synthesis/lower/lower.hpp"
 
 #include "base/text.hpp"
+#include "synthesis/lower/rewrite.hpp"
 
 #include <algorithm>
 #include <set>
@@ -8,6 +9,14 @@
 namespace pragma::synthesis {
 
 // -- node_builder ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+void check_types(operation op, dtype type) {
+  if (!accepts(traits(op).types, type)) throw not_lowered{std::string(name_of(op)) + " of " + json(type).get<std::string>()};
+}
+
+} // namespace
 
 int node_builder::add(tensor_node node) { return known_.intern(program_.nodes, std::move(node)); }
 
@@ -36,8 +45,7 @@ int node_builder::convert(int source, dtype type) {
 }
 
 int node_builder::pointwise(operation op, dtype result, std::vector<int> args) {
-  if (!accepts(traits(op).types, traits(op).result == result_rule::like_arguments ? result : at(args.back()).dtype))
-    throw not_lowered{std::string(name_of(op)) + " of " + json(result).get<std::string>()};
+  check_types(op, traits(op).result == result_rule::like_arguments ? result : at(args.back()).dtype);
   tensor_node node;
   node.kind = node_kind::pointwise;
   node.op = op;
@@ -55,6 +63,12 @@ int node_builder::pointwise(operation op, dtype result, std::vector<int> args) {
   }
   node.args = std::move(args);
   return add(std::move(node));
+}
+
+int node_builder::extreme(operation op, int a, int b) {
+  const auto type = at(a).dtype;
+  const bool highest = op == operation::maximum || op == operation::fmax;
+  return pointwise(type != dtype::boolean ? op : highest ? operation::bit_or : operation::bit_and, type, {a, b});
 }
 
 int node_builder::index(std::vector<int64_t> shape, int64_t dim) {
@@ -87,8 +101,7 @@ int node_builder::reshape(int source, std::vector<int64_t> shape) {
   node.kind = node_kind::reshape;
   node.dtype = at(source).dtype;
   node.shape = std::move(shape);
-  node.args = {at(source).kind == node_kind::reshape ? at(source).args[0] : source};
-  if (at(node.args[0]).shape == node.shape) return node.args[0];
+  node.args = {source};
   return add(std::move(node));
 }
 
@@ -160,6 +173,7 @@ int node_builder::squeeze(int source, std::vector<int64_t> dims) {
 }
 
 int node_builder::reduce(operation op, int source, std::vector<int64_t> dims) {
+  check_types(op, at(source).dtype);
   tensor_node node;
   node.kind = node_kind::reduce;
   node.op = op;
@@ -181,6 +195,7 @@ int node_builder::reduce(operation op, int source, std::vector<int64_t> dims) {
 }
 
 int node_builder::scan(operation op, int source, int64_t dim) {
+  check_types(op, at(source).dtype);
   tensor_node node;
   node.kind = node_kind::scan;
   node.op = op;
@@ -356,21 +371,72 @@ std::string without_overload(const std::string& op) {
 
 bool computable(dtype t) { return t != dtype::float16 && t != dtype::bfloat16; }
 
-} // namespace
+/// One graph on its way to primitives; what cannot be lowered is gathered, so that one error names it all.
+class lowering {
+public:
+  explicit lowering(bool algebra) : builder_(program_, algebra) {}
 
-expected<tensor_program> lower(const graph& g, bool algebra) {
-  if (g.random)
-    return fail(ec::unsupported, "the reference draws random numbers, which no kernel can repeat",
-                "make the task deterministic (Dropout in eval mode, for example)");
-  tensor_program program;
-  node_builder builder(program, algebra);
-  std::map<std::string, int> values;
-  std::map<std::string, std::vector<int>> several;
-  std::set<std::string> missing;
+  void leaves(const graph& g) {
+    for (const auto& leaf : g.inputs) add_leaf(leaf, buffer_kind::input, "x", leaf.index);
+    for (const auto& leaf : g.params) add_leaf(leaf, buffer_kind::param, "p", leaf.index);
+    int constants = 0;
+    for (const auto& leaf : g.constants) add_leaf(leaf, buffer_kind::constant, "table", constants++);
+  }
 
-  const auto add_leaf = [&](const graph_leaf& leaf, buffer_kind kind, const char* prefix, int index) {
+  void call(const graph_node& node) {
+    if (node.op == "getitem") return take_item(node);
+    program_.ops.push_back(node.op);
+    values_[node.id] = -1;
+    const auto it = rules().find(without_overload(node.op));
+    if (it == rules().end()) {
+      missing_.insert(node.op);
+      return;
+    }
+    try {
+      auto results = it->second(op_call(builder_, node, values_));
+      for (size_t i = 0; i < results.size() && i < node.results.size(); ++i)
+        if (results[i] >= 0 && !node.results[i].shape.empty() && builder_.at(results[i]).shape != node.results[i].shape)
+          throw not_lowered{"a result of another shape than Torch's"};
+      values_[node.id] = results.at(0);
+      several_[node.id] = std::move(results);
+    } catch (const not_lowered& e) {
+      // What follows an operator that is missing fails as well; only the first cause is worth telling.
+      if (missing_.empty()) missing_.insert(node.op + " (" + e.what + ")");
+    } catch (const json::exception& e) {
+      if (missing_.empty()) missing_.insert(node.op + " (" + e.what() + ")");
+    }
+  }
+
+  void outputs(const graph& g) {
+    for (size_t i = 0; i < g.outputs.size() && missing_.empty(); ++i) {
+      const int value = values_.count(g.outputs[i]) ? values_.at(g.outputs[i]) : -1;
+      if (value < 0) {
+        missing_.insert("output " + g.outputs[i]);
+        return;
+      }
+      const auto type = builder_.at(value).dtype;
+      if (!computable(type)) missing_.insert("an output of dtype " + json(type).get<std::string>());
+      buffer out;
+      out.kind = buffer_kind::output;
+      out.index = static_cast<int>(i);
+      out.dtype = type;
+      out.elements = builder_.at(value).elements();
+      out.name = "out" + std::to_string(i);
+      program_.buffers.push_back(out);
+      program_.outputs.push_back(value);
+    }
+  }
+
+  expected<tensor_program> result() const {
+    if (missing_.empty()) return rewrite(program_);
+    return fail(ec::unsupported, "the built-in coder cannot lower: " + join(std::vector<std::string>(missing_.begin(), missing_.end()), ", "),
+                "use --coder llm or --coder command for this task");
+  }
+
+private:
+  void add_leaf(const graph_leaf& leaf, buffer_kind kind, const char* prefix, int index) {
     if (!computable(leaf.type.dtype)) {
-      missing.insert("tensors of dtype " + json(leaf.type.dtype).get<std::string>());
+      missing_.insert("tensors of dtype " + json(leaf.type.dtype).get<std::string>());
       return;
     }
     buffer b;
@@ -380,71 +446,40 @@ expected<tensor_program> lower(const graph& g, bool algebra) {
     b.elements = leaf.type.elements();
     b.values = leaf.values;
     b.name = prefix + std::to_string(index);
-    program.buffers.push_back(b);
-    values[leaf.id] = kind == buffer_kind::constant && b.elements == 1
-                          ? builder.constant(leaf.values.at(0), leaf.type.dtype, leaf.type.shape)
-                          : builder.leaf(static_cast<int>(program.buffers.size()) - 1, leaf.type);
-  };
-  for (const auto& leaf : g.inputs) add_leaf(leaf, buffer_kind::input, "x", leaf.index);
-  for (const auto& leaf : g.params) add_leaf(leaf, buffer_kind::param, "p", leaf.index);
-  int constants = 0;
-  for (const auto& leaf : g.constants) add_leaf(leaf, buffer_kind::constant, "table", constants++);
+    program_.buffers.push_back(b);
+    values_[leaf.id] = kind == buffer_kind::constant && b.elements == 1
+                           ? builder_.constant(leaf.values.at(0), leaf.type.dtype, leaf.type.shape)
+                           : builder_.leaf(static_cast<int>(program_.buffers.size()) - 1, leaf.type);
+  }
 
-  for (const auto& node : g.nodes) {
-    if (node.op == "getitem") {
-      const auto from = node.args.at("self").at("ref").get<std::string>();
-      const auto index = node.args.at("index").get<size_t>();
-      const auto it = several.find(from);
-      if (it != several.end() && index < it->second.size() && it->second[index] < 0 && missing.empty())
-        missing.insert("result " + std::to_string(index) + " of " + from);
-      values[node.id] = it == several.end() || index >= it->second.size() ? -1 : it->second[index];
-      continue;
-    }
-    program.ops.push_back(node.op);
-    const auto it = rules().find(without_overload(node.op));
-    if (it == rules().end()) {
-      missing.insert(node.op);
-      values[node.id] = -1;
-      continue;
-    }
-    try {
-      const op_call call(builder, node, values);
-      auto results = it->second(call);
-      for (size_t i = 0; i < results.size() && i < node.results.size(); ++i)
-        if (results[i] >= 0 && !node.results[i].shape.empty() && builder.at(results[i]).shape != node.results[i].shape)
-          throw not_lowered{"a result of another shape than Torch's"};
-      values[node.id] = results.at(0);
-      several[node.id] = std::move(results);
-    } catch (const not_lowered& e) {
-      // What follows an operator that is missing fails as well; only the first cause is worth telling.
-      if (missing.empty()) missing.insert(node.op + " (" + e.what + ")");
-      values[node.id] = -1;
-    } catch (const json::exception& e) {
-      if (missing.empty()) missing.insert(node.op + " (" + e.what() + ")");
-      values[node.id] = -1;
-    }
+  /// One of several results of a call.
+  void take_item(const graph_node& node) {
+    const auto from = node.args.at("self").at("ref").get<std::string>();
+    const auto index = node.args.at("index").get<size_t>();
+    const auto it = several_.find(from);
+    const bool known = it != several_.end() && index < it->second.size();
+    values_[node.id] = known ? it->second[index] : -1;
+    if (known && it->second[index] < 0 && missing_.empty()) missing_.insert("result " + std::to_string(index) + " of " + from);
   }
-  for (size_t i = 0; i < g.outputs.size() && missing.empty(); ++i) {
-    const int value = values.count(g.outputs[i]) ? values.at(g.outputs[i]) : -1;
-    if (value < 0) {
-      missing.insert("output " + g.outputs[i]);
-      break;
-    }
-    if (!computable(builder.at(value).dtype)) missing.insert("an output of dtype " + json(builder.at(value).dtype).get<std::string>());
-    buffer out;
-    out.kind = buffer_kind::output;
-    out.index = static_cast<int>(i);
-    out.dtype = builder.at(value).dtype;
-    out.elements = builder.at(value).elements();
-    out.name = "out" + std::to_string(i);
-    program.buffers.push_back(out);
-    program.outputs.push_back(value);
-  }
-  if (!missing.empty())
-    return fail(ec::unsupported,
-                "the built-in coder cannot lower: " + join(std::vector<std::string>(missing.begin(), missing.end()), ", "),
-                "use --coder llm or --coder command for this task");
-  return program;
+
+  tensor_program program_;
+  node_builder builder_;
+  std::map<std::string, int> values_;
+  std::map<std::string, std::vector<int>> several_;
+  std::set<std::string> missing_;
+};
+
+} // namespace
+
+expected<tensor_program> lower(const graph& g, bool algebra) {
+  if (g.random)
+    return fail(ec::unsupported, "the reference draws random numbers, which no kernel can repeat",
+                "make the task deterministic (Dropout in eval mode, for example)");
+  lowering l(algebra);
+  l.leaves(g);
+  for (const auto& node : g.nodes) l.call(node);
+  l.outputs(g);
+  return l.result();
 }
 
 } // namespace pragma::synthesis

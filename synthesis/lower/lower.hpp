@@ -32,6 +32,8 @@ public:
   int convert(int node, dtype type);
   /// op over args that already have the type that it computes in; the shape is the broadcast one.
   int pointwise(operation op, dtype result, std::vector<int> args);
+  /// maximum, minimum, fmax or fmin of two of one dtype; of truth values the operator of bits that does the same.
+  int extreme(operation op, int a, int b);
   int index(std::vector<int64_t> shape, int64_t dim);
 
   int view(int node, std::vector<int64_t> shape, std::vector<source_dim> map);

@@ -13,9 +13,12 @@ using results = std::vector<int>;
 dtype compute_type(const op_call& c) { return c.result().dtype; }
 
 /// The type in which a comparison happens: the tensors', or float when an integer tensor meets a fraction.
-dtype comparison_type(const op_call& c) {
+dtype comparison_type(const op_call& c, operation op) {
   dtype type = c.b.at(c.tensor("self")).dtype;
-  if (c.is_tensor("other")) return promoted(type, c.b.at(c.tensor("other")).dtype);
+  if (c.is_tensor("other")) {
+    type = promoted(type, c.b.at(c.tensor("other")).dtype);
+    return accepts(traits(op).types, type) ? type : dtype::int32; // an order of truth values: that of their counts
+  }
   const double other = c.number("other");
   if (!is_floating(type) && other != std::floor(other)) return dtype::float32;
   if (type == dtype::boolean) return dtype::int64;
@@ -28,7 +31,7 @@ rule unary(operation op) {
 
 rule comparison(operation op) {
   return [op](const op_call& c) -> results {
-    const auto type = comparison_type(c);
+    const auto type = comparison_type(c, op);
     return {c.b.compare(op, c.operand("self", type), c.operand("other", type))};
   };
 }
@@ -114,6 +117,14 @@ rule bitwise(operation op) {
   };
 }
 
+/// maximum and its like; of truth values one of them, or both.
+rule extreme(operation op) {
+  return [op](const op_call& c) -> results {
+    const auto type = compute_type(c);
+    return {c.b.extreme(op, c.operand("self", type), c.operand("other", type))};
+  };
+}
+
 rule logical2(operation op) {
   return [op](const op_call& c) -> results {
     return {c.b.pointwise(op, dtype::boolean, {logical(c, "self"), logical(c, "other")})};
@@ -138,7 +149,7 @@ results clamp_rule(const op_call& c) {
   for (const char* bound : {"min", "max"}) {
     if (!c.has(bound)) continue;
     const bool low = std::string(bound) == "min";
-    if (c.is_tensor(bound)) x = c.b.pointwise(low ? operation::maximum : operation::minimum, type, {x, c.operand(bound, type)});
+    if (c.is_tensor(bound)) x = c.b.extreme(low ? operation::maximum : operation::minimum, x, c.operand(bound, type));
     else x = clamp(c.b, x, low ? c.number("min") : -INFINITY, low ? INFINITY : c.number("max"));
   }
   return {x};
@@ -180,10 +191,10 @@ void add_pointwise_rules(rule_table& t) {
   t["aten.fmod"] = bitwise(operation::fmod);
   t["aten.atan2"] = bitwise(operation::atan2);
   t["aten.hypot"] = bitwise(operation::hypot);
-  t["aten.maximum"] = bitwise(operation::maximum);
-  t["aten.minimum"] = bitwise(operation::minimum);
-  t["aten.fmax"] = bitwise(operation::fmax);
-  t["aten.fmin"] = bitwise(operation::fmin);
+  t["aten.maximum"] = extreme(operation::maximum);
+  t["aten.minimum"] = extreme(operation::minimum);
+  t["aten.fmax"] = extreme(operation::fmax);
+  t["aten.fmin"] = extreme(operation::fmin);
   t["aten.bitwise_and"] = bitwise(operation::bit_and);
   t["aten.bitwise_or"] = bitwise(operation::bit_or);
   t["aten.bitwise_xor"] = bitwise(operation::bit_xor);

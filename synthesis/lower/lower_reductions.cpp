@@ -14,11 +14,14 @@ int kept(const op_call& c, int reduced, const std::vector<int64_t>& dims) {
   return c.flag("keepdim") ? reduced : c.b.squeeze(reduced, dims);
 }
 
+/// Truth values as 0 and 1, which have an order.
+int countable(node_builder& b, int x) { return b.at(x).dtype == dtype::boolean ? b.convert(x, dtype::int32) : x; }
+
 rule plain(operation op) {
   return [op](const op_call& c) -> results {
-    const int x = c.operand("self", c.result().dtype);
+    const int x = countable(c.b, c.operand("self", c.result().dtype));
     const auto dims = c.dims("dim", x);
-    return {kept(c, c.b.reduce(op, x, dims), dims)};
+    return {c.b.convert(kept(c, c.b.reduce(op, x, dims), dims), c.result().dtype)};
   };
 }
 
@@ -34,19 +37,20 @@ rule extreme(operation op) {
     const int x = c.tensor("self");
     if (c.is_tensor("other")) {
       const auto type = c.result().dtype;
-      return {c.b.pointwise(op == operation::max ? operation::maximum : operation::minimum, type, {c.b.convert(x, type), c.operand("other", type)})};
+      return {c.b.extreme(op == operation::max ? operation::maximum : operation::minimum, c.b.convert(x, type), c.operand("other", type))};
     }
     const auto dims = c.has("dim") ? std::vector<int64_t>{c.dim("dim", x)} : c.dims("dim", x);
     if (c.b.at(x).shape.empty()) return {x, c.b.constant(0, dtype::int64)};
-    const int values = kept(c, c.b.reduce(op, x, dims), dims);
+    const int ordered = countable(c.b, x);
+    const int values = c.b.convert(kept(c, c.b.reduce(op, ordered, dims), dims), c.result().dtype);
     if (!c.has("dim")) return {values};
-    return {values, kept(c, c.b.reduce(op == operation::max ? operation::argmax : operation::argmin, x, dims), dims)};
+    return {values, kept(c, c.b.reduce(op == operation::max ? operation::argmax : operation::argmin, ordered, dims), dims)};
   };
 }
 
 rule position(operation op) {
   return [op](const op_call& c) -> results {
-    int x = c.tensor("self");
+    const int x = countable(c.b, c.tensor("self"));
     if (c.b.at(x).shape.empty()) return {c.b.constant(0, dtype::int64)};
     if (!c.has("dim")) {
       const int flat = c.b.reshape(x, {c.b.at(x).elements()});

@@ -230,11 +230,12 @@ search_space<schedule> processor_space(const loop_program& program, const builti
                  (program.regions.size() == 1 ? " fused loop nest" : " loop nests") + ", passes vectorised along the contiguous axis.";
   space.safer_means = "exact divisions, plain stores, separate passes";
   space.emit = [&program, title](const schedule& s) {
+    auto source = emit_source(program, s, title);
     candidate c;
-    c.source = emit_source(program, s, title);
+    c.source = std::move(source.text);
     c.compiler = s.compiler;
     c.flags = s.flags;
-    return c;
+    return scheduled_candidate{std::move(c), std::move(source.program)};
   };
   space.fits = [&program, start = space.start, compilers = options.compilers](schedule& known) {
     if (!installed(compilers, known.compiler)) return false;

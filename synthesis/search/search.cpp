@@ -38,17 +38,13 @@ template <class Schedule> std::optional<Schedule> schedule_search<Schedule>::kno
 }
 
 template <class Schedule> std::optional<candidate> schedule_search<Schedule>::offer(const Schedule& s, const std::string& rationale) {
-  candidate c = space_.emit(s);
+  auto [c, program] = space_.emit(s);
   c.origin = "builtin";
   c.rationale = rationale;
   c.schedule = json(s).dump();
-  // Sources carry their schedule in a comment: what counts is whether the code differs.
-  auto code = c.source;
-  if (const auto from = code.find(" Schedule:"); from != std::string::npos) code.erase(from, code.find(" Written by", from) - from);
-  std::string key = c.compiler + "|" + join(c.flags, " ") + "|" + code;
-  if (!given_.insert(short_hash(key)).second) return std::nullopt;
+  if (!given_.insert(short_hash(c.compiler + "|" + join(c.flags, " ") + "|" + program)).second) return std::nullopt;
   offered_[c.id()] = s;
-  return c;
+  return std::move(c);
 }
 
 template <class Schedule> std::optional<candidate> schedule_search<Schedule>::next(const std::optional<attempt_feedback>& last) {

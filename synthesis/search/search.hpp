@@ -13,12 +13,18 @@
 
 namespace pragma::synthesis {
 
+/// A schedule as a candidate. Two that run the same program, built alike, are one to the search.
+struct scheduled_candidate {
+  candidate code;
+  std::string program; ///< emitted_source::program
+};
+
 /// What the search knows about one kind of schedule.
 template <class Schedule> struct search_space {
   std::vector<schedule_move<Schedule>> moves; ///< the most promising in general first
   Schedule start;
   std::string reason;                                          ///< of the start
-  std::function<candidate(const Schedule&)> emit;              ///< source, language, compiler and flags
+  std::function<scheduled_candidate(const Schedule&)> emit;    ///< source, language, compiler and flags
   std::function<bool(Schedule&)> fits;                         ///< a schedule of another run has a meaning here; it is made fit
   std::function<std::optional<Schedule>(int)> safer;           ///< variants for when nothing has passed: 0, 1, ...
   std::string safer_means;
@@ -61,7 +67,7 @@ private:
   std::optional<Schedule> best_;
   double best_speedup_ = 0;
   std::vector<finding> best_findings_;
-  std::set<std::string> given_;
+  std::set<std::string> given_;      ///< hashes of programs with their compilers and flags
   bool begun_ = false;
   int pairs_ = 0;                    ///< two moves at once that were offered
   int safer_ = 0;                    ///< safer variants of the start that were tried after failures

@@ -197,12 +197,13 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
     }
   space.safer_means = "float32 units, one size, separate passes, smaller tiles";
   space.emit = [&program, title](const triton_schedule& s) {
+    auto source = emit_triton(program, s, title);
     candidate c;
     c.language = "triton";
     c.compiler = "";
     c.flags = {};
-    c.source = emit_triton(program, s, title);
-    return c;
+    c.source = std::move(source.text);
+    return scheduled_candidate{std::move(c), std::move(source.program)};
   };
   space.fits = [&program, tf32 = options.allow_tf32](triton_schedule& known) {
     if (known.regions.size() != program.regions.size()) return false;

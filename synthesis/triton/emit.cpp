@@ -93,7 +93,7 @@ std::string triton_launch_end(const triton_region_schedule& s, const std::vector
   return ", " + text + (text.empty() ? "" : ", ") + threads(s.block) + ")";
 }
 
-std::string emit_triton(const loop_program& program, const triton_schedule& s, const std::string& title) {
+emitted_source emit_triton(const loop_program& program, const triton_schedule& s, const std::string& title) {
   std::string kernels, launches, setups;
   std::set<std::string> helpers;
   for (size_t i = 0; i < program.regions.size(); ++i) {
@@ -139,11 +139,9 @@ std::string emit_triton(const loop_program& program, const triton_schedule& s, c
     }
   }
 
-  std::string out = comment("Task:", title);
-  out += comment("Reference:", join(program.ops, ", "));
-  out += comment("Schedule:", json(s).dump());
-  out += "# Written by PRAGMA's built-in coder (docs/synthesis.md).\n";
-  out += "import torch\nimport torch.nn as nn\nimport triton\nimport triton.language as tl\n";
+  const auto header = comment("Task:", title) + comment("Reference:", join(program.ops, ", ")) + comment("Schedule:", json(s).dump()) +
+                      "# Written by PRAGMA's built-in coder (docs/synthesis.md).\n";
+  std::string out = "import torch\nimport torch.nn as nn\nimport triton\nimport triton.language as tl\n";
   if (mentions(kernels + helper_text, "libdevice")) out += "from triton.language.extra import libdevice\n";
   out += "\nPRAGMA_PARAMS = True  # load_params() takes the task's parameters in the order of its state_dict\n";
   out += helper_text + kernels;
@@ -152,7 +150,7 @@ std::string emit_triton(const loop_program& program, const triton_schedule& s, c
   if (!setups.empty()) out += "        device = params[0].device\n" + indented(packed + setups, "        ");
   out += "\n    @classmethod\n    def from_state(cls, params):\n        model = cls()\n        model.load_params([p.detach().contiguous() for p in params])\n        return model\n";
   out += "\n    def forward(self, *inputs):\n        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]\n        device = tensors[0].device\n" + indented(names + launches, "        ") + "        return " + results + "\n";
-  return out;
+  return {header + out, out};
 }
 
 } // namespace pragma::synthesis

@@ -1,6 +1,7 @@
 // Regions + schedule -> one Python module with Triton kernels and a `class ModelNew` (docs/synthesis.md, "Triton").
 #pragma once
 
+#include "synthesis/schedule/emitted.hpp"
 #include "synthesis/triton/schedule.hpp"
 
 #include <set>
@@ -29,6 +30,6 @@ std::string triton_decorators(const triton_region_schedule& s, const std::vector
 std::string triton_launch_end(const triton_region_schedule& s, const std::vector<std::string>& names);
 
 /// The whole module. `title` names the task in the header comment.
-std::string emit_triton(const loop_program& program, const triton_schedule& s, const std::string& title);
+emitted_source emit_triton(const loop_program& program, const triton_schedule& s, const std::string& title);
 
 } // namespace pragma::synthesis

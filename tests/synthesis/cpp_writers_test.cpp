@@ -1,6 +1,7 @@
 // Emitted C++ as text: brackets, what positions outside of a window give, and the helpers that travel with a kernel.
 #include "primitives.hpp"
 #include "synthesis/cpp/helpers.hpp"
+#include "synthesis/search/search.hpp"
 
 #include <map>
 
@@ -12,7 +13,7 @@ namespace {
 
 std::string source_of(primitives& p, std::vector<int> outputs) {
   const auto program = p.loops(std::move(outputs));
-  return emit_source(program, start_of(program), "test");
+  return emit_source(program, start_of(program), "test").text;
 }
 
 std::set<std::string> words_of(const std::string& text) {
@@ -42,6 +43,14 @@ TEST_CASE("an operand that is a sum stands in brackets, a call does not") {
   const auto source = source_of(p, {p.b.mul(p.b.add2(x, y), p.b.unary(operation::abs, p.b.sub(x, y)))});
   CHECK(contains(source, "* v_abs("));
   CHECK_FALSE(contains(source, "(v_abs("));
+}
+
+TEST_CASE("what an operator makes of a type narrower than a lane wraps as in memory") {
+  primitives p;
+  const int x = p.input({7, 33}, dtype::int8), y = p.input({7, 33}, dtype::uint8);
+  const auto source = source_of(p, {p.b.add2(p.b.convert(p.b.unary(operation::abs, x), dtype::float32), p.b.convert(p.b.unary(operation::neg, y), dtype::float32))});
+  CHECK(contains(source, "wrapped<int8_t>(v_abs("));
+  CHECK(contains(source, "wrapped<uint8_t>(-"));
 }
 
 TEST_CASE("two windows over one tensor give each its own value outside of it") {
@@ -122,4 +131,50 @@ TEST_CASE("only what a kernel uses is copied into it") {
   CHECK_FALSE(contains(source, "gather"));
   CHECK_FALSE(contains(source, "exp_polynomial"));
   CHECK_FALSE(contains(source, "immintrin"));
+}
+
+TEST_CASE("schedules are equal when their programs are: the header and comments do not count") {
+  primitives p;
+  const int x = p.input({7, 33});
+  const auto program = p.loops({p.b.unary(operation::exp, x)});
+  auto one = start_of(program), other = one;
+  other.regions[0].tile = one.regions[0].tile + 4; // of columns, which this region does not have
+  const auto a = emit_source(program, one, "this"), b = emit_source(program, other, "that Schedule: of mine. Written by me");
+  CHECK(a.text != b.text);
+  CHECK(a.program == b.program);
+  CHECK(a.text.find(a.program.substr(0, a.program.find("extern"))) != std::string::npos);
+  CHECK(a.program.find("// Region") == std::string::npos);
+  other.regions[0].unroll = one.regions[0].unroll == 1 ? 2 : 1;
+  CHECK(emit_source(program, other, "this").program != a.program);
+}
+
+TEST_CASE("the search offers no second schedule of one program, and one for each way to build it") {
+  primitives p;
+  const int x = p.input({7, 33});
+  const auto program = p.loops({p.b.unary(operation::exp, x)});
+  search_space<schedule> space;
+  space.start = start_of(program);
+  space.reason = "the start";
+  space.emit = [&program](const schedule& s) {
+    auto source = emit_source(program, s, "test");
+    candidate c;
+    c.source = source.text;
+    c.compiler = s.compiler;
+    return scheduled_candidate{c, source.program};
+  };
+  space.moves.push_back({"other tiles", "of columns that there are not", {}, [](schedule& s, const loop_program&) { return s.regions[0].tile *= 2, true; }});
+  space.moves.push_back({"the other compiler", "", {}, [](schedule& s, const loop_program&) { return s.compiler != "clang" ? (s.compiler = "clang", true) : false; }});
+  schedule_search<schedule> search(space, {}, program);
+  const auto first = search.next(std::nullopt);
+  REQUIRE(first);
+  attempt_feedback worked;
+  worked.candidate = first->id();
+  worked.passed = worked.new_best = true;
+  const auto second = search.next(worked);
+  REQUIRE(second);
+  CHECK(second->compiler == "clang");
+  CHECK(second->rationale.find("the other compiler") == 0);
+  worked.candidate = second->id();
+  worked.new_best = false;
+  CHECK_FALSE(search.next(worked)); // "other tiles" alone and with the other compiler: programs that were offered
 }

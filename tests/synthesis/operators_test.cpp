@@ -53,5 +53,13 @@ TEST_CASE("an operator of a dtype that it cannot compute in is refused by name")
   const int truth = b.leaf(0, {dtype::boolean, {3}}), whole = b.leaf(1, {dtype::int32, {3}});
   CHECK_THROWS_AS(b.pointwise(operation::add, dtype::boolean, {truth, truth}), not_lowered);
   CHECK_THROWS_AS(b.unary(operation::exp, whole), not_lowered);
+  // A true lane is -1: nothing that orders values takes it for more than a false one.
+  for (const auto op : {operation::maximum, operation::minimum, operation::fmax, operation::max_or_second})
+    CHECK_THROWS_AS(b.pointwise(op, dtype::boolean, {truth, truth}), not_lowered);
+  for (const auto op : {operation::less, operation::greater_equal}) CHECK_THROWS_AS(b.compare(op, truth, truth), not_lowered);
+  for (const auto op : {operation::max, operation::argmin, operation::sum}) CHECK_THROWS_AS(b.reduce(op, truth, {0}), not_lowered);
+  CHECK(b.extreme(operation::maximum, truth, truth) == b.pointwise(operation::bit_or, dtype::boolean, {truth, truth}));
+  CHECK(b.extreme(operation::fmin, truth, truth) == b.pointwise(operation::bit_and, dtype::boolean, {truth, truth}));
+  CHECK_NOTHROW(b.compare(operation::not_equal, truth, truth));
   CHECK_NOTHROW(b.pointwise(operation::bit_and, dtype::boolean, {truth, truth}));
 }

@@ -141,7 +141,7 @@ TEST_CASE("sums over some steps are kept where a block holds fewer steps than th
   auto s = start_of(program);
   s.regions[0].block.k = 64;
   CHECK_FALSE(plan_contraction(program.regions[0], s.regions[0], s).several_k);
-  const auto source = emit_source(program, s, "test");
+  const auto source = emit_source(program, s, "test").text;
   CHECK_FALSE(contains(source, "partial"));
 }
 

@@ -266,9 +266,9 @@ TEST_CASE_METHOD(stand_in, "partial sums beyond 2^31 are numbered with 64 bits")
   auto& r = s.regions.front();
   r.block = {64, 16, 64, 4, 3};
   r.chunks = 16; // 2^30 sums
-  CHECK(emit_triton(program, s, "test").find("int64") == std::string::npos);
+  CHECK(emit_triton(program, s, "test").text.find("int64") == std::string::npos);
   r.chunks = 64; // 2^32
-  const auto text = emit_triton(program, s, "test");
+  const auto text = emit_triton(program, s, "test").text;
   CHECK(text.find("chunk.to(tl.int64) * 67108864 + e") != std::string::npos);
   CHECK(text.find("m = (tile_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)") != std::string::npos);
 }

@@ -34,11 +34,10 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       for (int r = 0; r < MR; ++r) {
         [[maybe_unused]] const int64_t o0 = m + r;
         const vl v1 = ramp(o0, 0);
-        const vl v3 = v1 + int64_t{0};
         const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {
           const vl v0 = ramp(i, 1);
-          const vf v7 = sum;
-          store(out0 + 40 * o0 + i, select(mask(v0 >= v3), v7, splat(0.0f)), lanes);
+          const vf v5 = sum;
+          store(out0 + 40 * o0 + i, select(mask(v0 >= v1), v5, splat(0.0f)), lanes);
         };
         {
           for (int t = 0; t < NR / W; ++t) columns_at(n + t * W, tile[r][t], all_lanes{});

@@ -91,9 +91,9 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       sum1_total += total(sum1_part);
       const vf sum1 = splat(float(sum1_total));
       const vf v3 = sum1 + v2;
-      const vf v6 = v3 - 45.0f;
-      const vf v7 = v6 * 0.0222222222f;
-      store_first(out0 + o0, v7);
+      const vf v5 = v3 - 45.0f;
+      const vf v6 = v5 * 0.0222222222f;
+      store_first(out0 + o0, v6);
     }
   }
 }
