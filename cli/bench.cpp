@@ -87,8 +87,7 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
     t.candidate_seconds = h.final.time.candidate_seconds;
     t.contended = h.final.time.contended;
     t.dispatch_bound = !h.final.as_called && h.final.time.mostly_dispatch(); // as called, what a user gets counts
-    for (const auto& r : run->iterations)
-      if (r.number == h.best_attempt) t.roofline_share = r.code.measured.value("roofline_share").value_or(0);
+    t.roofline_share = 100 * roofline_as_reported(h);
   } else if (!h.not_confirmed.empty()) {
     t.status = "not established";
     t.reason = h.not_confirmed;

@@ -1,6 +1,9 @@
 #include "cli/progress.hpp"
 
 #include "base/text.hpp"
+#include "diagnosis/rules.hpp"
+
+#include <cmath>
 
 namespace pragma::cli {
 
@@ -71,6 +74,13 @@ void progress::on_event(const run_event& e) {
   }
 }
 
+double roofline_as_reported(const run_header& h) {
+  const auto& t = h.environment.task;
+  if (!h.confirmed || t.bytes <= 0 || h.final.time.candidate_seconds <= 0) return 0;
+  const auto share = place_on_roofline(h.final.time.candidate_seconds, t.flops, t.bytes, h.environment.limits).share;
+  return std::isfinite(share) ? share : 0;
+}
+
 void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in) {
   const auto& h = result.header;
   out.line("");
@@ -91,9 +101,9 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
     } else if (t.mostly_dispatch())
       out.line(out.red("  careful: ") + "a call of Torch this short is mostly dispatch from Python" + (h.request.load.where().on_device() ? std::string(", and so may the candidate's be") :
                std::string(", which a call from C does not pay")));
+    if (const double share = roofline_as_reported(h); share > 0) out.line("  " + format_number(100 * share, 0) + "% of what the measured roofline allows");
     for (const auto& r : result.iterations)
       if (r.number == h.best_attempt) {
-        if (const auto* share = r.code.measured.find("roofline_share")) out.line("  " + format_number(share->value, 0) + " " + share->unit + " of the measured roofline");
         if (!r.findings.empty()) out.line("  bottleneck now: " + json(r.findings.front().what).get<std::string>() + " - " + r.findings.front().why);
       }
   } else if (!h.not_confirmed.empty()) {

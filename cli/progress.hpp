@@ -23,6 +23,8 @@ private:
 
 /// "2.31x (95% 2.25-2.38)".
 std::string speedup_text(const interval& speedup);
+/// The share of the measured roofline that the headline's time reaches, as the report says it too; 0: not known.
+double roofline_as_reported(const run_header& h);
 void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in);
 
 } // namespace pragma::cli

@@ -2,6 +2,9 @@
 #include "base/files.hpp"
 #include "cli/engine.hpp"
 #include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "cli/report.hpp"
+#include "base/text.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -53,6 +56,31 @@ TEST_CASE("a winner that could not be tried where it was found is written all th
   CHECK_THAT(*said, Contains("not checked on this machine: no /dev/") && Contains("pragma verify ") && Contains("task_reference.py ") && Contains("run.json") &&
                       Contains("--backend " + every_flag().backend) && Contains("--allow-tf32") && Contains("--allow-torch"));
   for (const char* file : {"model_new.py", "kernel.py", "task_reference.py", "run.json"}) CHECK(std::filesystem::exists(folder->path() / file));
+}
+
+TEST_CASE("terminal, table and report place the same time on the roofline: the headline's") {
+  run_result result = won_elsewhere();
+  auto& h = result.header;
+  h.request.load.backend = "cpu";
+  auto& limits = h.environment.limits;
+  limits.cores = 2;
+  limits.cache_bytes = {32768, 524288, 33554432};
+  limits.copy_gbs = {180, 85, 42, 12};
+  limits.read_gbs = {190, 90, 45, 14};
+  h.environment.task.flops = 1e6;
+  h.environment.task.bytes = 200e6;
+  h.final.as_called = true;
+  h.final.time.candidate_seconds = 30e-3;
+  h.final.time.baseline_seconds = 60e-3;
+  h.final.time.speedup = {2, 1.9, 2.1};
+  h.final.kernel = h.final.time;
+  h.final.kernel.candidate_seconds = 20e-3; // what a call from C takes
+  result.iterations.front().code.measured.time = h.final.kernel;
+  result.iterations.front().code.measured.metrics = {{"roofline_share", 77, "%", "", provenance::measured, ""}};
+  const double share = cli::roofline_as_reported(h);
+  REQUIRE(share > 0.3);
+  REQUIRE(share < 0.7);
+  CHECK_THAT(render_html_report(cli::run_document(result)), Contains("It reaches " + format_number(100 * share, 0) + "% of what the measured roofline allows"));
 }
 
 TEST_CASE("run.json names all of a device's flags") {
