@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int unseen_seeds = 3;
+constexpr double seconds_a_byte = 180.0 / (1u << 30); ///< of a task, on top of its time limit: Torch in float64, other batches and types, all slow on a busy machine
 constexpr uint64_t torch_address_space = 16ull << 30; ///< what its libraries reserve, beyond the memory that there is
 constexpr uint64_t thread_address_space = 1ull << 30; ///< stacks and arenas of a core's threads
 
@@ -62,6 +63,25 @@ void confine_native(process_spec& spec, sandbox_options& sandbox) {
   const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
   spec.limits.processes = 2 * cores;
   spec.limits.memory_bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + torch_address_space + cores * thread_address_space;
+}
+
+/// The lines behind the first: which call it is in, then the answer.
+struct course {
+  bool calling = false;
+  std::string answer;                 ///< the first line that is neither "calling" nor "called"
+};
+course course_of(const std::vector<std::string>& lines) {
+  course c;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const auto read = parse_json(lines[i], "the drop-in's check");
+    const bool calling = read && *read == json{{"calling", true}};
+    if (!calling && !(read && *read == json{{"called", true}})) {
+      c.answer = lines[i];
+      break;
+    }
+    c.calling = calling;
+  }
+  return c;
 }
 
 /// A line of the check's, once the module has had a say: anything.
@@ -110,8 +130,9 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   else if (const char* home = std::getenv("HOME")) spec.env.push_back({"PYTHONUSERBASE", (fs::path(home) / ".local").string()});
   if (device->on_device()) spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
   spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
-  spec.limits.wall_seconds = options.timeout_seconds;
-  spec.limits.cpu_seconds = static_cast<uint64_t>(options.timeout_seconds) * std::max(1u, std::thread::hardware_concurrency()) + 1;
+  const double limit = options.timeout_seconds + t.bytes * seconds_a_byte;
+  spec.limits.wall_seconds = limit;
+  spec.limits.cpu_seconds = static_cast<uint64_t>(limit) * std::max(1u, std::thread::hardware_concurrency()) + 1;
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
   auto ran = run_process(spec);
   if (!ran) return not_here("in the sandbox, " + ran.error().message); // as root: a Python that only root can reach
@@ -121,11 +142,16 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   const auto begun = parse_json(lines.front(), "the drop-in's check");
   if (!begun || !begun->is_object() || !begun->contains("begun")) { // nothing of the winner has run yet
     const auto why = begun ? text_of(*begun, "absent") : "";
-    return not_here(!why.empty() ? why : "Torch did not start in the sandbox (" + describe_end(*ran, options.timeout_seconds) + "): " + said);
+    return not_here(!why.empty() ? why : "Torch did not start in the sandbox (" + describe_end(*ran, limit) + "): " + said);
   }
   const std::string where = (folder / "model_new.py").string();
-  if (ran->timed_out) return fail(ec::timeout, where + ": no result after " + format_seconds(options.timeout_seconds));
-  const auto reply = parse_json(lines.size() > 1 ? lines[1] : "", "the drop-in's check");
+  const auto seen = course_of(lines);
+  if (ran->timed_out) {
+    const std::string no_result = "no result after " + format_seconds(limit);
+    if (!seen.calling) return not_here(no_result + " of comparing with Torch: the task is slow here, or the machine is busy");
+    return fail(ec::timeout, where + ": " + no_result + ", in a call of the drop-in");
+  }
+  const auto reply = parse_json(seen.answer, "the drop-in's check");
   if (!reply) return fail(ec::candidate_failed, where + " ended its process (" + describe_end(*ran) + "): " + said);
   const auto message = text_of(*reply, "message");
   const bool right = reply->is_object() && reply->value("ok", json()) == json(true);

@@ -1,5 +1,6 @@
 // How often a pair is timed until something can be said: two looks have to agree before anybody is accused for a time, a busy machine is
 // waited for, and a comparison that decides nothing is made again.
+#include "base/text.hpp"
 #include "timing/device_timing.hpp"
 #include "timing/time_pair.hpp"
 
@@ -19,6 +20,7 @@ constexpr int most_processes = 12;          ///< ... while it decides nothing
 constexpr double comparison_budget = 4;     ///< times max_seconds: no further process is started after it
 constexpr double alike = 0.02;              ///< an interval within this of 1 has decided, too: neither is better
 constexpr double confidence = 0.95;
+constexpr double widest_of_a_figure = 3;    ///< high / low of an interval that was taken under contention: a wider one is no figure
 
 using clock = std::chrono::steady_clock;
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
@@ -78,6 +80,8 @@ size_t order_of_interval(size_t n) {
 bool decided(const interval& i) { return i.low > 1 || i.high < 1 || (i.low > 1 - alike && i.high < 1 + alike); }
 
 } // namespace
+
+bool says_nothing(const timing& t) { return t.contended && t.speedup.high > widest_of_a_figure * t.speedup.low; }
 
 double chosen_tolerance(const task& t, reference& ref, const verdict& earlier, const task_audit& audit) {
   const slot_checker usual(t, ref, 0, audit.tightening);
@@ -143,7 +147,13 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
     give_up(answer.result, last);
     return answer;
   }
-  if (!last.found) answer.time = last.time;
+  answer.time = last.time;
+  if (says_nothing(answer.time)) {
+    answer.result.stage = verdict_stage::not_established;
+    answer.result.why_not = doubt::machine_busy;
+    answer.result.reason = "other work kept the machine busy: a speed-up between " + format_number(answer.time.speedup.low, 2) + " and " + format_number(answer.time.speedup.high, 2) + " says nothing. Try again when it is quiet";
+    return answer;
+  }
   answer.result.checked.push_back("right in a fresh process on unseen seeds, before, in and after the timed batches");
   answer.result.checked.push_back("unseen inputs take as long as seen ones");
   answer.result.checked.push_back("inputs exchanged in the middle of a batch are answered");

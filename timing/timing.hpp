@@ -69,6 +69,9 @@ struct side_by_side {
 expected<side_by_side> compare_candidates(const task& t, const task_audit& audit, reference& ref, const build_output& challenger,
                                           const build_output& champion, const timing_options& options);
 
+/// Taken under contention, and its interval spans a factor of three or more: not a figure that anybody should be shown.
+bool says_nothing(const timing& t);
+
 /// What `comparisons` of fresh processes say together: the median one, with an interval that holds the median of all such with 95%.
 timing together(std::vector<timing> comparisons);
 

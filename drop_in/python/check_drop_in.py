@@ -1,7 +1,7 @@
 """Runs a written drop-in in a fresh process against the task's own Model, on seeds that nobody has seen, and prints one JSON
 line. `check_drop_in.py TASK.py FOLDER TOLERANCE ASKED SECONDS SEED...`; ASKED: the tolerance of the task's sidecar, 0 where it has none; SECONDS above 0: both are
 timed, as a program calls them; started by drop_in/drop_in.cpp, in a sandbox. A line before that says that the drop-in's turn has come, or why it cannot be tried
-here: what happens earlier is not its fault."""
+here: what happens earlier is not its fault. Before and after each of its calls on a seed there is a line, too: a time limit that is met elsewhere is not its fault either."""
 import os
 import sys
 
@@ -185,7 +185,9 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]
         reference = tensors_of(copy.deepcopy(model)(*[v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]))
         oracle = oracle_of(model, inputs, reference)
+        say({"calling": True})
         got = tensors_of(model_new(*inputs))
+        say({"called": True})
         if len(got) != len(reference):
             raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
         for i, values in enumerate(zip(got, reference, oracle)):
