@@ -6,15 +6,23 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "execution/build.hpp"
+#include "reference/python_search.hpp"
 #include "reference/reference.hpp"
 #include "knowledge/library.hpp"
 #include "profilers/hardware.hpp"
 
+#include <cstdlib>
 #include <memory>
 
 namespace pragma::cli {
 
 namespace {
+
+json python_document(const python_info& python) {
+  return {{"executable", python.executable}, {"version", python.version}, {"torch", python.torch}, {"rejected", python.rejected}};
+}
+
+std::string python_text(const python_info& python) { return python.executable + " " + python.version + ", torch " + python.torch; }
 
 int hardware(bool json_output, int threads, bool again) {
   terminal out(json_output);
@@ -24,7 +32,10 @@ int hardware(bool json_output, int threads, bool again) {
     out.status("measuring " + std::to_string(done) + "/" + std::to_string(total) + ": " + what);
   });
   if (!limits) return report(out, limits.error());
-  out.result({{"cpu", *facts}, {"limits", *limits}});
+  // A Python that was named and does not work is an error here as well: whoever asks what this machine is wants to hear it.
+  const auto python = find_python();
+  if (const char* named = std::getenv("PRAGMA_PYTHON"); !python && named && *named) return report(out, python.error());
+  out.result({{"cpu", *facts}, {"limits", *limits}, {"python", python ? python_document(*python) : json()}});
   out.line(facts->model + (facts->virtualization.empty() ? "" : " (virtual machine: " + facts->virtualization + ")"));
   out.line("  " + std::to_string(facts->cores) + " cores, " + std::to_string(facts->logical) + " logical, " + std::to_string(facts->sockets) + " socket(s), " +
            format_bytes(static_cast<double>(facts->memory_bytes)) + " memory, SIMD " + std::to_string(facts->simd_bits) + " bits");
@@ -37,6 +48,8 @@ int hardware(bool json_output, int threads, bool again) {
     out.line(std::string("  ") + levels[i] + std::string(8 - std::string(levels[i]).size(), ' ') + "copy " + format_number(limits->copy_gbs[i], 1) +
              " GB/s (read + written)" + (i < limits->read_gbs.size() ? ", read " + format_number(limits->read_gbs[i], 1) + " GB/s" : ""));
   out.line("  peak    " + format_number(limits->peak_gflops, 1) + " GFLOP/s float32");
+  out.line("reference: " + (python ? python_text(*python) : "none (" + python.error().message + ")"));
+  if (const auto note = python ? passed_over(*python) : ""; !note.empty()) out.line("  " + note);
   return 0;
 }
 
@@ -78,9 +91,9 @@ int doctor(bool json_output) {
   out.line("reference");
   auto python = find_python();
   if (python) {
-    row(true, "python with torch", python->executable + " " + python->version + ", torch " + python->torch);
+    row(true, "python with torch", python_text(*python));
     for (const auto& r : python->rejected) out.line("          not taken: " + r);
-    document["python"] = {{"executable", python->executable}, {"version", python->version}, {"torch", python->torch}, {"rejected", python->rejected}};
+    document["python"] = python_document(*python);
   } else {
     row(false, "python with torch", python.error().message + (python.error().hint.empty() ? "" : "; " + python.error().hint));
     document["python"] = nullptr;

@@ -18,12 +18,20 @@ constexpr const char* list_folders = "import sys; print('\\n'.join([sys.prefix, 
 constexpr int has_torch = 8, no_torch = 9; // exit status of `look`
 
 std::mutex mutex;
-std::vector<std::pair<std::string, python_info>> known; // by $PRAGMA_PYTHON and $PATH: tests change them
+std::vector<std::pair<std::string, python_info>> known; // by environment_key(): tests change these variables
 
-std::string environment_key() {
-  const char* wanted = std::getenv("PRAGMA_PYTHON");
-  const char* path = std::getenv("PATH");
-  return std::string(wanted ? wanted : "") + '\n' + (path ? path : "");
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string environment_key() { return join({variable("PRAGMA_PYTHON"), variable("VIRTUAL_ENV"), variable("CONDA_PREFIX"), variable("PATH")}, "\n"); }
+
+/// The Python of the environment that is active in the user's shell (by venv's and virtualenv's variable, then conda's); empty where none is.
+std::string active_python() {
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const auto folder = variable(name); !folder.empty()) return folder + "/bin/python3";
+  return {};
 }
 
 const python_info* recall(const std::string& key) {
@@ -34,20 +42,20 @@ const python_info* recall(const std::string& key) {
 
 /// In order of preference, each once; what is named but cannot be executed goes to `rejected`.
 std::vector<std::string> candidates(std::vector<std::string>& rejected) {
-  const char* wanted = std::getenv("PRAGMA_PYTHON");
-  const char* path = std::getenv("PATH");
+  const auto named = variable("PRAGMA_PYTHON"), active = active_python();
   std::vector<std::string> all, result;
-  if (wanted && *wanted) { // who names one is never given another
-    all.emplace_back(wanted);
+  if (!named.empty()) { // who names one is never given another
+    all.push_back(named);
   } else {
+    if (!active.empty()) all.push_back(active);
     all.emplace_back("/usr/bin/python3");
-    for (const auto& folder : split(path ? path : "", ':'))
+    for (const auto& folder : split(variable("PATH"), ':'))
       if (!folder.empty()) all.push_back(folder + "/python3");
   }
   for (const auto& executable : all) {
     if (std::find(result.begin(), result.end(), executable) != result.end()) continue;
     if (!find_program(executable).empty()) result.push_back(executable);
-    else if (wanted && executable == wanted) rejected.push_back(executable + ": not an executable file");
+    else if (executable == named || executable == active) rejected.push_back(executable + ": not an executable file");
   }
   return result;
 }
@@ -91,6 +99,14 @@ void remember_python(const python_info& info) {
   if (!recall(key)) known.emplace_back(key, info);
 }
 
+std::string passed_over(const python_info& chosen) {
+  const auto active = active_python();
+  if (active.empty() || !variable("PRAGMA_PYTHON").empty() || chosen.executable == active) return {};
+  for (const auto& line : chosen.rejected)
+    if (line.starts_with(active + ": ")) return "the active environment's Python is not used (" + line + "): the reference runs in " + chosen.executable;
+  return {};
+}
+
 std::vector<std::filesystem::path> python_folders(const std::string& executable) {
   static std::mutex lock;
   static std::vector<std::pair<std::string, std::vector<std::filesystem::path>>> asked;
@@ -130,7 +146,7 @@ expected<python_info> find_python() {
     }
     found.rejected.push_back(executable + ": " + why_not(*ran));
   }
-  if (const char* wanted = std::getenv("PRAGMA_PYTHON"); wanted && *wanted)
+  if (!variable("PRAGMA_PYTHON").empty())
     return fail(ec::not_found, "PRAGMA_PYTHON names no Python with Torch: " + join(found.rejected, "; "), "correct it, or unset it to have one searched for");
   return fail(ec::not_found, "no Python with Torch found; tried " + join(found.rejected, "; "),
               "install Debian's python3-torch (scripts/setup), or set PRAGMA_PYTHON to a Python that imports torch");

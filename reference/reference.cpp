@@ -406,6 +406,7 @@ expected<task> reference::load(const fs::path& file, int slots) {
                   " of memory; " + format_bytes(available) + " can be used here now",
                 "make the shapes smaller (a sidecar with \"constants\" does it without touching the file)");
   p.kept_limit = std::min(most_kept_bytes, static_cast<uint64_t>(kept_share * std::max(0.0, available - needed)));
+  if (const auto note = passed_over(p.python); !note.empty()) t->notes.push_back(note);
   if (slots < asked) t->notes.push_back("memory is short: " + std::to_string(slots) + " input sets at once");
 
   struct wanted {

@@ -35,7 +35,8 @@ struct python_info {
   std::string torch;           ///< "1.13.0a0"
   std::vector<std::string> rejected; ///< "PATH/OF/python3: no module named torch"
 };
-/// Finds a Python that imports torch: $PRAGMA_PYTHON, /usr/bin/python3, then every python3 on PATH.
+/// Finds a Python that imports torch: $PRAGMA_PYTHON and no other; without it the active virtual environment's ($VIRTUAL_ENV, then $CONDA_PREFIX),
+/// /usr/bin/python3, then every python3 on PATH. ec::not_found names each that was tried with the reason.
 expected<python_info> find_python();
 
 struct reference_options {
