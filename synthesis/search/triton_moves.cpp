@@ -187,6 +187,14 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
                                }
                              return changed;
                            }});
+  const device_sizes device(options.machine);
+  for (auto& move : space.moves)
+    move.apply = [device, apply = move.apply](triton_schedule& s, const loop_program& p) { // a move to what the device cannot start is none
+      auto moved = s;
+      if (!apply(moved, p) || !starts_on(device, moved, p)) return false;
+      s = std::move(moved);
+      return true;
+    };
   space.start = starting_triton_schedule(program, options.machine);
   space.reason = "Starting point from the device's units and the sizes of rows: " + std::to_string(program.regions.size()) +
                  (program.regions.size() == 1 ? " fused region." : " regions.");
@@ -205,7 +213,7 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
     c.source = std::move(source.text);
     return scheduled_candidate{std::move(c), std::move(source.program)};
   };
-  space.fits = [&program, tf32 = options.allow_tf32](triton_schedule& known) {
+  space.fits = [&program, device, tf32 = options.allow_tf32](triton_schedule& known) {
     if (known.regions.size() != program.regions.size()) return false;
     for (size_t i = 0; i < known.regions.size(); ++i)
       if (program.regions[i].anchor && !(sound_anchor(known.regions[i]) && sums_fit(known.regions[i], program.regions[i]))) return false;
@@ -214,7 +222,7 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
       if (!known_precision || !sound(r.block) || r.chunks < 1 || r.chunks > most_shares || r.group < 1 || r.group > most_shares) return false;
       if (!std::all_of(r.alternatives.begin(), r.alternatives.end(), sound)) return false;
     }
-    return true;
+    return starts_on(device, known, program);
   };
   space.safer = [start = space.start](int step) -> std::optional<triton_schedule> {
     if (step > 1) return std::nullopt;

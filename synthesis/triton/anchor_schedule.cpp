@@ -12,7 +12,6 @@ namespace {
 using b = bottleneck;
 constexpr int64_t least = 16, longest_step = 128, largest_side = 256;
 constexpr int64_t sums_a_thread = 128;     ///< accumulators, of the 255 registers that a thread can have
-constexpr int64_t most_shared = 227 << 10; ///< bytes of one unit of an H100 or H200; a schedule that needs more does not start
 constexpr int64_t precise_depth = 64;      ///< k from which splitting factors for the tensor cores pays
 // Measured on an H200 (Triton 3.6, 2048 x 2048 x 2048): float32 units 42 TFLOP/s. Factors split in the loop reached 35: columns
 // that lie along n meet bank conflicts on their way to the tensor cores, which read along k. Laid out and split beforehand the
@@ -68,15 +67,10 @@ int64_t step_for(const device_size& s) {
   return parts(run, 32) * 32 * 100 <= parts(run, least) * least * 115 ? 32 : least;
 }
 
-/// Bytes of a program's tiles. Split columns take twice the memory; which side they are is the emitter's choice.
-int64_t shared_bytes(const triton_block& x, bool split) {
-  return (x.lanes + x.columns + (split ? std::max(x.lanes, x.columns) : 0)) * x.steps * 4 * x.stages;
-}
-
-bool fits(const triton_block& x, bool split) {
+/// What any device could hold; starts_on() knows which one it is.
+bool fits(const triton_block& x) {
   return x.lanes >= least && x.columns >= least && x.steps >= least && x.lanes <= largest_side && x.columns <= largest_side && x.steps <= longest_step &&
-         x.warps >= 1 && x.warps <= 16 && x.stages >= 1 && x.stages <= 6 && x.lanes * x.columns <= sums_a_thread * 32 * x.warps &&
-         shared_bytes(x, split) <= most_shared;
+         x.warps >= 1 && x.warps <= 16 && x.stages >= 1 && x.stages <= 6 && x.lanes * x.columns <= sums_a_thread * 32 * x.warps;
 }
 
 /// Applies `change` to the block of every contraction, and to what autotune compares it with.
@@ -91,7 +85,7 @@ std::function<bool(triton_schedule&, const loop_program&)> reblocked(std::functi
         if (size == &triton_block::lanes && x.lanes >= 2 * limits.m) return false;
         if (size == &triton_block::columns && x.columns >= 2 * limits.n) return false;
         if (size == &triton_block::steps && x.steps >= 2 * limits.k) return false;
-        return fits(x, of.split_first);
+        return fits(x);
       };
       auto next = of.block;
       change(next);
@@ -156,6 +150,11 @@ std::function<bool(triton_schedule&, const loop_program&)> arithmetic(const char
 
 } // namespace
 
+/// Split columns take twice the memory; which side they are is the emitter's choice.
+int64_t shared_bytes(const triton_block& x, bool split) {
+  return (x.lanes + x.columns + (split ? std::max(x.lanes, x.columns) : 0)) * x.steps * 4 * x.stages;
+}
+
 triton_region_schedule starting_anchor_schedule(const loop_program& program, const region& r, const device_sizes& device) {
   triton_region_schedule s;
   const auto& dims = r.anchor->dims;
@@ -190,7 +189,7 @@ triton_region_schedule starting_anchor_schedule(const loop_program& program, con
   std::stable_sort(plans.begin(), plans.end(), [](const plan& x, const plan& y) { return x.cost < y.cost; });
   s.block = plans[0].block;
   s.chunks = plans[0].chunks;
-  if (can_split_first(size) && splitting_pays(program, r, size)) {
+  if (device.tf32 && can_split_first(size) && splitting_pays(program, r, size)) {
     s.precision = "tf32x3";
     s.split_first = true;
   }

@@ -14,6 +14,7 @@ constexpr int64_t elements_per_thread = 16;      ///< of a tile: enough loads in
 constexpr int64_t whole_row_limit = 16384;       ///< elements of a row that stay in registers: 512 threads hold 32 each
 constexpr int64_t whole_tile_limit = 8192;       ///< of a tile of columns
 constexpr int64_t loop_step = 4096;              ///< elements of a long row at a time
+constexpr int threads_of_program = 1024;         ///< at most, on NVIDIA's and AMD's devices
 constexpr int threads_that_fill = 1024;          ///< of one compute unit: with 16 bytes in flight each, memory is busy
 constexpr double launch_seconds = 3e-6;          ///< of one more kernel, back to back on an H200
 constexpr double bytes_per_second = 4e12;        ///< of an H200's memory, as copies reach
@@ -115,6 +116,21 @@ void rows(triton_region_schedule& s, const loop_program& p, const region& r, con
 device_sizes::device_sizes(const machine_limits& limits) {
   if (limits.compute_units > 0) units = limits.compute_units;
   if (limits.shared_bytes > 0) shared = limits.shared_bytes;
+  if (limits.warp_size > 0) warp = limits.warp_size;
+  tf32 = limits.backend != "rocm" && !limits.arch.starts_with("gfx");
+}
+
+bool starts_on(const device_sizes& device, triton_schedule& s, const loop_program& program) {
+  for (size_t i = 0; i < s.regions.size() && i < program.regions.size(); ++i) {
+    auto& of = s.regions[i];
+    const bool contracts = program.regions[i].anchor.has_value();
+    const auto too_large = [&](const triton_block& x) {
+      return x.warps * device.warp > threads_of_program || (contracts && shared_bytes(x, of.split_first) > device.shared);
+    };
+    if (too_large(of.block) || (contracts && of.precision != "ieee" && !device.tf32)) return false;
+    std::erase_if(of.alternatives, too_large);
+  }
+  return true;
 }
 
 int64_t power_above(int64_t n) {

@@ -41,9 +41,15 @@ PRAGMA_JSON(triton_schedule, regions)
 /// What the schedule takes from the device, with an H200's numbers where the limits do not say.
 struct device_sizes {
   int units = 132;                  ///< compute units
-  int64_t shared = 227 << 10;       ///< bytes of one unit
+  int64_t shared = 227 << 10;       ///< bytes of one unit that a program may use
+  int warp = 32;                    ///< threads that run in step
+  bool tf32 = true;                 ///< tensor cores take TF32; AMD's matrix units take float32 itself, and Triton refuses "tf32" on most of them
   explicit device_sizes(const machine_limits& limits);
 };
+
+/// Whether the device can start programs of these blocks, by their threads and shared memory, in the precision that they name. Alternatives that
+/// it cannot start are left out.
+bool starts_on(const device_sizes& device, triton_schedule& s, const loop_program& program);
 
 constexpr int64_t most_shares = 1024; ///< programs of one row
 constexpr int64_t most_partial_sums = int64_t{1} << 28; ///< float32 of one contraction: 1 GiB
@@ -63,6 +69,8 @@ const std::vector<triton_move>& triton_moves();
 // Contractions (triton_anchor*.cpp)
 triton_region_schedule starting_anchor_schedule(const loop_program& program, const region& r, const device_sizes& device);
 const std::vector<triton_move>& triton_anchor_moves();
+/// Bytes of shared memory that a program of a contraction takes for its tiles. `split`: one factor comes in two parts.
+int64_t shared_bytes(const triton_block& block, bool split);
 /// Tiles that a contraction can have, in a schedule that somebody else wrote.
 bool sound_anchor(const triton_region_schedule& s);
 

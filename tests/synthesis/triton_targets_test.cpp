@@ -1,0 +1,129 @@
+// What Triton's own compiler says of our modules for GPUs that are not here: NVIDIA's from sm_80 to sm_100, AMD's gfx90a and gfx942. The coder
+// writes for each device's own sizes. Needs a Python with the package triton ($PRAGMA_TRITON_PYTHON, else $PRAGMA_OTHER_PYTHON): no Torch, no GPU.
+#include "tests/fixtures/skip.hpp"
+#include "golden.hpp"
+
+#include "base/subprocess.hpp"
+#include "base/text.hpp"
+
+#include <cstdlib>
+
+using namespace pragma;
+using namespace pragma::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct device {
+  const char* name;
+  const char* backend;
+  int units;
+  int64_t shared;
+  int warp;
+};
+
+// Units and shared memory: NVIDIA's A100, H100 and B200 data sheets, AMD's MI250X (one die) and MI300X.
+const device devices[] = {{"sm_80", "cuda", 108, 163 << 10, 32}, {"sm_90", "cuda", 132, 227 << 10, 32}, {"sm_100", "cuda", 148, 227 << 10, 32},
+                          {"gfx90a", "rocm", 110, 64 << 10, 64}, {"gfx942", "rocm", 304, 64 << 10, 64}};
+
+/// One of each kind of region and contraction.
+const std::vector<std::string> shapes{"gelu",           "softmax_long", "layer_norm",  "cumsum_rows",     "max_pool_places", "max_with_places", "cross_entropy",  "double",
+                                      "integers",       "batch_norm",   "convolution", "depthwise",       "convolution_transposed", "linear",    "product_in_triangle", "attention"};
+
+std::string python_with_triton() {
+  for (const char* name : {"PRAGMA_TRITON_PYTHON", "PRAGMA_OTHER_PYTHON"}) {
+    const char* python = std::getenv(name);
+    if (!python || !*python) continue;
+    process_spec spec;
+    spec.argv = {python, "-c", "import triton"};
+    spec.limits.wall_seconds = 120;
+    if (const auto ran = run_process(spec); ran && ran->ok()) return python;
+  }
+  return {};
+}
+
+/// A product that is large enough for the largest tiles, and for factors that are split for tensor cores.
+golden_shape large_product() {
+  auto shape = golden("product", "triton");
+  auto graph = json::parse(shape.described.graph);
+  graph["inputs"][0]["shape"] = graph["inputs"][1]["shape"] = graph["nodes"][0]["shape"] = {2048, 2048};
+  shape.name = "large_product";
+  shape.described.graph = graph.dump();
+  return shape;
+}
+
+struct modules {
+  temp_dir dir = std::move(*temp_dir::create("pragma-targets-"));
+  std::vector<std::string> arguments; ///< of triton_targets.py
+
+  void add(const golden_shape& shape, const candidate& c, const std::string& variant) {
+    const auto module = dir.path() / (shape.name + "_" + variant + ".py"), graph = dir.path() / (shape.name + ".json");
+    REQUIRE(write_file_atomic(module, c.source));
+    REQUIRE(write_file_atomic(graph, "{\"graph\": " + shape.described.graph + "}"));
+    arguments.push_back(module.string());
+    arguments.push_back(graph.string());
+  }
+};
+
+golden_shape on(const device& d, golden_shape shape) {
+  auto& m = shape.options.machine;
+  m.backend = d.backend;
+  m.arch = d.name;
+  m.compute_units = d.units;
+  m.shared_bytes = d.shared;
+  m.warp_size = d.warp;
+  return shape;
+}
+
+} // namespace
+
+TEST_CASE("Triton compiles our modules for GPUs that are not here", "[targets]") {
+  const auto python = python_with_triton();
+  if (python.empty())
+    return skip(std::to_string(std::size(devices)) + " targets, since neither PRAGMA_TRITON_PYTHON nor PRAGMA_OTHER_PYTHON names a Python with the package triton");
+  for (const auto& d : devices) {
+    modules written;
+    for (const auto& name : shapes) {
+      const auto shape = on(d, golden(name, "triton"));
+      written.add(shape, *coder_of(shape).next(std::nullopt), "start");
+    }
+    auto large = on(d, large_product());
+    written.add(large, *coder_of(large).next(std::nullopt), "start");
+    large.options.search = search_mode::random; // what moves can make of it
+    auto coder = coder_of(large);
+    for (int i = 0; i < 3; ++i)
+      if (const auto drawn = coder.next(std::nullopt)) written.add(large, *drawn, "random" + std::to_string(i));
+    process_spec spec;
+    spec.argv = {python, TESTS_DIR "/synthesis/triton_targets.py", d.name};
+    spec.argv.insert(spec.argv.end(), written.arguments.begin(), written.arguments.end());
+    spec.limits.wall_seconds = 300;
+    const auto ran = run_process(spec);
+    REQUIRE(ran);
+    INFO(d.name << "\n" << ran->out << ran->err);
+    CHECK(ran->ok());
+    CHECK(std::count(ran->out.begin(), ran->out.end(), '\n') == static_cast<long>(written.arguments.size() / 2));
+  }
+}
+
+TEST_CASE("no move leads to what a device cannot start", "[targets]") {
+  for (const auto& d : devices) {
+    auto shape = on(d, large_product());
+    shape.options.search = search_mode::random;
+    auto coder = coder_of(shape);
+    for (int i = 0; i < 100; ++i) {
+      const auto made = coder.next(std::nullopt);
+      if (!made) break;
+      const auto schedule = json::parse(made->schedule)["regions"][0];
+      INFO(d.name << ": " << schedule.dump());
+      if (d.backend == std::string("rocm")) CHECK(schedule["precision"] == "ieee");
+      auto blocks = schedule["alternatives"];
+      blocks.push_back(schedule["block"]);
+      for (const auto& b : blocks) {
+        const auto side = std::max(b["lanes"].get<int64_t>(), b["columns"].get<int64_t>());
+        const auto tiles = b["lanes"].get<int64_t>() + b["columns"].get<int64_t>() + (schedule["split_first"].get<bool>() ? side : 0);
+        CHECK(tiles * b["steps"].get<int64_t>() * b["stages"].get<int64_t>() * 4 <= d.shared);
+        CHECK(b["warps"].get<int>() * d.warp <= 1024);
+      }
+    }
+  }
+}
