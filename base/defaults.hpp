@@ -20,7 +20,6 @@ inline constexpr double tolerance_float16 = 2e-3;
 inline constexpr double tolerance_bfloat16 = 2e-2;
 inline constexpr double reference_error_factor = 8;     ///< a candidate may be this many times as wrong as Torch itself
 inline constexpr double call_timeout_seconds = 30;      ///< wall-clock limit of one call in verification (or 100x the reference)
-inline constexpr uint64_t max_task_bytes = 8ull << 30;  ///< inputs + parameters + outputs; larger tasks are refused before allocation
 inline constexpr size_t max_candidate_source = 1 << 20; ///< bytes of one source
 
 // -- the compiler --------------------------------------------------------------------------------------------------

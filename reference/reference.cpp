@@ -1,6 +1,7 @@
 #include "reference/reference.hpp"
 
 #include "base/files.hpp"
+#include "base/memory.hpp"
 #include "base/hash.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
@@ -36,9 +37,11 @@ constexpr double cancel_poll_seconds = 0.05;
 constexpr double oracle_factor = 100;              // float64 convolutions have no fast path in Torch
 constexpr uint64_t virtual_overhead = 8ull << 30;  // address space of Torch's libraries, stacks and arenas
 constexpr double memory_share = 0.9;               // of what is available now, for one task: its parts are counted one by one
+constexpr uint64_t unknown_memory = 8ull << 30;    // where the system does not say how much there is
 constexpr uint64_t alive_at_once = 3;              // tensors as large as the largest of a call: what an operator reads, writes, and the name before it
 constexpr uint64_t most_kept_bytes = 6ull << 30;   // of input sets that are kept with their expected results
 constexpr double kept_share = 0.25;                // of what a task leaves free
+constexpr int most_pieces = 64;                    // of the batch, for a float64 oracle that does not fit at once
 constexpr int min_slots = 2;                       // verification needs two contents at once
 constexpr uint64_t large_set = 256ull << 20;       // bytes of inputs and outputs: no cache holds even one, so few slots do
 
@@ -54,7 +57,6 @@ uint64_t number_in(const char* path, const std::string& wanted) {
   return 0;
 }
 
-uint64_t available_memory() { return number_in("/proc/meminfo", "MemAvailable:") << 10; }
 uint64_t processes_out_of_memory() { return number_in("/proc/vmstat", "oom_kill"); } // killed for it since the machine started
 
 /// Torch's fastest kernels: it picks AVX2 by itself even where AVX-512 would be faster.
@@ -267,11 +269,19 @@ struct reference::impl {
   }
 
   /// Shared memory, the candidate's outputs, Torch's own copies (two models, results in both types) and what it allocates on the way to them.
-  uint64_t needed(bool with_float64) const {
+  /// `pieces`: of the batch, in which the float64 model computes its results; 0: it does not.
+  uint64_t needed(int pieces) const {
     const auto once = [](const tensor_layout& l) { return l.slot_bytes; };
     const uint64_t results = 2 * once(outputs_layout), wide = 2 * once(oracle_layout), way = alive_at_once * largest_bytes;
+    const uint64_t in_float64 = pieces == 0 ? 0 : std::max(pieces == 1 ? wide : 2 * wide, 2 * way) / static_cast<uint64_t>(pieces);
     return 4 * params_layout.total_bytes() + inputs_layout.total_bytes() + 2 * outputs_layout.total_bytes() + oracle_layout.total_bytes() +
-           3 * once(inputs_layout) + (with_float64 ? results + std::max(wide, 2 * way) : std::max(results + wide, way));
+           3 * once(inputs_layout) + (pieces == 0 ? std::max(results + wide, way) : pieces == 1 ? results + in_float64 : std::max(results + in_float64, way));
+  }
+
+  /// Bytes that one task may take here and now.
+  double available() const {
+    if (options.memory_bytes) return static_cast<double>(options.memory_bytes);
+    return static_cast<double>(available_memory().value_or(unknown_memory)) * memory_share;
   }
 
   expected<task> ask(const fs::path& file) {
@@ -279,7 +289,7 @@ struct reference::impl {
     const auto absolute = fs::absolute(file, ignored);
     if (!fs::is_regular_file(absolute, ignored))
       return fail(ec::not_found, "no task file " + file.string(), "give the path of a KernelBench-format .py file");
-    auto reply = exchange({{"do", "describe"}, {"file", absolute.string()}, {"max_bytes", options.max_task_bytes}},
+    auto reply = exchange({{"do", "describe"}, {"file", absolute.string()}, {"max_bytes", options.max_task_bytes ? options.max_task_bytes : static_cast<uint64_t>(available())}},
                           "loading and tracing " + file.string(), options.load_timeout_seconds);
     if (!reply) {
       auto e = reply.error();
@@ -335,7 +345,7 @@ expected<std::unique_ptr<reference::impl>> reference::impl::start(const referenc
   spec.cpus = options.cpus;
   spec.inherit_fds = {{pair[1], channel_fd}};
   // A task that asks for more gets a Python error instead of the kernel's out-of-memory killer.
-  if (const auto available = available_memory(); available && !options.device.on_device()) spec.limits.memory_bytes = available + virtual_overhead;
+  if (const auto available = available_memory(); available && !options.device.on_device()) spec.limits.memory_bytes = *available + virtual_overhead;
   auto child = child_process::start(spec);
   ::close(pair[1]);
   if (!child) return fail(child.error());
@@ -396,10 +406,13 @@ expected<task> reference::load(const fs::path& file, int slots) {
   p.lay_out(*t, slots);
   if (p.inputs_layout.slot_bytes + p.outputs_layout.slot_bytes > large_set) p.lay_out(*t, slots = std::min(slots, min_slots));
   const int asked = slots;
-  const auto available = p.options.memory_bytes ? static_cast<double>(p.options.memory_bytes) : static_cast<double>(available_memory()) * memory_share;
-  while (slots > min_slots && static_cast<double>(p.needed(true)) > available) p.lay_out(*t, --slots);
-  const bool with_float64 = static_cast<double>(p.needed(true)) <= available;
-  const auto needed = static_cast<double>(p.needed(with_float64));
+  const auto available = p.available();
+  const auto fits = [&](int pieces) { return static_cast<double>(p.needed(pieces)) <= available; };
+  while (slots > min_slots && !fits(1)) p.lay_out(*t, --slots);
+  int pieces = 1;
+  while (pieces < most_pieces && !fits(pieces)) pieces *= 2;
+  if (!fits(pieces)) pieces = 0;
+  const auto needed = static_cast<double>(p.needed(pieces));
   if (needed > available)
     return fail(ec::task_invalid,
                 t->path + ": checking this task takes about " + format_bytes(needed) +
@@ -446,7 +459,7 @@ expected<task> reference::load(const fs::path& file, int slots) {
   auto trial = p.exchange({{"do", "trial"}}, "one reference call (" + t->name + ")", p.options.call_timeout_seconds);
   if (!trial) return slow(trial.error());
   p.call_seconds = trial->value("seconds", 0.0);
-  auto checked = p.exchange({{"do", "check"}, {"float64", with_float64}}, "checking the reference (" + t->name + ")",
+  auto checked = p.exchange({{"do", "check"}, {"pieces", pieces}}, "checking the reference (" + t->name + ")",
                             p.options.load_timeout_seconds + (3 + oracle_factor) * p.call_seconds);
   if (!checked) return slow(checked.error());
   p.float64_oracle = checked->value("oracle_float64", false);

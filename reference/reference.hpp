@@ -45,7 +45,7 @@ struct reference_options {
   std::string baseline = "eager";     ///< "eager", or "compile": torch.compile with its defaults
   bool allow_tf32 = false;            ///< float32 products of the reference may round their operands to TF32
   std::vector<int> cpus;              ///< pin the process there; empty = not pinned
-  uint64_t max_task_bytes = defaults::max_task_bytes;
+  uint64_t max_task_bytes = 0;        ///< inputs + parameters + outputs, and any one tensor of a call; 0: what the machine (and the device) has free then
   uint64_t memory_bytes = 0;          ///< that checking one task may take; 0: most of what is available then
   double load_timeout_seconds = 120;  ///< for loading and tracing the task (importing torch may take longer)
   double call_timeout_seconds = 120;  ///< for one reference call; longer ends with a timeout that names the limit
@@ -79,8 +79,8 @@ public:
   /// get_init_inputs, import of an absent module, shapes above max_task_bytes (found on fake tensors, before anything
   /// is allocated), outputs that are not tensors, NaN or Inf in the reference's output on its own inputs, reference
   /// slower than call_timeout_seconds. Creates the shared memory below. `slots` input sets can be held at once; fewer
-  /// (slots() says how many) where one is larger than any cache or memory is short; where it is still short, the reference's own results
-  /// stand for the oracle, and a note says so.
+  /// (slots() says how many) where one is larger than any cache or memory is short; where it is still short, the oracle is computed in
+  /// pieces of the batch, and where that cannot be done either, the reference's own results stand for it: a note says so.
   expected<task> load(const std::filesystem::path& file, int slots = 4);
   /// Only describes (fake tensors, graph, shapes, flops, bytes); allocates nothing and creates no shared memory.
   expected<task> describe(const std::filesystem::path& file);

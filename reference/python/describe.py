@@ -3,6 +3,7 @@
 Used by reference.py for `describe` and as the first step of `load`, and by trace.py.
 """
 import inspect
+import os
 
 import torch
 
@@ -10,8 +11,7 @@ import constants
 import cost
 from taskfile import TASK_SEED, TaskError, explain, state_tensors
 from trace import convert, fake_mode, flatten_outputs, GraphError, spec, trace
-
-DEFAULT_MAX_BYTES = 8 << 30
+PHYSICAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def nbytes(tensor):
@@ -79,9 +79,9 @@ def largest_intermediate(graph_module):
 class Look:
     """The outcome of one look at the task: specs, and the graph or why there is none."""
 
-    def __init__(self, task, module, model, inputs, limit):
+    def __init__(self, task, module, model, inputs, limit, largest_limit):
         check_limits(task, model, inputs, limit)
-        self.task, self.module, self.limit = task, module, limit
+        self.task, self.module, self.limit, self.largest_limit = task, module, limit, largest_limit
         self.training = model.training
         self.state = sum(nbytes(t) for _, t in state_tensors(model))
         self.params = [spec(name, t) for name, t in state_tensors(model)]
@@ -106,7 +106,7 @@ class Look:
     def trace(self, model, inputs):
         self.traced, outputs = trace(model, inputs, self.task)
         self.largest = largest_intermediate(self.traced)
-        refuse_large(self.task.path, [("the largest intermediate tensor", self.largest)], self.limit)
+        refuse_large(self.task.path, [("the largest intermediate tensor", self.largest)], self.largest_limit)
         self.see_outputs(outputs)
 
     def convert(self):
@@ -118,24 +118,24 @@ class Look:
         return self
 
 
-def prepare(task, limit):
+def prepare(task, limits):
     module = task.execute()
     model = task.make_model(module)
     inputs = task.make_inputs(module, TASK_SEED)
-    return Look(task, module, model, inputs, limit), model, inputs
+    return Look(task, module, model, inputs, *limits), model, inputs
 
 
-def look_fake(task, limit):
+def look_fake(task, limits):
     """On fake tensors: nothing is allocated or computed."""
     with fake_mode():
-        found, model, inputs = prepare(task, limit)
+        found, model, inputs = prepare(task, limits)
         found.trace(model, inputs)
     return found.convert()
 
 
-def look_real(task, limit):
+def look_real(task, limits):
     """On real tensors: values may decide what forward() does."""
-    found, model, inputs = prepare(task, limit)
+    found, model, inputs = prepare(task, limits)
     with torch.no_grad():
         found.see_outputs(flatten_outputs(task.call("forward()", lambda: model(*inputs)), task.path))
     try:
@@ -146,11 +146,11 @@ def look_real(task, limit):
     return found.convert()
 
 
-def look(task, limit):
+def look(task, limits):
     found, first = None, ""
     for way in (look_fake, look_real):
         try:
-            now = way(task, limit)
+            now = way(task, limits)
         except TaskError as e:
             # A limit is a limit; else values decide something, or the task is wrong, which running it says in its own words.
             if "; the limit is " in str(e) or (way is look_real and found is None):
@@ -163,9 +163,10 @@ def look(task, limit):
     return found
 
 
-def describe(task, limit=DEFAULT_MAX_BYTES):
-    """The task as kernels/task.hpp has it (graph as an object), and the bytes of the largest tensor that one call allocates (0: not known)."""
-    found = look(task, limit)
+def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
+    """The task as kernels/task.hpp has it (graph as an object), and the bytes of the largest tensor that one call allocates (0: not known). Inputs,
+    parameters and outputs together may take `limit` bytes, those of the host; on a device no more than it has, which also bounds each tensor of a call."""
+    found = look(task, (limit, limit) if device_limit is None else (min(limit, device_limit), device_limit))
     sidecar = task.sidecar
     notes = list(sidecar.get("notes", []))
     if sidecar:

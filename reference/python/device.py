@@ -4,6 +4,7 @@ Shared by reference.py and candidate_runner.py, so that both sides of a comparis
 up once, at import: whoever patches torch.cuda later changes nothing here. `cpu` is a device, too, with the process's clock: the
 protocol is tested with it where there is no other. Which name a backend has is in configs/backends/.
 """
+import gc
 import importlib
 import time
 
@@ -174,6 +175,16 @@ class Device:
             (runtime.cudaProfilerStart if begin else runtime.cudaProfilerStop)()
 
     # -- what it is and can do -----------------------------------------------------------------------------------------
+
+    def memory_bytes(self):
+        """All that the device has."""
+        return int(self.api.get_device_properties(self.index).total_memory)
+
+    def forget(self):
+        """Memory of a device that no tensor holds any more is given back."""
+        gc.collect()
+        if self.api:
+            self.api.empty_cache()
 
     def facts(self):
         p = self.api.get_device_properties(self.index)

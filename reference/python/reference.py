@@ -31,9 +31,10 @@ import torch
 
 from cost import base_name, MATMUL
 from device import Device
-from describe import describe, DEFAULT_MAX_BYTES
+from describe import describe
 from indices import IndexRecord, point_to
 from inputs import transform
+from oracle import in_pieces, is_full, MOST_PIECES, widened
 from taskfile import seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
 from trace import flatten_outputs
 
@@ -167,6 +168,7 @@ class Reference:
         self.clone_inputs = False
         self.mutated, self.saved, self.saved64 = [], {}, {}
         self.model64, self.oracle_problem = None, ""
+        self.pieces = 1  # of the batch, one after the other, in float64
         self.first = None
 
     def _arguments(self, tensors):
@@ -213,33 +215,53 @@ class Reference:
 
     def oracle(self, slot, outputs):
         """The same in float64, or the reference's own result widened."""
-        wide = None
-        if self.model64 is not None:
+        views = {}
+        for i, value in enumerate(outputs):
+            if value.is_floating_point():
+                views[i] = self.oracles.views[slot][len(views)]
+        while self.model64 is not None:
             trim()
             try:
-                self.restore(self.model64, self.saved64)
-                arguments = [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else
-                             v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]
-                wide = flatten_outputs(self.model64(*arguments), self.task.path)
-                for value, reference in zip(wide, outputs):
-                    if reference.is_floating_point() and value.dtype != torch.float64:
-                        raise TypeError("forward() casts its result to %s" % value.dtype)
-                    if value.shape != reference.shape:
-                        raise TypeError("another shape in float64")
+                self.wide_results(slot, outputs, views)
+                return
             except (KeyboardInterrupt, GeneratorExit):
                 raise
             except BaseException as e:
-                wide, self.model64 = None, None
-                self.oracle_problem = "%s: %s" % (type(e).__name__, " ".join(str(e).split())[:200])
-        floating = [(i, v) for i, v in enumerate(outputs) if v.is_floating_point()]
-        for (i, value), view in zip(floating, self.oracles.views[slot]):
-            view.copy_(wide[i] if wide is not None else value)
+                if is_full(e) and self.pieces < MOST_PIECES:
+                    self.pieces *= 2
+                else:
+                    short = "memory is short, and " if self.pieces > 1 else ""
+                    self.model64, self.oracle_problem = None, "%s%s: %s" % (short, type(e).__name__, " ".join(str(e).split())[:200])
+            DEVICE.forget()  # outside of the handler, whose error holds what the call had allocated
+        for i, view in views.items():
+            view.copy_(outputs[i])
+
+    def wide_results(self, slot, outputs, views):
+        def call(arguments):
+            self.restore(self.model64, self.saved64)
+            return flatten_outputs(self.model64(*arguments), self.task.path)
+
+        def receive(output, begin, end, values):
+            views[output][begin:end].copy_(values)
+
+        if self.pieces > 1:
+            in_pieces(call, self.arguments[slot], outputs, self.pieces, receive)
+            return
+        wide = call([widened(v) for v in self.arguments[slot]])
+        for value, reference in zip(wide, outputs):
+            if reference.is_floating_point() and value.dtype != torch.float64:
+                raise TypeError("forward() casts its result to %s" % value.dtype)
+            if value.shape != reference.shape:
+                raise TypeError("another shape in float64")
+        for i, view in views.items():
+            view.copy_(wide[i])
 
     def point_to(self, slot, output, positions, indices):
         """What indices in an output point to, by the float64 model (else by the reference's own)."""
-        model = self.model if self.model64 is None else self.model64
-        self.restore(model, self.saved if self.model64 is None else self.saved64)
-        arguments = [v.double() if self.model64 is not None and isinstance(v, torch.Tensor) and v.is_floating_point() else
+        wide = self.model64 is not None and self.pieces == 1
+        model = self.model64 if wide else self.model
+        self.restore(model, self.saved64 if wide else self.saved)
+        arguments = [v.double() if wide and isinstance(v, torch.Tensor) and v.is_floating_point() else
                      v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]
         with IndexRecord() as record:
             outputs = flatten_outputs(model(*arguments), self.task.path)
@@ -290,15 +312,16 @@ class Reference:
         self.first = outputs
         return {"seconds": seconds}
 
-    def check(self, float64):
-        """After trial(): is it repeatable, is there an oracle (none where float64 is not asked for). Fills the expected results and inputs of all slots."""
+    def check(self, pieces):
+        """After trial(): is it repeatable, is there an oracle (in so many pieces of the batch; 0: none). Fills the expected results and inputs of all slots."""
         notes = []
         outputs, self.first = self.first, None
         self.restore(self.model, self.saved)
         again = flatten_outputs(self.forward(self.arguments[0]), self.task.path)
         deterministic = all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(outputs, again))
         del again
-        if float64:
+        if pieces:
+            self.pieces = pieces
             self.make_oracle_model()
         else:
             self.oracle_problem = "memory is short"
@@ -306,6 +329,8 @@ class Reference:
         self.oracle(0, outputs)
         if self.oracle_problem:
             notes.append("no float64 oracle (%s): outputs are compared with the reference's own" % self.oracle_problem)
+        elif self.pieces > 1:
+            notes.append("memory is short: the float64 oracle is computed in %d pieces of the batch" % self.pieces)
         if not deterministic and self.told["graph_random"]:
             found = drawing_modules(self.model)
             raise TaskError("%s: forward() draws random numbers, so that no two calls agree and no kernel can be checked: %s" %
@@ -396,7 +421,7 @@ class Server:
     def describe(self, command):
         reset_defaults()
         task = TaskFile(command["file"])
-        told, largest = describe(task, command.get("max_bytes", DEFAULT_MAX_BYTES))
+        told, largest = describe(task, command["max_bytes"], None if DEVICE.native else DEVICE.memory_bytes())
         reset_defaults()
         self.task = task
         graph = told["graph"]
@@ -426,7 +451,7 @@ class Server:
         return self.reference.trial()
 
     def check(self, command):
-        result = self.reference.check(command["float64"])
+        result = self.reference.check(command["pieces"])
         gc.collect()
         trim()
         gc.freeze()
@@ -488,9 +513,8 @@ class Server:
             result = {"ok": False, "code": e.code, "message": str(e), "hint": e.hint}
         except (MemoryError, RuntimeError) as e:
             text = " ".join(str(e).split())
-            full = isinstance(e, MemoryError) or "allocate memory" in text or "not enough memory" in text or "out of memory" in text
-            result = {"ok": False, "code": "limit_exceeded" if full else "internal",
-                      "message": "the reference ran out of memory: " + text if full else self.where(e), "hint": ""}
+            result = {"ok": False, "code": "limit_exceeded" if is_full(e) else "internal",
+                      "message": "the reference ran out of memory: " + text if is_full(e) else self.where(e), "hint": ""}
         except Exception as e:
             result = {"ok": False, "code": "internal", "message": self.where(e), "hint": ""}
         return json.dumps(result, allow_nan=False).encode() + b"\n"
