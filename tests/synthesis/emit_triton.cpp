@@ -1,6 +1,6 @@
-// emit_triton OUT TASK.py...: writes the module of each task's starting schedule to OUT/TASK.py, for looking at and for runs on
-// a device. --variants N: also N schedules drawn at random, as OUT/TASK.v1.py and so on. --cpp: C++ for this processor, as OUT/TASK.cpp.
-// A developer's tool.
+// emit_triton OUT TASK.py...: writes the module of each task's starting schedule to OUT/TASK.py and its graph to OUT/TASK.json, for looking at, for
+// runs on a device and for compiling for one that is not here (triton_targets.py). --variants N: also N schedules drawn at random, as OUT/TASK.v1.py
+// and so on. --cpp: C++ for this processor, as OUT/TASK.cpp. A developer's tool.
 #include "base/files.hpp"
 #include "reference/reference.hpp"
 #include "synthesis/search/builtin.hpp"
@@ -39,6 +39,10 @@ int main(int argc, char** argv) {
       std::cerr << file.filename().string() << ": " << render(task.error()) << "\n";
       ++failed;
       continue;
+    }
+    if (auto written = write_file_atomic(out / (file.stem().string() + ".json"), "{\"graph\": " + task->graph + "}"); !written) {
+      std::cerr << render(written.error()) << "\n";
+      return 1;
     }
     for (int v = 0; v <= variants; ++v) {
       builtin_options options;

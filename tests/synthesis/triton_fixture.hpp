@@ -41,10 +41,11 @@ struct stand_in {
     pairs.push_back(write(std::string(small.name) + "_" + variant + ".py", c.source).string());
     pairs.push_back((dir.path() / (std::string(small.name) + ".py")).string());
   }
-  /// One Python process for all of them: importing Torch takes longer than most kernels.
-  void run() {
+  /// One Python process for all of them: importing Torch takes longer than most kernels. `interpreter`: the real Triton's, of this Python.
+  void run(const std::string& interpreter = "") {
     process_spec spec;
-    spec.argv = {"/usr/bin/python3", TESTS_DIR "/synthesis/triton_stand_in/check.py"};
+    spec.argv = {interpreter.empty() ? torch->python().executable : interpreter, TESTS_DIR "/synthesis/triton_stand_in/check.py"};
+    if (!interpreter.empty()) spec.argv.push_back("--interpreter");
     spec.argv.insert(spec.argv.end(), pairs.begin(), pairs.end());
     spec.limits.wall_seconds = 500;
     const auto result = run_process(spec);

@@ -2,11 +2,10 @@
 // writes for each device's own sizes. Needs a Python with the package triton ($PRAGMA_TRITON_PYTHON, else $PRAGMA_OTHER_PYTHON): no Torch, no GPU.
 #include "tests/fixtures/skip.hpp"
 #include "golden.hpp"
+#include "triton_python.hpp"
 
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
-
-#include <cstdlib>
 
 using namespace pragma;
 using namespace pragma::test;
@@ -29,18 +28,6 @@ const device devices[] = {{"sm_80", "cuda", 108, 163 << 10, 32}, {"sm_90", "cuda
 /// One of each kind of region and contraction.
 const std::vector<std::string> shapes{"gelu",           "softmax_long", "layer_norm",  "cumsum_rows",     "max_pool_places", "max_with_places", "cross_entropy",  "double",
                                       "integers",       "batch_norm",   "convolution", "depthwise",       "convolution_transposed", "linear",    "product_in_triangle", "attention"};
-
-std::string python_with_triton() {
-  for (const char* name : {"PRAGMA_TRITON_PYTHON", "PRAGMA_OTHER_PYTHON"}) {
-    const char* python = std::getenv(name);
-    if (!python || !*python) continue;
-    process_spec spec;
-    spec.argv = {python, "-c", "import triton"};
-    spec.limits.wall_seconds = 120;
-    if (const auto ran = run_process(spec); ran && ran->ok()) return python;
-  }
-  return {};
-}
 
 /// A product that is large enough for the largest tiles, and for factors that are split for tensor cores.
 golden_shape large_product() {
@@ -78,7 +65,7 @@ golden_shape on(const device& d, golden_shape shape) {
 } // namespace
 
 TEST_CASE("Triton compiles our modules for GPUs that are not here", "[targets]") {
-  const auto python = python_with_triton();
+  const auto python = python_with("triton");
   if (python.empty())
     return skip(std::to_string(std::size(devices)) + " targets, since neither PRAGMA_TRITON_PYTHON nor PRAGMA_OTHER_PYTHON names a Python with the package triton");
   for (const auto& d : devices) {

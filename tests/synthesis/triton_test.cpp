@@ -2,6 +2,8 @@
 // Torch on the CPU, with the starting schedule and with schedules drawn at random. What a GPU's compiler says is not tested here.
 #include "triton_fixture.hpp"
 #include "triton_tasks.hpp"
+#include "triton_python.hpp"
+#include "tests/fixtures/skip.hpp"
 
 #include <set>
 
@@ -37,6 +39,17 @@ TEST_CASE_METHOD(stand_in, "Triton modules with rows of many sizes are right, in
     for (uint64_t seed = 1; seed <= 4; ++seed) add(small, first_of(t, in_triton(search_mode::random, seed)), "random" + std::to_string(seed));
   }
   run();
+}
+
+TEST_CASE_METHOD(stand_in, "Triton's own interpreter says of our modules what the stand-in says") {
+  const std::set<std::string> chosen{"chain", "gelu", "softmax_last", "softmax_first", "layer_norm", "argmax_middle", "cumsum_reverse", "max_pool_2d", "cross_entropy", "linear",
+                                     "bmm", "conv_2d", "depthwise", "transposed_2d"};
+  const auto python = test::python_with("torch, triton");
+  if (python.empty()) return test::skip(std::to_string(chosen.size()) + " modules in Triton's interpreter, since no Python that is named has Torch and Triton");
+  for (const auto& small : tasks)
+    if (chosen.count(small.name)) add(small, first_of(describe(small), in_triton()), "start");
+  REQUIRE(pairs.size() == 2 * chosen.size());
+  run(python);
 }
 
 TEST_CASE_METHOD(stand_in, "a finding chooses the next Triton schedule, and no module comes twice") {

@@ -1,6 +1,6 @@
-"""check.py MODULE.py TASK.py ...: runs emitted modules under the stand-in against their tasks on CPU, with every configuration
-that they would autotune. Prints one line for each that is right, and why others are not. Also checks the modules' texts: names and
-imports that they may have."""
+"""check.py [--interpreter] MODULE.py TASK.py ...: runs emitted modules under the stand-in against their tasks on CPU, with every
+configuration that they would autotune. Prints one line for each that is right, and why others are not. Also checks the modules' texts: names and
+imports that they may have. --interpreter: under the interpreter of the real Triton instead, which this Python has to have."""
 import ast
 import importlib.util
 import os
@@ -8,13 +8,23 @@ import sys
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "reference", "python")]
+INTERPRETER = sys.argv[1:2] == ["--interpreter"]
+sys.path[:0] = ([] if INTERPRETER else [HERE]) + [os.path.join(HERE, "..", "..", "..", "reference", "python")]
+if INTERPRETER:
+    sys.path.remove(HERE)  # where this file lies, Python's own first entry
+    os.environ["TRITON_INTERPRET"] = "1"  # Triton asks when it is imported
 import torch  # noqa: E402
 import triton  # noqa: E402
 from taskfile import state_tensors  # noqa: E402
 
 torch.set_num_threads(1)
 _empty = torch.empty
+if INTERPRETER:
+    from triton.runtime.autotuner import Autotuner
+    # Nothing to time here: the configuration that is asked for, without what only a device has (warps, stages).
+    Autotuner.run = lambda self, *args, **sizes: self.fn.run(*args, **sizes, **self.configs[min(triton.chosen_config, len(self.configs) - 1)].kwargs)
+else:
+    Autotuner = triton.Autotuner
 
 
 def undefined(*args, **kwargs):
@@ -67,7 +77,7 @@ def check(module_path, task_path, seeds=2):
 
 
 def most_configs(module):
-    return max([1] + [len(x.configs) for x in vars(module).values() if isinstance(x, triton.Autotuner)])
+    return max([1] + [len(x.configs) for x in vars(module).values() if isinstance(x, Autotuner)])
 
 
 def compare(expected, got, what):
@@ -98,4 +108,4 @@ def main(paths):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1 + INTERPRETER:]))
