@@ -64,6 +64,10 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   if (!found) return fail(found.error());
   result.drop_in = found->message;
   result.numbers = found->numbers;
+  if (request.baseline != "eager") {
+    result.not_called = "its process calls Model as it is, and the baseline that was asked for is " + request.baseline;
+    return {};
+  }
   if (found->torch_seconds.empty() || found->drop_in_seconds.empty()) {
     result.not_called = "it was not timed";
     return {};

@@ -20,7 +20,7 @@ struct load_request {
   int seeds = defaults::verify_seeds;
   std::string backend = "cpu";               ///< where candidates and the reference run
   int device = 0;
-  std::string baseline = "eager";            ///< "eager" or "compile" (devices)
+  std::string baseline = "eager";            ///< reference_options::baseline
   bool allow_tf32 = false, allow_torch = false;
   bool call_drop_in = true;                  ///< the winner is tried and timed as a drop-in in a fresh Torch process
   std::vector<json> manifests;               ///< profilers that the user registered (devices)

@@ -20,7 +20,7 @@ std::vector<parameter> task_parameters() {
           {"threads", kind::whole, "threads of the kernel and of Torch", false, defaults::threads, {}, 1, 1024},
           {"backend", kind::text, "where candidates run: cpu (C++), cuda, rocm, ascend (Triton)", false, "cpu"},
           {"device", kind::whole, "number of the device of that backend", false, 0, {}, 0, 1023},
-          {"baseline", kind::text, "what Torch is on a device", false, "eager", {"eager", "compile"}},
+          {"baseline", kind::text, "what Torch is: torch.compile with its defaults or in the mode max-autotune; best: the quickest of all here", false, "eager", {"eager", "compile", "max-autotune", "best"}},
           {"allow_tf32", kind::flag, "on a device: float32 products may round their operands to TF32, on both sides", false, false},
           {"allow_torch", kind::flag, "on a device: a candidate may leave operators to Torch", false, false}};
 }

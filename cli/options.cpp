@@ -9,7 +9,7 @@ namespace pragma::cli {
 void backend_options::add_to(CLI::App& app) {
   app.add_option("--backend", backend, "where candidates run: cpu (C++), cuda, rocm, ascend (Triton)")->capture_default_str();
   app.add_option("--device", index, "number of the device of that backend")->check(CLI::Range(0, 1023))->capture_default_str();
-  app.add_option("--baseline", baseline, "what Torch is on a device: eager, or compile (torch.compile)")->check(CLI::IsMember({"eager", "compile"}))->capture_default_str();
+  app.add_option("--baseline", baseline, "what Torch is: eager, compile (torch.compile), max-autotune (its mode), or best: the quickest of them here")->check(CLI::IsMember({"eager", "compile", "max-autotune", "best"}))->capture_default_str();
   app.add_flag("--allow-tf32", allow_tf32, "on a device: float32 products may round their operands to TF32, on both sides");
   app.add_flag("--allow-torch", allow_torch, "on a device: a candidate may leave operators to Torch");
 }
@@ -17,8 +17,8 @@ void backend_options::add_to(CLI::App& app) {
 expected<void> backend_options::apply(load_request& load) const {
   auto chosen = find_backend(backend);
   if (!chosen) return fail(chosen.error());
-  if (!chosen->on_device() && (index != 0 || baseline != "eager" || allow_tf32 || allow_torch))
-    return fail(ec::invalid_argument, "--device, --baseline, --allow-tf32 and --allow-torch are for devices, and the backend is " + backend, "add --backend cuda");
+  if (!chosen->on_device() && (index != 0 || allow_tf32 || allow_torch))
+    return fail(ec::invalid_argument, "--device, --allow-tf32 and --allow-torch are for devices, and the backend is " + backend, "add --backend cuda");
   load.backend = backend;
   load.device = index;
   load.baseline = baseline;

@@ -34,6 +34,7 @@ using clock = std::chrono::steady_clock;
 constexpr int channel_fd = 3;                      // where reference.py expects its socket
 constexpr double import_timeout_seconds = 120;     // `import torch` from a cold disk on a busy machine
 constexpr double cancel_poll_seconds = 0.05;
+constexpr double compile_seconds = 600;            // for torch.compile and its autotuning, on a busy machine
 constexpr double oracle_factor = 100;              // float64 convolutions have no fast path in Torch
 constexpr uint64_t virtual_overhead = 8ull << 30;  // address space of Torch's libraries, stacks and arenas
 constexpr double memory_share = 0.9;               // of what is available now, for one task: its parts are counted one by one
@@ -109,6 +110,7 @@ tensor_layout tensor_layout::of(const std::vector<tensor_spec>& specs, int slots
 struct reference::impl {
   reference_options options;
   python_info python;
+  std::string baseline = "eager"; ///< what is timed, as the reference process names it
   std::optional<child_process> child;
   int channel = -1;
   std::string torch_capability, blas, device_name, ended;
@@ -334,11 +336,11 @@ expected<std::unique_ptr<reference::impl>> reference::impl::start(const referenc
     if (const auto why = why_absent(*chosen); !why.empty())
       return fail(ec::not_found, "there is no " + chosen->title + " here: " + why, "`pragma doctor` shows what this machine has");
     spec.env.push_back({"PRAGMA_DEVICE", chosen->torch_device + ":" + std::to_string(options.device.index)});
-    spec.env.push_back({"PRAGMA_BASELINE", options.baseline});
     spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
   } else {
     spec.env.push_back({"CUDA_VISIBLE_DEVICES", ""});
   }
+  spec.env.push_back({"PRAGMA_BASELINE", options.baseline});
   // libgomp's spinning fights OpenBLAS's own pool of threads.
   if (p->options.threads > 1) spec.env.emplace_back("GOMP_SPINCOUNT", "1000");
   if (has_avx512()) spec.env.emplace_back("ATEN_CPU_CAPABILITY", "avx512");
@@ -460,8 +462,9 @@ expected<task> reference::load(const fs::path& file, int slots) {
   if (!trial) return slow(trial.error());
   p.call_seconds = trial->value("seconds", 0.0);
   auto checked = p.exchange({{"do", "check"}, {"pieces", pieces}}, "checking the reference (" + t->name + ")",
-                            p.options.load_timeout_seconds + (3 + oracle_factor) * p.call_seconds);
+                            p.options.load_timeout_seconds + (3 + oracle_factor) * p.call_seconds + (p.options.baseline == "eager" ? 0 : compile_seconds));
   if (!checked) return slow(checked.error());
+  p.baseline = checked->value("baseline", p.options.baseline);
   p.float64_oracle = checked->value("oracle_float64", false);
   t->deterministic = checked->value("deterministic", true);
   t->mutated = checked->value("mutated", t->mutated);
@@ -476,9 +479,9 @@ std::string reference::baseline_name() const {
   const auto& p = *impl_;
   const int n = p.options.threads;
   if (p.options.device.on_device())
-    return "torch " + p.python.torch + (p.options.baseline == "compile" ? " torch.compile" : " eager") + ", no_grad, " + p.device_name +
+    return "torch " + p.python.torch + " " + p.baseline + ", no_grad, " + p.device_name +
            (p.options.allow_tf32 ? ", TF32 on" : ", TF32 off");
-  return "torch " + p.python.torch + " eager, no_grad, " + std::to_string(n) + (n == 1 ? " thread" : " threads") +
+  return "torch " + p.python.torch + " " + p.baseline + ", no_grad, " + std::to_string(n) + (n == 1 ? " thread" : " threads") +
          (p.torch_capability.empty() ? "" : ", ATen " + p.torch_capability) + (p.blas.empty() ? "" : ", BLAS " + p.blas);
 }
 

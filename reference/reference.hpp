@@ -42,7 +42,7 @@ expected<python_info> find_python();
 struct reference_options {
   int threads = 1;
   device_choice device;               ///< where Model runs
-  std::string baseline = "eager";     ///< "eager", or "compile": torch.compile with its defaults
+  std::string baseline = "eager";     ///< "eager", "compile" or "max-autotune" (torch.compile with its defaults, or in that mode), "best": the quickest of them here
   bool allow_tf32 = false;            ///< float32 products of the reference may round their operands to TF32
   std::vector<int> cpus;              ///< pin the process there; empty = not pinned
   uint64_t max_task_bytes = 0;        ///< inputs + parameters + outputs, and any one tensor of a call; 0: what the machine (and the device) has free then
@@ -86,6 +86,7 @@ public:
   expected<task> describe(const std::filesystem::path& file);
 
   const python_info& python() const;
+  /// What is timed; with "best" known once a task is loaded.
   /// "torch 1.13.0a0 eager, no_grad, 1 thread, ATen AVX2, BLAS libopenblasp-r0.3.21.so"
   std::string baseline_name() const;
   int slots() const;

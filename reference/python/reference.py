@@ -29,6 +29,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
+import baseline
 from cost import base_name, MATMUL
 from device import Device
 from describe import describe
@@ -345,11 +346,22 @@ class Reference:
             for value, view in zip(self.inputs.views[0], self.inputs.views[slot]):
                 view.copy_(value)
             self.upload(slot)
-        if BASELINE == "compile":
-            self.timed = torch.compile(self.model)
-            self.run(2)
         return {"deterministic": deterministic, "mutated": sorted(self.saved), "notes": notes,
-                "oracle_float64": self.model64 is not None}
+                "oracle_float64": self.model64 is not None, "baseline": self.choose_baseline(notes)}
+
+    def choose_baseline(self, notes):
+        """What is timed from now on, by name."""
+        def call(model):
+            self.timed = model
+            self.run(self.slots)
+
+        try:
+            self.timed, name, more = baseline.choose(BASELINE, self.model, call)
+        except Exception as e:
+            raise TaskError("%s: the baseline %s cannot be had: %s" % (self.task.path, baseline.named(BASELINE), " ".join(str(e).split())[:400]),
+                            "--baseline eager, or --baseline best, which leaves out what fails; PRAGMA_PYTHON names another Python with Torch", "unsupported")
+        notes.extend(more)
+        return name
 
     def run(self, calls):
         """The timed loop: nothing in it but the calls."""

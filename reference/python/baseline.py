@@ -1,0 +1,71 @@
+"""What a kernel is timed against: Model as it is, Model compiled by Torch, or the quickest of these on this machine ("best")."""
+import os
+import time
+
+import torch
+
+WAYS = ("eager", "compile", "max-autotune")
+ROUNDS = 5             # of each way in turn; the least counts
+ROUND_SECONDS = 0.1    # of calls
+
+# Workers that compile beside us would count as the task's processes and wait for the CPUs that timing is pinned to.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
+
+class NoCompiler(RuntimeError):
+    pass
+
+
+def made(way, model):
+    if way == "eager":
+        return model
+    if not hasattr(torch, "compile"):
+        raise NoCompiler("Torch %s has no torch.compile" % torch.__version__)
+    return torch.compile(model) if way == "compile" else torch.compile(model, mode=way)
+
+
+def seconds_of(call):
+    """Of one call: the least of several rounds is taken by whoever asks."""
+    start = time.perf_counter()
+    call()
+    once = max(time.perf_counter() - start, 1e-7)
+    calls = max(1, int(ROUND_SECONDS / once))
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - start) / calls
+
+
+def choose(asked, model, call):
+    """(the model to time, its name, notes). `call(model)` makes one call, waited for. A way that was asked for and fails is an error (NoCompiler, or what
+    Torch raised); where the best is asked for it is left out, and a note says why."""
+    if asked != "best":
+        chosen = made(asked, model)
+        if asked != "eager":
+            call(chosen)
+            call(chosen)  # shapes that were dynamic in the first are compiled again
+        return chosen, named(asked), []
+    ready, notes = {}, []
+    for way in WAYS:
+        try:
+            candidate = made(way, model)
+            call(candidate)
+            call(candidate)
+            ready[way] = candidate
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as e:
+            if way == "eager":
+                raise
+            notes.append("not among the baselines: %s (%s)" % (named(way), " ".join(str(e).split())[:200]))
+    least = {way: float("inf") for way in ready}
+    for _ in range(ROUNDS):
+        for way, candidate in ready.items():
+            least[way] = min(least[way], seconds_of(lambda: call(candidate)))
+    best = min(least, key=least.get)
+    notes.append("baselines here, one call: " + ", ".join("%s %.4g ms" % (named(way), 1e3 * t) for way, t in least.items()))
+    return ready[best], named(best) + ", the best of %d" % len(ready), notes
+
+
+def named(way):
+    return {"eager": "eager", "compile": "torch.compile"}.get(way, "torch.compile max-autotune")

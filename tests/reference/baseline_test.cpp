@@ -1,0 +1,60 @@
+// What a kernel is timed against: Torch compiled, where there is a Torch that compiles.
+#include "tests/fixtures/skip.hpp"
+
+#include "base/text.hpp"
+#include "reference/reference.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+using namespace pragma;
+using Catch::Contains;
+
+namespace {
+
+expected<reference> started(const std::string& baseline) {
+  reference_options options;
+  options.baseline = baseline;
+  return reference::start(options);
+}
+
+std::filesystem::path rms() { return std::filesystem::path(TESTS_DIR).parent_path() / "examples" / "normalization_rms.py"; }
+
+} // namespace
+
+TEST_CASE("a baseline that this Torch does not have is refused by name, and the best of those that there are says so", "[baseline]") {
+  const auto python = find_python();
+  REQUIRE(python);
+  if (!python->torch.starts_with("1.")) return test::skip("refusals of an old Torch: " + python->executable + " has " + python->torch);
+  auto compiled = started("compile");
+  REQUIRE(compiled);
+  const auto refused = compiled->load(rms(), 2);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ec::unsupported);
+  CHECK_THAT(refused.error().message, Contains("the baseline torch.compile cannot be had") && Contains(python->torch) && Contains("has no torch.compile"));
+  auto best = started("best");
+  REQUIRE(best);
+  const auto loaded = best->load(rms(), 2);
+  if (!loaded) FAIL(render(loaded.error()));
+  CHECK_THAT(best->baseline_name(), Contains(" eager, the best of 1, "));
+  CHECK_THAT(join(loaded->notes, "; "), Contains("not among the baselines: torch.compile (") && Contains("baselines here, one call: eager "));
+  CHECK(best->run(3));
+}
+
+TEST_CASE("the best of eager, torch.compile and max-autotune is timed on a processor, and named", "[baseline]") {
+  const char* newer = std::getenv("PRAGMA_OTHER_PYTHON");
+  if (!newer || !*newer) return test::skip("torch.compile as a baseline, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
+  const std::string before = std::getenv("PRAGMA_PYTHON") ? std::getenv("PRAGMA_PYTHON") : "";
+  ::setenv("PRAGMA_PYTHON", newer, 1);
+  auto best = started("best");
+  before.empty() ? ::unsetenv("PRAGMA_PYTHON") : ::setenv("PRAGMA_PYTHON", before.c_str(), 1);
+  if (!best) FAIL(render(best.error()));
+  const auto loaded = best->load(rms(), 2);
+  if (!loaded) FAIL(render(loaded.error()));
+  const auto notes = join(loaded->notes, "; ");
+  INFO(notes);
+  CHECK_THAT(notes, Contains("baselines here, one call: eager ") && Contains("torch.compile ") && Contains("torch.compile max-autotune "));
+  CHECK_THAT(best->baseline_name(), Contains(", the best of 3, no_grad, 1 thread"));
+  CHECK(best->run(3));
+  REQUIRE(best->make_inputs(1, 7, input_kind::own)); // expected results are the plain Model's
+}
