@@ -31,7 +31,7 @@ struct candidate_settings {
     command.add_option("candidate", source, "C++ source that defines pragma_kernel (pragma_kernel.h), with --backend cuda a Triton module with ModelNew (.py), or a run.json: its best version")->required();
     command.add_option("--compiler", compiler, "gcc or clang")->check(CLI::IsMember({"gcc", "clang"}))->capture_default_str();
     command.add_option("--flags", flags, "compiler flags, comma separated, e.g. --flags=-O3,-march=native")->delimiter(',')->capture_default_str();
-    command.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
+    add_threads(command, threads, "threads of the kernel and of Torch");
     command.add_option("--seeds", seeds, "fresh input seeds")->check(CLI::Range(1, 100))->capture_default_str();
     command.add_flag("--json", json, "print JSON");
   }

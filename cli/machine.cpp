@@ -1,6 +1,7 @@
 // pragma hardware, pragma doctor: what this machine is, can do at most, and lacks.
 #include "cli/commands.hpp"
 #include "cli/device_text.hpp"
+#include "cli/options.hpp"
 #include "cli/terminal.hpp"
 
 #include "base/files.hpp"
@@ -146,7 +147,7 @@ void add_machine(CLI::App& app, action& chosen) {
     };
     auto s = std::make_shared<settings>();
     auto* command = app.add_subcommand("hardware", "measure what this machine can do at most (once; cached)");
-    command->add_option("--threads", s->threads, "threads of the measurement")->check(CLI::Range(1, 1024))->capture_default_str();
+    add_threads(*command, s->threads, "threads of the measurement");
     command->add_option("--backend", s->backend, "cpu, or a device: cuda, rocm, ascend")->capture_default_str();
     command->add_option("--device", s->device, "number of the device of that backend")->check(CLI::Range(0, 1023))->capture_default_str();
     command->add_flag("--again", s->again, "measure anew");

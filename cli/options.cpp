@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "execution/contention.hpp"
 #include "profilers/collect.hpp"
 
 namespace pragma::cli {
@@ -42,6 +43,13 @@ json run_options::key() const {
   return all;
 }
 
+void add_threads(CLI::App& command, int& threads, const std::string& help) {
+  command.add_option("--threads", threads, help + "; all: the cores of one socket")
+      ->transform([](const std::string& text) { return text == "all" ? std::to_string(measuring_cores()) : text; })
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
 void run_options::add_to(CLI::App& app) {
   device.add_to(app);
   app.add_option("--coder", coder, "who writes the kernels: builtin (default without a model), llm, command")
@@ -51,7 +59,7 @@ void run_options::add_to(CLI::App& app) {
   app.add_option("--model", model, "model name for an OpenAI-compatible endpoint");
   app.add_option("--base-url", base_url, "its URL, e.g. http://127.0.0.1:11434/v1 (key: environment, OPENAI_API_KEY by default)");
   app.add_option("--attempts", attempts, "most attempts per task")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--threads", threads, "threads of the kernel and of Torch")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_threads(app, threads, "threads of the kernel and of Torch");
   app.add_option("--seeds", seeds, "fresh input seeds per verification")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--parallel", parallel, "candidates that are made and verified side by side; pays with a cluster's nodes (--head)")->check(CLI::Range(1, 256))->capture_default_str();
   app.add_option("--priority", priority, "of a run through a head: higher first; above 0 for admins only")->check(CLI::Range(-100, 100))->capture_default_str();

@@ -23,6 +23,9 @@ struct backend_options {
   json flags() const;
 };
 
+/// --threads N, or `all`: the cores of one memory node (measuring_cores()).
+void add_threads(CLI::App& command, int& threads, const std::string& help);
+
 struct run_options {
   std::string coder;                   ///< "", "builtin", "llm", "command"
   std::string command;                 ///< --command "claude -p"

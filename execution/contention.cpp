@@ -1,5 +1,7 @@
 #include "execution/contention.hpp"
 
+#include "execution/cpu_places.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -137,10 +139,9 @@ stay_on::stay_on(const std::vector<int>& cpus) {
 stay_on::~stay_on() { move_to(before_); }
 
 std::vector<int> measuring_cpus(int threads) {
-  auto cpus = own_cpus();
-  const auto wanted = static_cast<size_t>(std::max(threads, 1));
-  if (cpus.size() > wanted) cpus.erase(cpus.begin(), cpus.end() - static_cast<std::ptrdiff_t>(wanted));
-  return cpus;
+  return choose_cpus(places_of(own_cpus()), static_cast<size_t>(std::max(threads, 1)));
 }
+
+int measuring_cores() { return static_cast<int>(cores_of_one_node(places_of(own_cpus()))); }
 
 } // namespace pragma

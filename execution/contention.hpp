@@ -20,8 +20,10 @@ double steal_seconds(const std::vector<int>& cpus);
 /// steal_seconds() on the text of /proc/stat.
 double steal_seconds_in(std::string_view proc_stat, const std::vector<int>& cpus);
 
-/// CPUs to measure on (`threads` of the ones we may run on, the last ones) and one to keep for ourselves where there is one.
+/// CPUs to measure on: `threads` of the ones we may run on, of one memory node where one has as many (execution/cpu_places.hpp).
 std::vector<int> measuring_cpus(int threads);
+/// What `--threads all` means: the cores of one memory node that we may run on.
+int measuring_cores();
 
 /// Moves the calling thread to `cpus` while it lives (to warm the caches that a candidate will use); does nothing when empty.
 class stay_on {

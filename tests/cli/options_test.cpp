@@ -1,6 +1,7 @@
 // What the shared options refuse before anything is started or recorded.
 #include "base/files.hpp"
 #include "cli/options.hpp"
+#include "execution/contention.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -31,6 +32,20 @@ TEST_CASE("a model and a command are two coders: neither is dropped silently") {
     CHECK_THAT(refused(options, task), Contains("two coders"));
     other->clear();
   }
+}
+
+TEST_CASE("--threads takes a number, or all: the cores of one socket") {
+  const auto threads_of = [](const std::string& given) {
+    CLI::App app;
+    int threads = 1;
+    cli::add_threads(app, threads, "threads");
+    app.parse("--threads " + given);
+    return threads;
+  };
+  CHECK(threads_of("3") == 3);
+  CHECK(threads_of("all") == measuring_cores());
+  CHECK(measuring_cores() >= 1);
+  for (const char* wrong : {"some", "0", "-1", "2000", "1.5"}) CHECK_THROWS_AS(threads_of(wrong), CLI::ParseError);
 }
 
 TEST_CASE("what is no task file is refused before a run is recorded") {
