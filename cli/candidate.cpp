@@ -9,6 +9,7 @@
 
 #include "actors/examine.hpp"
 #include "base/text.hpp"
+#include "diagnosis/what_limits.hpp"
 #include "profilers/collect.hpp"
 
 #include <memory>
@@ -59,7 +60,8 @@ void show_verdict(terminal& out, const verdict& v, const std::string& language) 
   for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log, language)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
 }
 
-void show_findings(terminal& out, const std::vector<finding>& findings) {
+void show_findings(terminal& out, const std::vector<finding>& findings, const profile& measured) {
+  if (findings.empty() || findings.front().confidence < explaining_confidence) out.line(what_limits(findings, &measured));
   for (const auto& f : findings) {
     out.line(out.bold(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + ": " + f.why);
     for (const auto& e : f.proof) out.line("    evidence: " + (e.text.empty() ? e.metric + " = " + html::quantity(e.value, e.unit) : e.text));
@@ -80,7 +82,7 @@ void show_measurement(terminal& out, const examination& e, const std::string& ag
     out.line("  " + m.name + std::string(m.name.size() < 28 ? 28 - m.name.size() : 1, ' ') + html::quantity(m.value, m.unit) + "  [" + json(m.how).get<std::string>() +
              ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));
   for (const auto& line : p.missing) out.line(out.dim("  not had: " + line));
-  show_findings(out, e.findings);
+  show_findings(out, e.findings, e.profile);
 }
 
 /// 6 also where a figure that was asked for is none.

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "diagnosis/rules.hpp"
+#include "diagnosis/what_limits.hpp"
 
 #include <cmath>
 
@@ -104,7 +105,7 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
     if (const double share = roofline_as_reported(h); share > 0) out.line("  " + format_number(100 * share, 0) + "% of what the measured roofline allows");
     for (const auto& r : result.iterations)
       if (r.number == h.best_attempt) {
-        if (!r.findings.empty()) out.line("  bottleneck now: " + json(r.findings.front().what).get<std::string>() + " - " + r.findings.front().why);
+        if (!r.findings.empty()) out.line("  bottleneck now: " + what_limits(r.findings, &r.code.measured));
       }
   } else if (!h.not_confirmed.empty()) {
     out.line(out.bold("not established") + ": attempt " + std::to_string(h.best_attempt) + " of " + std::to_string(result.iterations.size()) +

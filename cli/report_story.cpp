@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "cli/html.hpp"
+#include "diagnosis/what_limits.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -80,7 +81,7 @@ std::string render_story(const std::vector<iteration_record>& iterations, const 
       facts.push_back("The machine's limit for this task is " + point.limit + ": " + format_seconds(point.attainable_seconds) + " a call; " + format_number(100 * point.share, 0) + "% of it is reached");
     }
   }
-  if (!best->findings.empty()) facts.push_back("What limits it now: " + json(best->findings.front().what).get<std::string>() + ". " + best->findings.front().why);
+  if (!best->findings.empty()) facts.push_back("What limits it now: " + what_limits(best->findings, &best->code.measured));
   if (t.mostly_dispatch()) facts.push_back("Careful: so short a call of Torch is mostly dispatch from Python, which a call from C does not pay");
   std::string out = list(facts) + bars(steps);
   if (const auto kept = kept_moves(iterations); !kept.empty()) out += "<h3>What helped</h3>\n" + list(kept);

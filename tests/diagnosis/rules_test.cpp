@@ -1,5 +1,6 @@
 #include "base/files.hpp"
 #include "diagnosis/rules.hpp"
+#include "diagnosis/what_limits.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -404,4 +405,22 @@ TEST_CASE("what a registered profiler's rule reads from its metric is a finding 
   CHECK(it->proof[0].text.find("shelltool") != std::string::npos);
   CHECK(it->remedies == std::vector<std::string>{"oil them"});
   CHECK(std::none_of(found.begin(), found.end(), [](const finding& f) { return f.why == "?"; })); // of a pragma that knew another class
+}
+
+TEST_CASE("what limits a kernel is said as surely as it is known") {
+  const auto measured = make_profile({{"roofline_share", 13, provenance::measured, "%"}, {"hot_loop.vector_share", 100, fixed, "%"}, {"callgrind.branch_miss_rate", 0.02, simulated, "%"}});
+  finding f;
+  f.what = bottleneck::port_pressure;
+  f.why = "The execution units are busy all the time.";
+  f.confidence = 0.38;
+  const auto weak = what_limits({f}, &measured);
+  CHECK(weak.find("no finding explains the time; port_pressure comes nearest, with a confidence of 0.38") == 0);
+  CHECK(weak.find("busy all the time") == std::string::npos);
+  CHECK(weak.find("Ruled out: bandwidth and arithmetic peak (13% of the measured roofline), scalar code (100% of the hot loop is vectors), branches (0.02% mispredicted)") != std::string::npos);
+  f.confidence = 0.5;
+  CHECK(what_limits({f}, &measured) == "port_pressure - The execution units are busy all the time.");
+  f.confidence = 0.38;
+  const auto nothing_known = make_profile({{"roofline_share", 80, provenance::measured, "%"}, {"hot_loop.vector_share", 20, fixed, "%"}});
+  CHECK(what_limits({f}, &nothing_known).find("Ruled out") == std::string::npos);
+  CHECK(what_limits({}, nullptr) == "no finding explains the time");
 }
