@@ -36,6 +36,7 @@ def main(stand_in, page, shots=None):
                 overflow = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
                 assert overflow <= 0, "%s at %d px is %d px too wide" % (name, width, overflow)
                 if shots:
+                    browser.size(width, min(6000, browser.run("return document.documentElement.scrollHeight")))
                     browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
                     browser.shot(os.path.join(shots, "%s-%s-%d.png" % (name, mode, width)))
         browser.dark(False)
@@ -88,12 +89,16 @@ def main(stand_in, page, shots=None):
         browser.wait("document.querySelectorAll('tbody tr').length === 2", "two tasks")
         browser.run("const s = document.querySelectorAll('select')[1]; s.value = 1; s.dispatchEvent(new Event('change'))")
         browser.wait("document.body.innerText.includes('2.50x')", "the other suite beside it")
+        assert "0.60x (0.60 to 0.60)" in browser.run("return document.querySelector('tbody').innerText"), "how fast against the other suite"
         browser.run("document.querySelector('th button').click()")
         assert browser.run("return document.querySelector('tbody td').innerText") == "9_a", "sorted by number, not by letter"
         seen("suites")
 
         browser.open(root + "#/cluster")
-        browser.wait("document.querySelectorAll('.card').length === 1", "a node")
+        browser.wait("document.querySelectorAll('tbody').length === 3", "devices, nodes and the queue")
+        text = browser.run("return document.body.innerText")
+        for words in ("gpu1", "measuring 20261122-1, job 7, for 10 s", "building and checking 20261122-1, job 8", "free", "2 jobs in flight, 3 queued"):
+            assert words in text, "the cluster's view lacks: " + words
         seen("cluster")
 
         browser.open(root + "#/knowledge")
