@@ -57,7 +57,7 @@ TEST_CASE("zsh completes the same, with what each is for") {
   const auto script = *cli::completion(t.app, "zsh");
   // What zsh's own completion would be asked to show.
   const auto completed = [&](const std::string& words, int at) {
-    return shell({"zsh", "-f", "-c", "_describe() { print -l -- \"${(@P)2}\" }; _files() { print FILES }; " + script + "words=(" + words + "); CURRENT=" + std::to_string(at) + "; _pragma"});
+    return shell({"zsh", "-f", "-c", "_describe() { print -rl -- \"${(@P)2}\" }; _files() { print FILES }; " + script + "words=(" + words + "); CURRENT=" + std::to_string(at) + "; _pragma"});
   };
   CHECK_THAT(completed("pragma kb b", 3), Contains("build:builds it\n") && Contains("--data:") && Contains("FILES"));
   CHECK_THAT(completed("pragma kb build --dr", 4), Contains("--dry-run:only says what would be done. \\ and -dashes, it's quoted") && !Contains("FILES") && !Contains("build:"));
