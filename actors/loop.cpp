@@ -217,7 +217,7 @@ const iteration_record* loop::retimed() const {
 }
 
 void loop::not_measured(const error& e) {
-  current_.stage = e.code == ec::measurement_failed ? "not established" : "measure";
+  current_.stage = e.code == ec::measurement_failed || e.code == ec::busy ? "not established" : "measure";
   current_.reason = e.message;
   current_.log = e.hint;
 }

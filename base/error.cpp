@@ -20,6 +20,8 @@ const char* name(ec code) {
     case ec::locked: return "locked";
     case ec::interrupted: return "interrupted";
     case ec::internal: return "internal";
+    case ec::no_compiler: return "no_compiler";
+    case ec::busy: return "busy";
   }
   return "internal";
 }

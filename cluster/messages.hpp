@@ -28,7 +28,7 @@ struct failure {
   std::string message, hint;
   static failure of(const error& e) { return {static_cast<int>(e.code), e.message, e.hint}; }
   bool happened() const { return code >= 0; }
-  pragma::error what() const { return {code > static_cast<int>(ec::internal) ? ec::internal : static_cast<ec>(code), message, hint}; }
+  pragma::error what() const { return {code > static_cast<int>(last_code) ? ec::internal : static_cast<ec>(code), message, hint}; }
 };
 PRAGMA_JSON(failure, code, message, hint)
 

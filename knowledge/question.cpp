@@ -97,6 +97,27 @@ phrase_book::meaning& phrase_book::at(std::string_view phrase) {
   return m;
 }
 
+namespace {
+
+/// The tokens of one chunk, and the names that it may be.
+void add_chunk(const chunk& c, bool of_scope, bool first, understood_question& u) {
+  std::vector<token> tokens;
+  append_tokens(c, tokens);
+  for (const auto& t : tokens)
+    if (std::none_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t.text; }))
+      u.tokens.push_back({t.text, c.text, t.what == token::type::whole, of_scope});
+  if (c.identifier) {
+    if (u.identifiers.size() < max_identifiers) add_different(u.identifiers, c.text);
+    add_different(u.names, fold_name(c.text));
+    add_different(u.names, fold_name(base_metric(c.text)));
+    add_different(u.names, stem_key(c.text));
+  } else if (has_telling_case(c, first)) {
+    u.exact_names.push_back(c.text);
+  }
+}
+
+} // namespace
+
 std::string phrase_book::canonical_profiler(const std::string& text) const {
   const auto it = phrases_.find(stem_key(text));
   return it != phrases_.end() && !it->second.profiler.empty() ? it->second.profiler : text;
@@ -162,19 +183,7 @@ understood_question phrase_book::understand(std::string_view question) const {
   for (size_t i = 0; i < chunks.size(); ++i) {
     const auto& c = chunks[i];
     if (of_profiler[i]) continue;
-    std::vector<token> tokens;
-    append_tokens(c, tokens);
-    for (const auto& t : tokens)
-      if (std::none_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t.text; }))
-        u.tokens.push_back({t.text, c.text, t.what == token::type::whole, of_scope[i]});
-    if (c.identifier) {
-      if (u.identifiers.size() < max_identifiers) add_different(u.identifiers, c.text);
-      add_different(u.names, fold_name(c.text));
-      add_different(u.names, fold_name(base_metric(c.text)));
-      add_different(u.names, stem_key(c.text));
-    } else if (has_telling_case(c, i == 0)) {
-      u.exact_names.push_back(c.text);
-    }
+    add_chunk(c, of_scope[i], i == 0, u);
     const auto folded = fold_name(c.text);
     u.asks_option = u.asks_option || asks_for_option(folded) || c.text.starts_with("--");
     u.asks_metric = u.asks_metric || (is_filler(folded) && folded != "number" && folded != "value" && folded != "values");

@@ -35,14 +35,10 @@ from device import Device
 from describe import describe
 from indices import IndexRecord, point_to
 from inputs import transform
+from memory_files import first_bad, Memory
 from oracle import in_pieces, is_full, MOST_PIECES, widened
 from taskfile import seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
 from trace import flatten_outputs
-
-TYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
-         "int64": torch.int64, "int32": torch.int32, "int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8,
-         "bool": torch.bool}
-
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 DEVICE = None  # where Model runs; set in main(), whose failure is an answer
@@ -86,40 +82,6 @@ def trim():
         resident, shared = (int(word) * mmap.PAGESIZE for word in f.read().split()[1:3])
     if resident - shared > LARGE_HEAP and hasattr(LIBC, "malloc_trim"):
         LIBC.malloc_trim(0)
-
-
-class Memory:
-    """One memory file as tensors: views[slot][i]. The layout is reference/reference.hpp's tensor_layout."""
-
-    def __init__(self, fd, layout, slots):
-        size = max(layout["slot_bytes"] * slots, mmap.PAGESIZE)
-        self.map = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
-        os.close(fd)
-        self.views = []
-        for slot in range(slots):
-            row = []
-            for spec, offset in zip(layout["specs"], layout["offsets"]):
-                count = 1
-                for d in spec["shape"]:
-                    count *= d
-                dtype = TYPES[spec["dtype"]]
-                if count == 0:
-                    row.append(torch.empty(spec["shape"], dtype=dtype))
-                else:
-                    flat = torch.frombuffer(self.map, dtype=dtype, count=count, offset=slot * layout["slot_bytes"] + offset)
-                    row.append(flat.reshape(spec["shape"]))
-            self.views.append(row)
-
-
-def first_bad(tensor):
-    """(what, index) of the first NaN or Inf, or None."""
-    if not tensor.is_floating_point():
-        return None
-    bad = ~torch.isfinite(tensor)
-    if not bool(bad.any()):
-        return None
-    index = bad.nonzero()[0].tolist()
-    return ("NaN" if bool(torch.isnan(tensor[tuple(index)])) else "Inf"), index
 
 
 def drawing_modules(model):
