@@ -25,11 +25,13 @@ using clock = std::chrono::steady_clock;
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 constexpr size_t kept_builds = 6;      ///< the best, the current and a few before
-constexpr double search_timing_share = 0.5; ///< of max_timing_seconds: while searching; who is close is compared side by side
-/// Of a profiler's time over ours: it flushes the caches before each kernel, and lets no two overlap.
+/// Part of max_timing_seconds for an attempt of a search: a rough figure is enough, since one that is close to the best is compared with it side by side.
+constexpr double search_timing_share = 0.5;
+/// A profiler may see a call's kernels take so much longer than we timed it, as it flushes the caches before each kernel and lets no two overlap;
+/// beyond that the candidate's process told us wrong times.
 constexpr double profiler_factor = 3, profiler_slack = 10e-6;
-constexpr int confirm_waits = 3;       ///< for a quiet machine: this figure is the one that is reported
-constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
+constexpr int confirm_waits = 3;       ///< pauses for a busy machine before a winner is timed all the same: this is the figure that is reported
+constexpr double timing_slack = 1.25;  ///< times the measured roofline: what is faster is not believed (bandwidth was measured on another day)
 
 /// One measurement of the processor at a time, and none beside one on a device, whatever number of runs share this process
 /// (`bench --jobs`, a node with several devices). Devices have leases of their own (devices/device_lease.hpp).
@@ -46,10 +48,11 @@ private:
   std::shared_lock<std::shared_mutex> beside_;
 };
 
-/// A call of which the profiler saw nothing, or not all, is looked at once more, for its kernels alone. A reason to refuse it, where it hides.
+/// Where the profiler saw no kernel of a call, or was cut off: asks it once more, for the names of kernels alone. The result is a reason to refuse the
+/// candidate, which hides its kernels; empty where there is none.
 expected<std::string> see_kernels_again(const build_output& built, reference& ref, const std::vector<json>& manifests, const std::atomic<bool>* cancel, profile& p) {
   if (!p.kernels.empty() && !p.cut) return std::string();
-  if (p.kernels.empty()) { // of a tool that sees nothing here at all (no right to read counters), nobody is accused, and asked once only
+  if (p.kernels.empty()) { // the tool may see no kernels of anybody here (no right to read counters): then nobody is accused
     auto works = sees_calls(built, ref, manifests, cancel);
     if (!works) return fail(works.error());
     if (!*works) return std::string();

@@ -18,11 +18,16 @@ namespace pragma {
 
 namespace {
 
-constexpr double graphs_below = 2e-3;        ///< launches from Python, on either side, are no time of a call: graphs where they can be had
-constexpr double short_call = 50e-6;         ///< below it a launch counts for as much as the call: our own clock where there are no graphs
-constexpr double least_share = 0.02;         ///< of the wall-clock time that a device's clock may advance in
-constexpr double most_idle_cpu = 0.1;         ///< of a candidate, of the time in which the reference works: a process that waits takes none
-constexpr int most_shared = 2;               ///< comparisons, where somebody else was at work during the first
+/// Seconds of a call. Below it what a launch from Python takes is seen in the events: both sides are replayed from captured graphs, where both can be captured.
+constexpr double graphs_below = 2e-3;
+/// Seconds of a call. Below it, and without graphs, the launch is part of what a user waits for: our own clock around the calls counts.
+constexpr double short_call = 50e-6;
+/// The device's clock advances in at least this part of the wall-clock time; the limit on a whole comparison is set by it, so that it stays finite.
+constexpr double least_share = 0.02;
+/// CPU time of the candidate's process in a second in which the reference is timed. It waits on a pipe then, which takes none.
+constexpr double most_idle_cpu = 0.1;
+/// Comparisons that are made while another process works on the device in between.
+constexpr int most_shared = 2;
 
 using steady = std::chrono::steady_clock;
 double since(steady::time_point start) { return std::chrono::duration<double>(steady::now() - start).count(); }
@@ -187,7 +192,7 @@ private:
     if (!shared) return fail(shared.error());
     shared_ = *shared;
     result_.time = std::move(*time);
-    result_.time.cache = words(how_);
+    result_.time.cache = description(how_);
     if (const auto b = find_backend(built_.device.backend); b && b->on_device())
       if (const auto state = device_state(*b, built_.device.index); !state.empty()) result_.time.note = "device: " + state;
     if (lease_->disturbed())
@@ -354,7 +359,7 @@ private:
     at_ = 0;
     if (!time) return fail(ec::measurement_failed, time.error().message, time.error().hint);
     answer_.time = std::move(*time);
-    answer_.time.cache = words(how_);
+    answer_.time.cache = description(how_);
     for (at_ = 0; at_ < 2; ++at_)
       if (const auto doubted = unbelievable(at_ == 0 ? answer_.time.candidate_seconds : answer_.time.baseline_seconds, options_)) {
         answer_.result.stage = doubted->stage;
