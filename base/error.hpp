@@ -55,8 +55,8 @@ const char* name(ec code);
 /// "error: message\n  hint: ..." (no colours; the caller decides on those).
 std::string render(const error& e);
 
-/// Exit code for scripts: 2 bad usage, 3 not found/unsupported, 4 task invalid, 5 candidate or build failed,
-/// 6 environment (io, tool, remote, locked, measurement, compiler, busy), 130 interrupted, 70 internal.
+/// Exit code for scripts: 2 bad usage, 3 not found/unsupported/no compiler, 4 task invalid, 5 candidate or build failed,
+/// 6 environment (io, tool, remote, locked, measurement, busy), 130 interrupted, 70 internal.
 int exit_code(ec code);
 
 } // namespace pragma
