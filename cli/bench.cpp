@@ -1,5 +1,6 @@
 // pragma bench: a whole suite, resumable; per category as in Fig. 3 of the paper and overall as in its Table I.
 #include "cli/commands.hpp"
+#include "cli/compare.hpp"
 #include "cli/engine.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct bench_settings {
-  std::string suite, out = "pragma-out/bench", only;
+  std::string suite, out = "pragma-out/bench", only, compare;
   int limit = 0, jobs = 1;
   bool json = false, fresh = false;
   run_options run;
@@ -115,16 +116,11 @@ std::string table_text(const std::vector<suite_figures>& table) {
   return text;
 }
 
-/// An event's own count goes on as soon as an attempt is recorded; the record's does not.
-std::string step_text(const run_event& e) {
-  if (e.what == "confirming") return "confirming " + e.text;
-  return "attempt " + std::to_string(e.what == "iteration" ? e.iteration.number : e.attempt) + " " + e.what;
-}
-
 class suite_run {
 public:
-  suite_run(const bench_settings& s, terminal& out, engine& machine, std::vector<fs::path> tasks)
-      : s_(s), out_(out), machine_(machine), tasks_(std::move(tasks)), outcomes_(tasks_.size()) {}
+  /// `before`: results that these are compared with, as they come in; without tasks: none.
+  suite_run(const bench_settings& s, terminal& out, engine& machine, std::vector<fs::path> tasks, std::vector<task_outcome> before)
+      : s_(s), out_(out), machine_(machine), tasks_(std::move(tasks)), before_(std::move(before)), outcomes_(tasks_.size()) {}
 
   expected<void> load_earlier() {
     const auto file = fs::path(s_.out) / "bench.json";
@@ -261,6 +257,7 @@ private:
     json document = {{"schema", 1}, {"suite", fs::absolute(s_.suite).string()}, {"options", s_.run.key()}, {"tasks", all},
                      {"categories", std::vector<suite_figures>(table.begin(), table.end() - 1)}, {"overall", table.back()},
                      {"left_out", left_out}, {"total_tasks", tasks_.size() + others_.size()}};
+    if (!before_.empty()) document["compared"] = {{"with", s_.compare}, {"change", change_between(before_, all)}};
     std::error_code ignored;
     fs::create_directories(s_.out, ignored);
     const fs::path folder = s_.out;
@@ -273,6 +270,7 @@ private:
   terminal& out_;
   engine& machine_;
   std::vector<fs::path> tasks_;
+  std::vector<task_outcome> before_;
   std::vector<task_outcome> outcomes_;
   std::vector<task_outcome> others_;  ///< of an earlier call with another --only: they stay in the table
   std::atomic<size_t> next_ = 0;
@@ -286,9 +284,15 @@ int bench(const bench_settings& s) {
   terminal out(s.json);
   auto tasks = find_tasks(s);
   if (!tasks) return report(out, tasks.error());
+  recorded_results before;
+  if (!s.compare.empty()) { // said before hours of work, not after
+    auto read = read_results(s.compare);
+    if (!read) return report(out, read.error());
+    before = std::move(*read);
+  }
   auto machine = engine::open();
   if (!machine) return report(out, machine.error());
-  suite_run suite(s, out, **machine, *tasks);
+  suite_run suite(s, out, **machine, *tasks, before.tasks);
   if (auto earlier = suite.load_earlier(); !earlier) return report(out, earlier.error());
   suite.run();
   auto document = suite.save();
@@ -302,6 +306,10 @@ int bench(const bench_settings& s) {
       out.line("  not in the means: " + t.name + ": Torch needs " + format_seconds(t.baseline_seconds) + ", mostly dispatch from Python, which a call from C does not pay");
   for (const auto& t : outcomes)
     if (t.status != "ok") out.line("  " + t.status + ": " + t.name + ": " + t.reason);
+  if (!s.compare.empty()) {
+    out.line("\nagainst " + printable(s.compare) + ", each timed against Torch at its own time:");
+    show_change(out, change_between(before.tasks, outcomes));
+  }
   out.line("report: " + (fs::path(s.out) / "bench.html").string());
   if (cancelled()) {
     out.line("interrupted: the same command goes on where it stopped");
@@ -320,10 +328,11 @@ void add_bench(CLI::App& app, action& chosen) {
   command->add_option("--limit", s->limit, "only the first N tasks");
   command->add_option("--only", s->only, "only tasks whose name matches this regular expression");
   command->add_option("--jobs", s->jobs, "tasks at once: building and verifying overlap, measuring never does")->check(CLI::Range(1, 64))->capture_default_str();
+  command->add_option("--compare", s->compare, "also compare with earlier results, with intervals: a folder, a bench.json");
   command->add_flag("--fresh", s->fresh, "ignore earlier results in --out");
   command->add_flag("--json", s->json, "print the table as JSON");
   s->run.add_to(*command);
-  command->footer("Example:\n  pragma bench KernelBench/level1 --attempts 8 --out /tmp/level1");
+  command->footer("Example:\n  pragma bench KernelBench/level1 --attempts 8 --out /tmp/level1\n  pragma bench KernelBench/level1 --out /tmp/level1-new --compare /tmp/level1");
   command->callback([s, &chosen] { chosen = [s] { return bench(*s); }; });
 }
 

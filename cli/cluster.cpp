@@ -4,6 +4,7 @@
 #include "cli/member.hpp"
 #include "cli/node_command.hpp"
 #include "cli/progress.hpp"
+#include "cli/stored_runs.hpp"
 #include "cli/terminal.hpp"
 
 #include <chrono>
@@ -79,7 +80,7 @@ void add_cancel(CLI::App& app, action& chosen) {
   };
   auto s = std::make_shared<settings>();
   auto* command = app.add_subcommand("cancel", "end a run of a head at once, whatever is in flight (it can be resumed)");
-  command->add_option("run", s->run, "run id, from `pragma runs`")->required();
+  command->add_option("run", s->run, "run id, `last`, or a task's name (its newest run)")->required();
   s->head.add_to(*command);
   command->add_flag("--json", s->json, "print JSON");
   command->footer("Example:\n  pragma cancel 20261121-101502-3fa9c1 --head 10.0.0.5:7447 --tls ~/pragma-tls");
@@ -89,10 +90,11 @@ void add_cancel(CLI::App& app, action& chosen) {
       auto client = s->head.connect();
       if (!client) return report(out, client.error());
       if (!*client) return report(out, {ec::invalid_argument, "no head is named", "--head HOST:PORT, or PRAGMA_HEAD"});
-      auto done = (*client)->cancel(s->run);
+      const auto id = find_run(s->run, **client).value_or(s->run); // a head lists its newest runs only, and knows more
+      auto done = (*client)->cancel(id);
       if (!done) return report(out, done.error());
-      out.result(json{{"run", s->run}, {"was_at_work", *done}});
-      out.line(*done ? "run " + s->run + " is cancelled; `pragma resume` goes on with it" : "run " + s->run + " was not at work");
+      out.result(json{{"run", id}, {"was_at_work", *done}});
+      out.line(*done ? "run " + id + " is cancelled; `pragma resume` goes on with it" : "run " + id + " was not at work");
       return 0;
     };
   });
@@ -105,7 +107,7 @@ void add_attach(CLI::App& app, action& chosen) {
   };
   auto s = std::make_shared<settings>();
   auto* command = app.add_subcommand("attach", "stay with a run of a head until it ends; Ctrl-C ends the run after what is in flight");
-  command->add_option("run", s->run, "run id, from `pragma runs`")->required();
+  command->add_option("run", s->run, "run id, `last`, or a task's name (its newest run)")->required();
   s->head.add_to(*command);
   command->footer("Example:\n  pragma attach 20261121-101502-3fa9c1 --head 10.0.0.5:7447 --tls ~/pragma-tls");
   command->callback([s, &chosen] {
@@ -115,7 +117,7 @@ void add_attach(CLI::App& app, action& chosen) {
       if (!client) return report(out, client.error());
       if (!*client) return report(out, {ec::invalid_argument, "no head is named", "--head HOST:PORT, or PRAGMA_HEAD"});
       progress shown(out, 0);
-      auto result = (*client)->attach(s->run, [&](const run_event& e) { shown.on_event(e); }, cancelled());
+      auto result = (*client)->attach(find_run(s->run, **client).value_or(s->run), [&](const run_event& e) { shown.on_event(e); }, cancelled());
       if (!result) return report(out, result.error());
       print_summary(out, *result, result->header.request.out_dir, "");
       return result->header.state == "interrupted" ? exit_code(ec::interrupted) : result->header.confirmed ? 0 : exit_code(ec::candidate_failed);

@@ -1,9 +1,11 @@
 // pragma compare: two recorded runs, or two suites: what changed, with intervals; for people, scripts and CI.
+#include "cli/compare.hpp"
+
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
 #include "cli/html.hpp"
 #include "cli/progress.hpp"
-#include "cli/suite.hpp"
+#include "cli/stored_runs.hpp"
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -19,20 +21,14 @@ struct compare_settings {
   bool json = false, fail_if_slower = false;
 };
 
-/// What is compared: one task of a run, or all of a suite; where it was measured.
-struct recorded {
-  std::vector<task_outcome> tasks;
-  std::string where;
-};
-
-recorded of_run(const json& document) {
+recorded_results of_run(const json& document) {
   const auto& run = html::object_at(document, "run");
   const auto& task = html::object_at(run, "task");
   task_outcome t;
   t.name = html::text_at(task, "name");
   t.task_hash = html::text_at(task, "id");
   t.run = html::text_at(run, "id");
-  t.status = html::text_at(run, "confirmed") == "true" ? "ok" : html::text_at(run, "state") == "interrupted" ? "interrupted" : "failed";
+  t.status = html::text_at(run, "confirmed") == "true" ? "ok" : html::text_at(run, "state") == "interrupted" ? "interrupted" : html::number_at(run, "best") > 0 ? "not established" : "failed";
   t.reason = html::text_at(run, "stop_reason");
   const auto& speedup = html::object_at(html::object_at(html::object_at(run, "final"), "timing"), "speedup");
   t.speedup = {html::number_at(speedup, "value"), html::number_at(speedup, "low"), html::number_at(speedup, "high")};
@@ -40,8 +36,53 @@ recorded of_run(const json& document) {
   return {{t}, html::text_at(environment, "cpu") + "; " + html::text_at(environment, "baseline")};
 }
 
-/// A file or folder of results, else a run of the store: its id, "last", or a task's name.
-expected<recorded> read_recorded(const std::string& named) {
+bool slower(const task_change& t) { return t.ratio.high < 1; }
+
+std::string junit_of(const suite_change& change) {
+  size_t failures = change.lost.size();
+  std::string cases;
+  for (const auto& t : change.tasks) {
+    failures += slower(t);
+    cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(t.name) + "\">" +
+             (slower(t) ? "<failure message=\"slower than recorded: " + html::escape(html::with_interval(t.ratio)) + "\"/>" : "<system-out>" + html::escape(html::with_interval(t.ratio)) + "</system-out>") + "</testcase>\n";
+  }
+  for (const auto& name : change.lost) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><failure message=\"was right, and is not now\"/></testcase>\n";
+  for (const auto& name : change.won) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><system-out>right now, and was not</system-out></testcase>\n";
+  for (const auto& name : change.open) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><skipped message=\"not established in one of the two\"/></testcase>\n";
+  const auto count = change.tasks.size() + change.lost.size() + change.won.size() + change.open.size();
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"pragma compare\" tests=\"" + std::to_string(count) + "\" failures=\"" + std::to_string(failures) + "\" skipped=\"" + std::to_string(change.open.size()) + "\">\n" + cases + "</testsuite>\n";
+}
+
+int compare(const compare_settings& s) {
+  terminal out(s.json);
+  auto before = read_results(s.before), after = before ? read_results(s.after) : before;
+  if (!before || !after) return report(out, before ? after.error() : before.error());
+  if (before->tasks.size() == 1 && after->tasks.size() == 1) {
+    auto& a = before->tasks[0];
+    auto& b = after->tasks[0];
+    if (!a.task_hash.empty() && a.task_hash != b.task_hash && a.name != b.name)
+      return report(out, {ec::invalid_argument, "these are runs of two tasks: " + a.name + " and " + b.name, "compare runs of one task, or two suites"});
+    for (const auto* one : {&a, &b})
+      if (one->status != "ok") return report(out, {ec::not_found, "run " + one->run + " established no figure (" + one->reason + ")", "`pragma resume " + one->run + "` goes on with it"});
+  }
+  const auto change = change_between(before->tasks, after->tasks);
+  if (change.tasks.empty() && change.won.empty() && change.lost.empty() && change.open.empty()) return report(out, {ec::not_found, s.before + " and " + s.after + " have no task in common", ""});
+  const bool elsewhere = before->where != after->where;
+  json document = change;
+  document["same_machine"] = !elsewhere;
+  out.result(document);
+  show_change(out, change);
+  if (elsewhere) out.line(out.red("  careful: ") + "measured on different machines or against different versions of Torch: " + printable(before->where) + " / " + printable(after->where));
+  out.line(out.dim("  both were timed against Torch, apart from each other; side by side: pragma profile TASK NEW/run.json --against OLD/run.json"));
+  if (!s.junit.empty())
+    if (auto done = write_file_atomic(s.junit, junit_of(change)); !done) return report(out, done.error());
+  const bool worse = !change.lost.empty() || std::any_of(change.tasks.begin(), change.tasks.end(), slower);
+  return s.fail_if_slower && worse ? exit_code(ec::candidate_failed) : 0;
+}
+
+} // namespace
+
+expected<recorded_results> read_results(const std::string& named) {
   std::error_code ignored;
   auto file = fs::path(named);
   if (fs::is_directory(file, ignored)) file /= fs::exists(file / "bench.json", ignored) ? "bench.json" : "run.json";
@@ -57,7 +98,7 @@ expected<recorded> read_recorded(const std::string& named) {
   if (document->is_object() && document->contains("run")) return of_run(*document);
   if (!document->is_object() || !document->contains("tasks"))
     return fail(ec::parse_error, file.string() + " is neither a run.json nor a bench.json", "name a result folder, a run id, or `last`");
-  recorded all;
+  recorded_results all;
   for (const auto& value : html::array_at(*document, "tasks")) {
     auto t = from_json_value<task_outcome>(value, file.string());
     if (!t) return fail(t.error());
@@ -66,23 +107,7 @@ expected<recorded> read_recorded(const std::string& named) {
   return all;
 }
 
-bool slower(const task_change& t) { return t.ratio.high < 1; }
-
-std::string junit_of(const suite_change& change) {
-  size_t failures = change.lost.size();
-  std::string cases;
-  for (const auto& t : change.tasks) {
-    failures += slower(t);
-    cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(t.name) + "\">" +
-             (slower(t) ? "<failure message=\"slower than recorded: " + html::escape(html::with_interval(t.ratio)) + "\"/>" : "<system-out>" + html::escape(html::with_interval(t.ratio)) + "</system-out>") + "</testcase>\n";
-  }
-  for (const auto& name : change.lost) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><failure message=\"was right, and is not now\"/></testcase>\n";
-  for (const auto& name : change.won) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><system-out>right now, and was not</system-out></testcase>\n";
-  const auto count = change.tasks.size() + change.lost.size() + change.won.size();
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"pragma compare\" tests=\"" + std::to_string(count) + "\" failures=\"" + std::to_string(failures) + "\">\n" + cases + "</testsuite>\n";
-}
-
-void show(terminal& out, const suite_change& change) {
+void show_change(terminal& out, const suite_change& change) {
   for (const auto& t : change.tasks) {
     const auto text = html::with_interval(t.ratio) + " as fast as before";
     const bool faster = t.ratio.low > 1;
@@ -90,39 +115,11 @@ void show(terminal& out, const suite_change& change) {
   }
   for (const auto& name : change.won) out.line(out.green("right now, and was not") + "  " + printable(name));
   for (const auto& name : change.lost) out.line(out.red("was right, and is not now") + "  " + printable(name));
+  for (const auto& name : change.open) out.line("not established in one of the two" + out.dim("  (nothing is said of it)") + "  " + printable(name));
   if (change.tasks.size() > 1)
-    out.line(out.bold("geometric mean over " + std::to_string(change.tasks.size()) + " tasks: " +
-                      (change.mean.low > 0 ? html::with_interval(change.mean) : html::times(change.mean.value) + " (no interval from so few)")));
+    out.line("geometric mean over " + std::to_string(change.tasks.size()) + " tasks: " +
+             (change.mean.low > 0 ? out.bold(html::with_interval(change.mean)) : html::times(change.mean.value) + ", not established: so few tasks give no interval"));
 }
-
-int compare(const compare_settings& s) {
-  terminal out(s.json);
-  auto before = read_recorded(s.before), after = before ? read_recorded(s.after) : before;
-  if (!before || !after) return report(out, before ? after.error() : before.error());
-  if (before->tasks.size() == 1 && after->tasks.size() == 1) {
-    auto& a = before->tasks[0];
-    auto& b = after->tasks[0];
-    if (!a.task_hash.empty() && a.task_hash != b.task_hash && a.name != b.name)
-      return report(out, {ec::invalid_argument, "these are runs of two tasks: " + a.name + " and " + b.name, "compare runs of one task, or two suites"});
-    for (const auto* one : {&a, &b})
-      if (one->status != "ok") return report(out, {ec::not_found, "run " + one->run + " established no figure (" + one->reason + ")", "`pragma resume " + one->run + "` goes on with it"});
-  }
-  const auto change = change_between(before->tasks, after->tasks);
-  if (change.tasks.empty() && change.won.empty() && change.lost.empty()) return report(out, {ec::not_found, s.before + " and " + s.after + " have no task in common", ""});
-  const bool elsewhere = before->where != after->where;
-  json document = change;
-  document["same_machine"] = !elsewhere;
-  out.result(document);
-  show(out, change);
-  if (elsewhere) out.line(out.red("  careful: ") + "measured on different machines or against different versions of Torch: " + printable(before->where) + " / " + printable(after->where));
-  out.line(out.dim("  both were timed against Torch, apart from each other; side by side: pragma profile TASK NEW/run.json --against OLD/run.json"));
-  if (!s.junit.empty())
-    if (auto done = write_file_atomic(s.junit, junit_of(change)); !done) return report(out, done.error());
-  const bool worse = !change.lost.empty() || std::any_of(change.tasks.begin(), change.tasks.end(), slower);
-  return s.fail_if_slower && worse ? exit_code(ec::candidate_failed) : 0;
-}
-
-} // namespace
 
 void add_compare(CLI::App& app, action& chosen) {
   auto s = std::make_shared<compare_settings>();

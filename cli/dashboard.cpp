@@ -3,6 +3,7 @@
 #include "cli/engine.hpp"
 #include "cli/line_diff.hpp"
 #include "cli/terminal.hpp"
+#include "cli/stored_runs.hpp"
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
@@ -23,9 +24,8 @@ struct dashboard_settings {
 };
 
 json listed(const run_header& h) {
-  const auto& t = h.environment.task;
   return {{"id", h.id},
-          {"task", t.name.empty() ? std::filesystem::path(h.request.load.path).stem().string() : t.name},
+          {"task", task_name(h)},
           {"state", h.state},
           {"started", h.started},
           {"speedup", h.confirmed ? json(h.final.time.speedup) : json(nullptr)},

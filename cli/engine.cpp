@@ -7,6 +7,7 @@
 #include "actors/store.hpp"
 #include "actors/verifier.hpp"
 #include "base/files.hpp"
+#include "cli/stored_runs.hpp"
 
 #include <mutex>
 #include <thread>
@@ -121,8 +122,6 @@ private:
   std::unique_ptr<head_client> client_;
 };
 
-std::filesystem::path store_folder() { return data_home() / "runs"; }
-
 } // namespace
 
 expected<std::unique_ptr<engine>> engine::open(const head_choice& head) {
@@ -130,11 +129,11 @@ expected<std::unique_ptr<engine>> engine::open(const head_choice& head) {
   if (!client) return fail(client.error());
   if (*client) return std::unique_ptr<engine>(new remote_engine(std::move(*client)));
   std::error_code problem;
-  std::filesystem::create_directories(store_folder(), problem);
+  std::filesystem::create_directories(run_store_folder(), problem);
   if (problem)
-    return fail(ec::io_error, "cannot make the folder of the run store " + store_folder().string() + ": " + problem.message(),
-                "set PRAGMA_HOME to a folder that can be written");
-  auto store = run_store::open(store_folder(), run_store::mode::read_write);
+    return fail(ec::io_error, "cannot make the folder of the run store " + run_store_folder().string() + ": " + problem.message(),
+                "choose a folder that can be written with --data DIR");
+  auto store = run_store::open(run_store_folder(), run_store::mode::read_write);
   if (!store) return fail(store.error());
   return std::unique_ptr<engine>(new local_engine(std::move(*store)));
 }
@@ -145,39 +144,6 @@ expected<void> hand_over_collectors(load_request& load) {
   if (!registered) return fail(registered.error());
   load.manifests = std::move(*registered);
   return {};
-}
-
-expected<run_result> read_stored_run(const std::string& id, const head_choice& head) {
-  auto client = head.connect();
-  if (!client) return fail(client.error());
-  if (*client) return (*client)->record(id);
-  auto store = run_store::open(store_folder(), run_store::mode::read_only);
-  if (!store) return fail(store.error());
-  auto run = read_run(*store, id);
-  if (run || run.error().code != ec::not_found) return run;
-  auto listed = store->list_runs(); // newest first
-  if (!listed) return fail(listed.error());
-  for (const auto& [known, value] : *listed) {
-    const auto header = from_json_value<run_header>(value, "run " + known);
-    if (!header) continue;
-    if (id == "last" || header->environment.task.name == id || std::filesystem::path(header->request.load.path).stem() == id) return read_run(*store, known);
-  }
-  return run;
-}
-
-expected<std::vector<run_header>> list_stored_runs() {
-  std::vector<run_header> headers;
-  if (!std::filesystem::exists(store_folder() / "CURRENT")) return headers;
-  auto store = run_store::open(store_folder(), run_store::mode::read_only);
-  if (!store) return fail(store.error());
-  auto listed = store->list_runs();
-  if (!listed) return fail(listed.error());
-  for (const auto& [id, value] : *listed) {
-    auto header = from_json_value<run_header>(value, "run " + id);
-    if (!header) return fail(header.error());
-    headers.push_back(std::move(*header));
-  }
-  return headers;
 }
 
 } // namespace pragma::cli

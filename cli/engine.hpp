@@ -28,11 +28,6 @@ public:
 /// On a device: gives the request the profilers that the user registered on this machine and that say how to collect.
 expected<void> hand_over_collectors(load_request& load);
 
-/// A stored run, of the head where one is chosen, else of this machine (beside a writer). Of this machine also "last", or the newest of a task's name.
-expected<run_result> read_stored_run(const std::string& id, const head_choice& head = head_choice::none());
-/// Headers of all stored runs, newest first.
-expected<std::vector<run_header>> list_stored_runs();
-
 /// run.json: the document that the report is made from.
 json run_document(const run_result& result);
 /// Writes run.json, report.html, kernel.cpp and the drop-in model_new.py into `folder`; returns what the drop-in's check said at the end of the

@@ -60,8 +60,6 @@ int serve(const head_settings& s) {
   return keep_serving(once, cancelled(), [](const std::string& text) { log_event(log_level::error, text); });
 }
 
-fs::path place(const std::string& text) { return text.empty() ? data_home() : fs::path(text); }
-
 expected<uint64_t> copy_folder(const fs::path& from, const fs::path& to) {
   std::error_code problem;
   if (!fs::exists(from, problem)) return uint64_t{0};
@@ -74,7 +72,7 @@ expected<uint64_t> copy_folder(const fs::path& from, const fs::path& to) {
 /// The other folders first when keeping, so that no run is kept whose task is not; runs are read beside a head that writes them.
 expected<uint64_t> copy_home(const fs::path& from, const fs::path& to) {
   std::error_code ignored;
-  if (!fs::exists(from / "runs" / "CURRENT", ignored)) return fail(ec::not_found, "there is no run store in " + from.string(), "a head keeps it in PRAGMA_HOME");
+  if (!fs::exists(from / "runs" / "CURRENT", ignored)) return fail(ec::not_found, "there is no run store in " + from.string(), "name the head's folder with --data DIR");
   if (fs::exists(to / "runs" / "CURRENT", ignored)) return fail(ec::invalid_argument, to.string() + " has runs already", "choose an empty folder");
   auto source = run_store::open(from / "runs", run_store::mode::read_only); // as of now: what comes later is not in it
   if (!source) return fail(source.error());
@@ -91,19 +89,18 @@ expected<uint64_t> copy_home(const fs::path& from, const fs::path& to) {
 
 void add_copy(CLI::App& head, action& chosen, const char* name, bool backup) {
   struct settings {
-    std::string folder, home;
+    std::string folder;
     bool json = false;
   };
   auto s = std::make_shared<settings>();
-  auto* command = head.add_subcommand(name, backup ? "copy runs, tasks and transcripts into a folder, beside a head that works" : "put a backup into an empty PRAGMA_HOME, wherever that is");
+  auto* command = head.add_subcommand(name, backup ? "copy runs, tasks and transcripts into a folder, beside a head that works" : "put a backup into an empty folder, wherever that is (--data)");
   command->add_option("dir", s->folder, "folder of the backup")->required();
-  command->add_option("--home", s->home, "folder of the head (default: PRAGMA_HOME)");
   command->add_flag("--json", s->json, "print JSON");
-  command->footer(backup ? "Example:\n  pragma head backup /backup/pragma-monday" : "Example:\n  PRAGMA_HOME=/srv/pragma pragma head restore /backup/pragma-monday\nA head that starts there goes on with the runs that were under way.");
+  command->footer(backup ? "Example:\n  pragma head backup /backup/pragma-monday" : "Example:\n  pragma head restore /backup/pragma-monday --data /srv/pragma\nA head that starts there goes on with the runs that were under way.");
   command->callback([s, backup, &chosen] {
     chosen = [s, backup] {
       terminal out(s->json);
-      const auto home = place(s->home);
+      const auto home = data_home();
       auto copied = backup ? copy_home(home, s->folder) : copy_home(s->folder, home);
       if (!copied) return report(out, copied.error());
       out.result(json{{"runs", *copied}, {"from", backup ? home.string() : s->folder}, {"to", backup ? s->folder : home.string()}});

@@ -1,5 +1,6 @@
 #include "cli/html.hpp"
 
+#include "base/hash.hpp"
 #include "base/text.hpp"
 
 #include <cmath>
@@ -26,6 +27,7 @@ table{border-collapse:collapse;width:100%;font-size:14px}
 th{text-align:left;font-weight:600;color:var(--soft);border-bottom:1px solid var(--line);padding:5px 14px 5px 0;vertical-align:bottom}
 td{border-bottom:1px solid var(--line);padding:5px 14px 5px 0;vertical-align:top;overflow-wrap:break-word}
 td.n,th.n{text-align:right;white-space:nowrap}
+th button{border:0;background:none;padding:0;font:inherit;color:inherit;cursor:pointer;text-align:inherit}
 td:last-child,th:last-child{padding-right:0}
 pre{background:var(--box);border:1px solid var(--line);border-radius:6px;padding:10px 12px;margin:8px 0;overflow:auto;max-height:560px;font:12.5px/1.45 ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;tab-size:4}
 code{font:13px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace}
@@ -41,11 +43,26 @@ svg text{fill:var(--fg)}svg .s{fill:var(--soft)}svg .grid{stroke:var(--line);str
 .diff span{display:block;white-space:pre}.diff .a{color:var(--good);background:color-mix(in srgb,var(--good) 10%,transparent)}.diff .d{color:var(--bad);background:color-mix(in srgb,var(--bad) 10%,transparent)}.diff .h{color:var(--soft)}
 .steps{display:grid;grid-template-columns:minmax(5em,max-content) 1fr max-content;gap:5px 10px;align-items:center;margin:12px 0;font-size:14px}
 .steps i{display:block;height:18px;border-radius:2px;background:var(--accent);min-width:2px}.steps i.torch,.steps i.limit{background:var(--soft)}.steps i.final{background:var(--good)}
-@media(max-width:560px){.steps{grid-template-columns:max-content minmax(60px,1fr) 40%}.steps .soft{display:block}main{padding:16px 12px 40px}.verdict{font-size:21px}figure{overflow-x:auto}figure svg{min-width:620px}table{font-size:13px}}
+@media(max-width:560px){.steps{grid-template-columns:max-content minmax(60px,1fr) 40%}.steps .soft{display:block}main{padding:16px 12px 40px}.verdict{font-size:21px}figure{overflow-x:auto}figure svg{min-width:860px}table{font-size:13px}}
 @media print{pre{max-height:none}details{border:0}}
 )css";
 
 const json empty_object = json::object(), empty_array = json::array();
+
+/// As a Content-Security-Policy names a script.
+std::string sha256_base64(std::string_view text) {
+  static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto hex = sha256_hex(text);
+  std::string out;
+  for (size_t i = 0; i < hex.size(); i += 6) { // three bytes are four digits; the last two bytes are three
+    const auto part = hex.substr(i, 6);
+    auto bits = std::stoul(part, nullptr, 16) << (part.size() == 6 ? 0 : 2);
+    std::string group;
+    for (size_t k = 0; k < (part.size() == 6 ? 4 : 3); ++k, bits >>= 6) group.insert(group.begin(), digits[bits & 63]);
+    out += group;
+  }
+  return out + "=";
+}
 
 } // namespace
 
@@ -66,13 +83,15 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-std::string page(std::string_view title, const std::string& body) {
+std::string page(std::string_view title, const std::string& body, std::string_view script) {
   std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   // Should a hostile text ever get through, the browser still loads and runs nothing.
-  out += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
+  out += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'" + (script.empty() ? std::string() : "; script-src 'sha256-" + sha256_base64(script) + "'") + "\">\n";
   out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + escape(title) + "</title>\n<style>";
   out += style;
-  return out + "</style>\n</head>\n<body>\n<main>\n" + body + "</main>\n</body>\n</html>\n";
+  out += "</style>\n</head>\n<body>\n<main>\n" + body + "</main>\n";
+  if (!script.empty()) ((out += "<script>") += script) += "</script>\n";
+  return out + "</body>\n</html>\n";
 }
 
 std::string section(std::string_view id, std::string_view heading, const std::string& body) {

@@ -13,7 +13,8 @@ namespace pragma::html {
 /// Text as HTML: & < > " ' escaped, control characters and invalid UTF-8 replaced. Safe in text and in quoted attributes.
 std::string escape(std::string_view text);
 /// A whole page: doctype, style (light and dark by the reader's preference), a policy that forbids all loading, title, body.
-std::string page(std::string_view title, const std::string& body);
+/// `script`, ours and constant, is the only one that the policy lets run (by its hash); empty: none.
+std::string page(std::string_view title, const std::string& body, std::string_view script = {});
 /// <section> with a heading; `id` is ours. Nothing at all when the body is empty.
 std::string section(std::string_view id, std::string_view heading, const std::string& body);
 /// <details> that is closed unless `open`; `summary` is HTML.

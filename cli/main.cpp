@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   pragma::cli::add_dashboard(app, chosen);
   pragma::cli::add_machine(app, chosen);
   pragma::cli::add_words(app, chosen);
+  pragma::cli::add_data_option(app);
   // A misspelt command deserves more than "a subcommand is required".
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> names;

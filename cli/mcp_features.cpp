@@ -1,6 +1,7 @@
 // What `pragma mcp` offers besides tools: records of runs and entries of the compendium as resources, and the prompts.
 #include "cli/mcp_tools.hpp"
 #include "cli/report.hpp"
+#include "cli/stored_runs.hpp"
 
 #include "base/files.hpp"
 #include "knowledge/library.hpp"

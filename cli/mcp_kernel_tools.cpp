@@ -86,6 +86,7 @@ std::string verdict_text(const examination& e) {
   const auto& v = e.verdict;
   if (v.passed())
     return "RIGHT: worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + "); checked: " + join(v.checked, ", ") + "\n";
+  if (!v.established()) return "NOT ESTABLISHED: " + v.reason + ". This says nothing of the kernel" + (v.why_not == doubt::machine_busy ? "; call again when the machine is quiet" : "") + ".\n" + v.log;
   std::string text = "NOT ACCEPTED at " + json(v.stage).get<std::string>() + ": " + v.reason + "\n";
   for (const auto& m : v.mismatches)
     text += "  " + m.input_set + ": " + m.output + json(m.index).dump() + " expected " + m.expected + ", got " + m.got + " (" + std::to_string(m.wrong_elements) + " of " +
@@ -96,19 +97,10 @@ std::string verdict_text(const examination& e) {
 }
 
 std::string timing_text(const timing& t, const std::string& against) {
-  return speedup_text(t.speedup) + " against " + against + ": " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " a call" +
+  if (t.speedup.value <= 0) return "not established against " + against + (t.note.empty() ? "" : ": " + t.note) + "\n";
+  const bool none = t.speedup.low <= 1 && t.speedup.high >= 1;
+  return speedup_text(t.speedup) + (none ? ", no difference established," : "") + " against " + against + ": " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " a call" +
          (t.contended ? "; measured while other work was running: the interval may lie" : "") + (t.note.empty() ? "" : "; " + t.note) + "\n";
-}
-
-std::string examination_text(const examination& e) {
-  auto text = verdict_text(e);
-  if (!e.measured || !e.verdict.passed()) return text;
-  text += timing_text(e.profile.time, e.profile.time.baseline);
-  if (e.compared) text += "Side by side: " + timing_text(e.side_by_side, "the other candidate");
-  else if (!e.against.empty()) text += "Not compared side by side: " + e.side_by_side.note + "\n";
-  for (const auto& m : e.profile.metrics) text += "  " + m.name + " = " + html::quantity(m.value, m.unit) + " [" + json(m.how).get<std::string>() + "]\n";
-  for (const auto& line : e.profile.missing) text += "  not had: " + line + "\n";
-  return text + findings_text(e.findings);
 }
 
 expected<mcp::answer> examined(mcp_state& state, const mcp::call& call, bool measure, bool profile, const std::string& other) {
@@ -140,6 +132,17 @@ expected<mcp::answer> examined(mcp_state& state, const mcp::call& call, bool mea
 }
 
 } // namespace
+
+std::string examination_text(const examination& e) {
+  auto text = verdict_text(e);
+  if (!e.measured || !e.verdict.passed()) return text;
+  text += timing_text(e.profile.time, e.profile.time.baseline);
+  if (e.compared) text += "Side by side: " + timing_text(e.side_by_side, "the other candidate");
+  else if (!e.against.empty()) text += "Not compared side by side: " + e.side_by_side.note + "\n";
+  for (const auto& m : e.profile.metrics) text += "  " + m.name + " = " + html::quantity(m.value, m.unit) + " [" + json(m.how).get<std::string>() + "]\n";
+  for (const auto& line : e.profile.missing) text += "  not had: " + line + "\n";
+  return text + findings_text(e.findings);
+}
 
 std::string findings_text(const std::vector<finding>& findings) {
   std::string text;

@@ -1,6 +1,7 @@
 // The tools of `pragma mcp` that read: diagnose, ask, show_metric, hardware, runs.
 #include "cli/mcp_tools.hpp"
 #include "cli/progress.hpp"
+#include "cli/stored_runs.hpp"
 
 #include "base/text.hpp"
 #include "knowledge/library.hpp"
@@ -14,17 +15,13 @@ namespace {
 
 using mcp::kind;
 
-std::string name_of_task(const run_header& h) {
-  return h.environment.task.name.empty() ? std::filesystem::path(h.request.load.path).stem().string() : h.environment.task.name;
-}
-
 json summary_of(const run_header& h) {
-  return {{"id", h.id}, {"task", name_of_task(h)}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
+  return {{"id", h.id}, {"task", task_name(h)}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
           {"speedup", h.confirmed ? json(h.final.time.speedup) : json(nullptr)}, {"stop_reason", h.stop_reason}};
 }
 
 std::string line_of(const run_header& h) {
-  return h.id + "  " + h.state + "  " + (h.confirmed ? speedup_text(h.final.time.speedup) : std::string("not established")) + "  " + name_of_task(h) + "\n";
+  return h.id + "  " + h.state + "  " + figure_text(h) + "  " + task_name(h) + "\n";
 }
 
 expected<mcp::answer> recorded_runs(const mcp::call& call) {
@@ -36,7 +33,7 @@ expected<mcp::answer> recorded_runs(const mcp::call& call) {
   auto& list = answer.data["runs"] = json::array();
   for (const auto& h : *all) {
     if (list.size() == limit) break;
-    if (!wanted.empty() && name_of_task(h).find(wanted) == std::string::npos) continue;
+    if (!wanted.empty() && task_name(h).find(wanted) == std::string::npos) continue;
     list.push_back(summary_of(h));
     answer.text += line_of(h);
   }
@@ -124,7 +121,7 @@ expected<mcp::answer> hardware_limits(const mcp::call& call) {
 std::vector<mcp::tool> record_tools() {
   return {
       {"diagnose", "What limits an attempt of a run?", "The findings of a recorded attempt: what limits it, the evidence, what to try; of a failed one, why it failed and how to repair it.",
-       {{"run", kind::text, "run id (tool runs)", true}, {"attempt", kind::whole, "number of the attempt (default: the best one)", false, nullptr, {}, 1, 100000}}, true, diagnose_attempt},
+       {{"run", kind::text, "run id (tool runs), `last`, or a task's name: its newest run", true}, {"attempt", kind::whole, "number of the attempt (default: the best one)", false, nullptr, {}, 1, 100000}}, true, diagnose_attempt},
       {"ask", "Ask the compendium", "Which profiler metric shows something, or what one means: entries with their sources, or that it is not covered.",
        {{"question", kind::text, "in your own words", true},
         {"count", kind::whole, "most entries", false, 5, {}, 1, 50},

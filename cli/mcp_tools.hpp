@@ -23,6 +23,8 @@ mcp::tool optimize_tool(const std::shared_ptr<mcp_state>& state);
 std::vector<mcp::tool> record_tools();                                          ///< diagnose, ask, show_metric, hardware, runs
 expected<std::vector<mcp::resource>> list_resources();
 expected<mcp::resource_text> read_resource(const std::string& uri);
+/// What verify, profile and compare found, as a model reads it: right, not accepted, or not established.
+std::string examination_text(const examination& e);
 /// The findings as a model reads them.
 std::string findings_text(const std::vector<finding>& findings);
 

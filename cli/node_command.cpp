@@ -7,6 +7,8 @@
 #include "cluster/log.hpp"
 #include "cluster/node.hpp"
 
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 namespace pragma::cli {
@@ -42,6 +44,17 @@ void add_node(CLI::App& command, action& chosen) {
       return served ? 0 : report(out, served.error());
     };
   });
+}
+
+void add_data_option(CLI::App& command) {
+  const auto use = [](const std::string& folder) {
+    std::error_code problem;
+    const auto whole = std::filesystem::absolute(folder, problem);
+    ::setenv("PRAGMA_HOME", (problem ? std::filesystem::path(folder) : whole).c_str(), 1);
+  };
+  command.add_option_function<std::string>("--data", use, "folder of runs, knowledge and caches (default: PRAGMA_HOME, else ~/.local/share/pragma)")
+      ->check([](const std::string& folder) { return folder.empty() ? std::string("an empty name is no folder") : std::string(); });
+  for (auto* below : command.get_subcommands([](const CLI::App*) { return true; })) add_data_option(*below);
 }
 
 int parse_and_run(CLI::App& app, const action& chosen, int argc, char** argv) {

@@ -10,5 +10,6 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("pragma-node ") + pragma::pragma_version);
   pragma::cli::action chosen;
   pragma::cli::add_node(app, chosen);
+  pragma::cli::add_data_option(app);
   return pragma::cli::parse_and_run(app, chosen, argc, argv);
 }

@@ -4,6 +4,7 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
+#include "cli/stored_runs.hpp"
 
 #include "base/text.hpp"
 
@@ -107,7 +108,7 @@ void add_optimize(CLI::App& app, action& chosen) {
       head_choice head;
     };
     auto s = std::make_shared<settings>();
-    command->add_option("run", s->id, "run id, from `pragma runs`")->required();
+    command->add_option("run", s->id, "run id, `last`, or a task's name (its newest run)")->required();
     command->add_option("--attempts", s->attempts, "new limit for all attempts of the run (default: as before)");
     command->add_flag("--json", s->json, "print the whole run as JSON");
     s->head.add_to(*command);

@@ -19,6 +19,11 @@ std::string speedup_text(const interval& s) {
   return format_number(s.value, 2) + "x (95% " + format_number(s.low, 2) + "-" + format_number(s.high, 2) + ")";
 }
 
+std::string step_text(const run_event& e) {
+  if (e.what == "confirming") return "confirming " + e.text;
+  return "attempt " + std::to_string(e.what == "iteration" ? e.iteration.number : e.attempt) + " " + e.what;
+}
+
 void progress::on_event(const run_event& e) {
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const auto head = "attempt " + pad(std::to_string(e.attempt) + "/" + std::to_string(attempts_), 6);

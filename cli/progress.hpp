@@ -21,6 +21,8 @@ private:
   double best_ = 0;
 };
 
+/// "attempt 3 iteration". An event's own count goes on as soon as an attempt is recorded; the record's does not.
+std::string step_text(const run_event& event);
 /// "2.31x (95% 2.25-2.38)".
 std::string speedup_text(const interval& speedup);
 /// The share of the measured roofline that the headline's time reaches, as the report says it too; 0: not known.

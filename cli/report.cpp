@@ -91,8 +91,8 @@ std::string verdict_line(const report_data& d) {
     if (d.iterations.empty()) return "No attempt was made";
     return "No correct kernel in " + attempts_text(d.iterations.size());
   }
-  const auto& t = confirmed ? *confirmed : d.best->code.measured.time;
-  if (t.speedup.value <= 0) return "A correct kernel without a timing: attempt " + std::to_string(d.best->number);
+  if (!confirmed) return "Not established: attempt " + std::to_string(d.best->number) + " of " + std::to_string(d.iterations.size()) + " was right, and was not confirmed";
+  const auto& t = *confirmed;
   const std::string spread = "95% interval " + format_number(t.speedup.low, 2) + "-" + format_number(t.speedup.high, 2);
   const std::string which = ", attempt " + std::to_string(d.best->number) + " of " + std::to_string(d.iterations.size());
   const std::string as = as_called(d) ? " as called" : "";
@@ -109,7 +109,7 @@ std::string header_part(const report_data& d) {
   const auto confirmed = final_timing(d);
   if (d.best) {
     const auto& t = confirmed ? *confirmed : d.best->code.measured.time;
-    std::string line = format_seconds(t.candidate_seconds) + " a call against " + format_seconds(t.baseline_seconds);
+    std::string line = (confirmed ? "" : "While searching, ") + format_seconds(t.candidate_seconds) + " a call against " + format_seconds(t.baseline_seconds);
     if (!t.baseline.empty()) line += " for " + t.baseline;
     line += confirmed ? "; confirmed in a fresh process with unseen seeds, " : "; not confirmed in a fresh process, ";
     line += std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " pairs of samples accepted, " + t.cache + " cache.";

@@ -14,6 +14,27 @@ namespace {
 
 using namespace html;
 
+/// A click on a column's head sorts by it: by the first number of each cell where all have one, else by the text; again: the other way.
+/// A time is compared in seconds. It reads what stands in the page, and writes nothing but the order of rows.
+constexpr std::string_view sort_script = R"js("use strict";
+const size = { s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9, min: 60, h: 3600 };
+const value = (text) => { const m = /^-?[\d.]+/.exec(text); return m ? Number(m[0]) * (size[(/^-?[\d.]+ (\w+)/.exec(text) || [])[1]] || 1) : text === "-" ? -Infinity : NaN; };
+for (const table of document.querySelectorAll("#tasks table, #compared table, #failed table"))
+  table.querySelectorAll("th").forEach((head, column) => {
+    const button = document.createElement("button");
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending", body = table.tBodies[0], rows = [...body.rows];
+      const key = (row) => row.cells[column].textContent.trim(), numbers = rows.every((r) => !Number.isNaN(value(key(r))));
+      rows.sort((a, b) => (numbers ? value(key(a)) - value(key(b)) || 0 : key(a).localeCompare(key(b), undefined, { numeric: true })) * (down ? -1 : 1));
+      table.querySelectorAll("th").forEach((h) => h.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      body.append(...rows);
+    });
+  });
+)js";
+
 std::string percent(double share) { return format_number(100 * share, 1) + "%"; }
 
 std::vector<std::string> row_of(const json& f, const std::string& name) {
@@ -39,6 +60,30 @@ std::string report_link(const json& task) {
     address += std::isalnum(c) || c == '-' || c == '_' || c == '.' ? std::string(1, static_cast<char>(c)) : code;
   }
   return text_at(task, "run").empty() ? escape(name) : "<a href=\"tasks/" + address + "/report.html\">" + escape(name) + "</a>";
+}
+
+std::string ratio_cell(const interval& i) {
+  return "<span class=\"" + std::string(i.low > 1 ? "good" : i.high < 1 ? "bad" : "soft") + "\">" + escape(with_interval(i)) + "</span>";
+}
+
+/// Set against earlier results (`pragma bench --compare`).
+std::string compared_part(const json& suite) {
+  const auto& compared = object_at(suite, "compared");
+  const auto& change = object_at(compared, "change");
+  if (change.empty()) return {};
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& t : array_at(change, "tasks")) {
+    const auto& r = object_at(t, "ratio");
+    const interval ratio{number_at(r, "value"), number_at(r, "low"), number_at(r, "high")};
+    rows.push_back({escape(text_at(t, "name")), ratio_cell(ratio), ratio.low > 1 ? "faster" : ratio.high < 1 ? "slower" : "no difference established"});
+  }
+  for (const auto& [key, words] : {std::pair{"won", "right now, and was not"}, {"lost", "was right, and is not now"}, {"open", "not established in one of the two"}})
+    for (const auto& name : texts_at(change, key)) rows.push_back({escape(name), "-", words});
+  const auto& m = object_at(change, "mean");
+  const interval mean{number_at(m, "value"), number_at(m, "low"), number_at(m, "high")};
+  std::string out = "<p>Against " + escape(text_at(compared, "with")) + ", of the tasks that are right in both: " +
+                    (mean.low > 0 ? "<b>" + escape(with_interval(mean)) + "</b> as fast as before (geometric mean)" : std::string("no mean is established, so few are there")) + ".</p>\n";
+  return out + table({"task", "as fast as before", ""}, rows, 1, 2) + "<p class=\"soft\">Both were timed against Torch, each at its own time; the interval holds those of both.</p>\n";
 }
 
 } // namespace
@@ -81,7 +126,7 @@ std::string render_suite_html(const json& suite) {
       const auto s = interval_of(t);
       const double share = number_at(t, "roofline_share");
       solved.push_back({report_link(t), escape(text_at(t, "category")),
-                        "<span class=\"" + std::string(s.low > 1 ? "good" : s.high < 1 ? "bad" : "soft") + "\">" + escape(with_interval(s)) + "</span>" + (text_at(t, "contended") == "true" ? " *" : ""),
+                        ratio_cell(s) + (text_at(t, "contended") == "true" ? " *" : ""),
                         quantity(number_at(t, "baseline_seconds"), "s"), quantity(number_at(t, "candidate_seconds"), "s"), share > 0 ? format_number(share, 0) + "%" : "-",
                         quantity(number_at(t, "attempts"), ""), quantity(number_at(t, "wall_seconds"), "s"), hash});
     } else {
@@ -91,6 +136,7 @@ std::string render_suite_html(const json& suite) {
   if (!solved.empty())
     body += section("tasks", "Solved tasks", table({"task", "category", "over Torch (95% interval)", "Torch", "kernel", "of roofline", "attempts", "took", "task hash"}, solved, 2, 8) +
                                                  "<p class=\"soft\">Each figure was taken in a fresh process with unseen seeds. * other work was running meanwhile.</p>\n");
+  body += section("compared", "Compared", compared_part(suite));
   if (!failed.empty()) body += section("failed", "Failed and left out", table({"task", "category", "state", "why", "task hash"}, failed, 9, 9));
 
   std::vector<std::vector<std::string>> environment;
@@ -98,7 +144,7 @@ std::string render_suite_html(const json& suite) {
     for (const auto& [key, value] : object_at(suite, group).items())
       environment.push_back({escape(key), escape(value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace))});
   body += section("environment", "How it was run", table({"", ""}, environment, 9, 9));
-  return page("PRAGMA: suite", body);
+  return page("PRAGMA: suite", body, sort_script);
 }
 
 } // namespace pragma

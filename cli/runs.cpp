@@ -3,10 +3,13 @@
 #include "cli/engine.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
+#include "cli/stored_runs.hpp"
 
 #include "base/text.hpp"
 #include "cluster/certificates.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -18,58 +21,102 @@ namespace {
 struct runs_settings {
   bool json = false, mine = false, watch = false;
   int limit = 20;
+  std::string filter;
   head_choice head;
 };
 
 std::string column(const std::string& text, size_t width) { return text + std::string(text.size() < width ? width - text.size() : 0, ' '); }
 
-int list_cluster_runs(terminal& out, head_client& client, const runs_settings& s) {
-  std::string me;
-  if (s.mine) {
-    const auto files = s.head.certificates();
-    if (files && *files)
-      if (const auto own = check_tls_files(tls_files::in(**files))) me = own->name;
-    if (me.empty()) me = "local";
+/// One run as a line and as JSON.
+struct listed_run {
+  std::string id, state, task, line;
+  json data;
+};
+
+std::vector<listed_run> rows_from(const std::vector<run_header>& headers) {
+  std::vector<listed_run> all;
+  for (const auto& h : headers) {
+    const auto name = task_name(h);
+    listed_run r{h.id, h.state, name, h.id + "  " + column(h.state, 11) + "  " + column(figure_text(h), 24) + "  " + name + (h.state == "failed" ? "  (" + h.stop_reason + ")" : ""), {}};
+    r.data = {{"id", h.id}, {"task", name}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
+              {"speedup", h.confirmed ? json(h.final.time.speedup) : json(nullptr)}, {"stop_reason", h.stop_reason}};
+    all.push_back(std::move(r));
   }
-  do {
-    auto runs = client.runs();
-    if (!runs) return report(out, runs.error());
-    if (s.mine) std::erase_if(*runs, [&](const auto& r) { return r.owner != me; });
-    if (s.limit > 0 && runs->size() > static_cast<size_t>(s.limit)) runs->resize(static_cast<size_t>(s.limit));
-    if (s.watch) out.clear_screen();
-    if (runs->empty()) out.line("this head has no runs of yours yet");
-    for (const auto& r : *runs)
-      out.line(r.id + "  " + column(r.state, 11) + "  " + column(r.speedup > 0 ? format_number(r.speedup, 3) + "x" : std::string("-"), 8) + "  " + printable(r.task) +
-               (r.owner.empty() || s.mine ? "" : "  (" + printable(r.owner) + ")") + (r.priority != 0 ? "  priority " + std::to_string(r.priority) : ""));
-    out.result(*runs, s.watch);
-    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1); s.watch && !cancelled() && std::chrono::steady_clock::now() < end;)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  } while (s.watch && !cancelled());
-  return 0;
+  return all;
+}
+
+std::vector<listed_run> rows_from(const std::vector<cluster_run>& runs, bool with_owners) {
+  std::vector<listed_run> all;
+  for (const auto& r : runs)
+    all.push_back({r.id, r.state, r.task, r.id + "  " + column(r.state, 11) + "  " + column(figure_text(r), 24) + "  " + printable(r.task) +
+                   (r.owner.empty() || !with_owners ? "" : "  (" + printable(r.owner) + ")") + (r.priority != 0 ? "  priority " + std::to_string(r.priority) : ""), json(r)});
+  return all;
+}
+
+/// Those whose id, task or state has the filter's text in it, at most `limit`.
+std::vector<listed_run> chosen_of(std::vector<listed_run> all, const runs_settings& s) {
+  std::erase_if(all, [&](const auto& r) {
+    const auto text = r.id + "\n" + r.task + "\n" + r.state;
+    return std::search(text.begin(), text.end(), s.filter.begin(), s.filter.end(), [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); }) == text.end();
+  });
+  if (s.limit > 0 && all.size() > static_cast<size_t>(s.limit)) all.resize(static_cast<size_t>(s.limit));
+  return all;
+}
+
+/// Who I am to the head, by my certificate.
+std::string own_name(const head_choice& head) {
+  const auto files = head.certificates();
+  if (files && *files)
+    if (const auto own = check_tls_files(tls_files::in(**files))) return own->name;
+  return "local";
+}
+
+expected<std::vector<listed_run>> read_list(head_client* client, const runs_settings& s, const std::string& me) {
+  if (!client) {
+    auto headers = list_stored_runs();
+    if (!headers) return fail(headers.error());
+    return chosen_of(rows_from(*headers), s);
+  }
+  auto runs = client->runs();
+  if (!runs) return fail(runs.error());
+  if (s.mine) std::erase_if(*runs, [&](const auto& r) { return r.owner != me; });
+  return chosen_of(rows_from(*runs, !s.mine), s);
 }
 
 int list_runs(const runs_settings& s) {
   terminal out(s.json);
   auto client = s.head.connect();
   if (!client) return report(out, client.error());
-  if (*client) return list_cluster_runs(out, **client, s);
-  if (s.mine || s.watch) return report(out, {ec::invalid_argument, "--mine and --watch are for the runs of a head", "--head HOST:PORT, or PRAGMA_HEAD"});
-  const int limit = s.limit;
-  auto runs = list_stored_runs();
-  if (!runs) return report(out, runs.error());
-  json listed = json::array();
-  if (runs->empty()) out.line("no runs yet; start one with `pragma optimize TASK.py`");
-  int shown = 0;
-  for (const auto& h : *runs) {
-    if (limit > 0 && shown++ == limit) break;
-    const auto name = h.environment.task.name.empty() ? std::filesystem::path(h.request.load.path).stem().string() : h.environment.task.name;
-    listed.push_back({{"id", h.id}, {"task", name}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
-                      {"speedup", h.confirmed ? json(h.final.time.speedup) : json(nullptr)}, {"stop_reason", h.stop_reason}});
-    out.line(h.id + "  " + h.state + std::string(h.state.size() < 11 ? 11 - h.state.size() : 0, ' ') + "  " +
-             (h.confirmed ? speedup_text(h.final.time.speedup) : std::string("-")) + "  " + name +
-             (h.state == "failed" ? "  (" + h.stop_reason + ")" : ""));
-  }
-  out.result(listed);
+  if (s.mine && !*client) return report(out, {ec::invalid_argument, "--mine is for the runs of a head", "--head HOST:PORT, or PRAGMA_HEAD; here all runs are yours"});
+  const auto me = s.mine ? own_name(s.head) : std::string();
+  do {
+    auto runs = read_list(client->get(), s, me);
+    if (!runs) return report(out, runs.error());
+    if (s.watch) out.clear_screen();
+    if (runs->empty()) out.line(s.filter.empty() ? "no runs yet; start one with `pragma optimize TASK.py`" : "no run whose id, task or state has \"" + s.filter + "\" in it");
+    json data = json::array();
+    for (const auto& r : *runs) {
+      out.line(r.line);
+      data.push_back(r.data);
+    }
+    out.result(data, s.watch);
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1); s.watch && !cancelled() && std::chrono::steady_clock::now() < end;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  } while (s.watch && !cancelled());
+  return 0;
+}
+
+int delete_runs(const std::vector<std::string>& words, bool as_json, const head_choice& head) {
+  terminal out(as_json);
+  auto where = head.chosen();
+  if (!where) return report(out, where.error());
+  if (!where->empty())
+    return report(out, {ec::unsupported, "the runs of a head are deleted on its machine only", "there, while it is stopped: pragma runs delete RUN --data FOLDER; of this machine: --local"});
+  auto deleted = delete_stored_runs(words);
+  if (!deleted) return report(out, deleted.error());
+  out.result({{"deleted", *deleted}});
+  for (const auto& id : *deleted) out.line("deleted " + id);
+  out.line(out.dim("the folders of their results are untouched"));
   return 0;
 }
 
@@ -104,6 +151,21 @@ int show_run(const std::string& id, bool json_output, int attempt, const head_ch
   return 0;
 }
 
+void add_delete(CLI::App& runs, action& chosen) {
+  struct settings {
+    std::vector<std::string> words;
+    bool json = false;
+    head_choice head;
+  };
+  auto s = std::make_shared<settings>();
+  auto* command = runs.add_subcommand("delete", "remove runs from this machine's record; the folders of their results stay");
+  command->add_option("run", s->words, "run ids, `last`, or a task's name (its newest run)")->required();
+  command->add_flag("--json", s->json, "print JSON");
+  s->head.add_to(*command);
+  command->footer("Example:\n  pragma runs delete 20261121-101502-3fa9c1\n  pragma runs delete last");
+  command->callback([s, &chosen] { chosen = [s] { return delete_runs(s->words, s->json, s->head); }; });
+}
+
 } // namespace
 
 void add_runs(CLI::App& app, action& chosen) {
@@ -112,11 +174,16 @@ void add_runs(CLI::App& app, action& chosen) {
     auto* command = app.add_subcommand("runs", "list the recorded runs, newest first");
     command->add_flag("--json", s->json, "print JSON");
     command->add_option("--limit", s->limit, "most runs to list (0: all)")->capture_default_str();
+    command->add_option("--filter", s->filter, "only runs with this text in their id, task or state");
     s->head.add_to(*command);
     command->add_flag("--mine", s->mine, "of a head: only those that I began (an admin sees all)");
-    command->add_flag("--watch", s->watch, "of a head: again every second, until Ctrl-C");
-    command->footer("Example:\n  pragma runs --limit 5\n  pragma runs --mine --watch --head 10.0.0.5:7447 --tls ~/pragma-tls");
-    command->callback([s, &chosen] { chosen = [s] { return list_runs(*s); }; });
+    command->add_flag("--watch", s->watch, "again every second, until Ctrl-C (with --json: one line a second)");
+    command->footer("Example:\n  pragma runs --limit 5\n  pragma runs --filter softmax --watch\n  pragma runs --mine --watch --head 10.0.0.5:7447 --tls ~/pragma-tls");
+    command->require_subcommand(0, 1);
+    add_delete(*command, chosen);
+    command->callback([s, command, &chosen] {
+      if (command->get_subcommands().empty()) chosen = [s] { return list_runs(*s); };
+    });
   }
   {
     struct settings {
@@ -127,11 +194,11 @@ void add_runs(CLI::App& app, action& chosen) {
     };
     auto s = std::make_shared<settings>();
     auto* command = app.add_subcommand("show", "show a recorded run, or one attempt of it");
-    command->add_option("run", s->id, "run id, from `pragma runs`")->required();
+    command->add_option("run", s->id, "run id, `last`, or a task's name (its newest run)")->required();
     command->add_option("--attempt", s->attempt, "its reasoning, source and log");
     command->add_flag("--json", s->json, "print JSON");
     s->head.add_to(*command);
-    command->footer("Example:\n  pragma show 20261121-101502-3fa9c1 --attempt 4");
+    command->footer("Example:\n  pragma show 20261121-101502-3fa9c1 --attempt 4\n  pragma show last");
     command->callback([s, &chosen] { chosen = [s] { return show_run(s->id, s->json, s->attempt, s->head); }; });
   }
 }

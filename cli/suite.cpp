@@ -57,8 +57,8 @@ suite_change change_between(const std::vector<task_outcome>& before, const std::
     const auto then = std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.name == now.name; });
     if (then == before.end()) continue;
     const bool was = then->status == "ok" && then->speedup.value > 0, is = now.status == "ok" && now.speedup.value > 0;
-    if (was && !is && now.status != "interrupted") change.lost.push_back(now.name);
-    if (!was && is) change.won.push_back(now.name);
+    const auto unsettled = [](const task_outcome& t) { return t.status == "interrupted" || t.status == "not established"; };
+    if (was != is) (unsettled(was ? now : *then) ? change.open : was ? change.lost : change.won).push_back(now.name);
     if (!was || !is || then->speedup.low <= 0 || now.speedup.low <= 0) continue;
     const task_change one{now.name, {now.speedup.value / then->speedup.value, now.speedup.low / then->speedup.high, now.speedup.high / then->speedup.low}};
     logs.push_back(std::log(one.ratio.value));

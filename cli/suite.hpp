@@ -6,7 +6,7 @@
 namespace pragma::cli {
 
 struct task_outcome {
-  std::string name, path, task_hash, category, status; ///< status: "ok", "failed", "unsupported", "invalid", "interrupted"
+  std::string name, path, task_hash, category, status; ///< status: "ok", "failed", "unsupported", "invalid", "not established", "interrupted"
   std::string reason;                                   ///< why not "ok"
   interval speedup;                                     ///< confirmed, against Torch; only with "ok"
   double baseline_seconds = 0, candidate_seconds = 0;
@@ -41,9 +41,10 @@ PRAGMA_JSON(task_change, name, ratio)
 struct suite_change {
   std::vector<task_change> tasks;                       ///< right in both
   std::vector<std::string> won, lost;                   ///< right only after, right only before
+  std::vector<std::string> open;                        ///< right in one, and in the other not established or interrupted: nothing is said of them
   interval mean;                                        ///< geometric, 95% over the tasks (normal); low and high 0 with fewer than three
 };
-PRAGMA_JSON(suite_change, tasks, won, lost, mean)
+PRAGMA_JSON(suite_change, tasks, won, lost, open, mean)
 suite_change change_between(const std::vector<task_outcome>& before, const std::vector<task_outcome>& after);
 
 /// One row per category that occurs, in the paper's order, then "all".

@@ -1,5 +1,7 @@
 #include "cli/words.hpp"
 
+#include "cli/terminal.hpp"
+
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -9,13 +11,6 @@
 namespace pragma::cli {
 
 namespace {
-
-struct command_words {
-  std::string path;                  ///< "kb build"; empty: pragma itself
-  const CLI::App* command = nullptr;
-  std::vector<std::string> options;  ///< "--json"
-  std::vector<std::string> commands;
-};
 
 void collect(const CLI::App& app, const std::string& path, std::vector<command_words>& all) {
   command_words words{path, &app, {}, {}};
@@ -27,12 +22,6 @@ void collect(const CLI::App& app, const std::string& path, std::vector<command_w
   all.push_back(std::move(words));
   for (const auto* sub : below)
     if (!sub->get_name().empty()) collect(*sub, path.empty() ? sub->get_name() : path + " " + sub->get_name(), all);
-}
-
-std::vector<command_words> tree_of(const CLI::App& app) {
-  std::vector<command_words> all;
-  collect(app, "", all);
-  return all;
 }
 
 /// For roff: a backslash, and a line that would begin with a request.
@@ -49,19 +38,10 @@ std::string roff(const std::string& text) {
 
 } // namespace
 
-std::string bash_completion(const CLI::App& app) {
-  std::string out = "# pragma: completion for bash. Source it, or write it to ~/.local/share/bash-completion/completions/pragma\n"
-                    "declare -A _pragma_words=(\n";
-  for (const auto& words : tree_of(app)) out += "  [\"/" + words.path + "\"]=\"" + join(words.commands, " ") + (words.commands.empty() ? "" : " ") + join(words.options, " ") + "\"\n";
-  return out + ")\n"
-               "_pragma() {\n"
-               "  local path= word current=${COMP_WORDS[COMP_CWORD]}\n"
-               "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-               "    [[ -n ${_pragma_words[\"/${path:+$path }$word\"]+known} ]] && path=${path:+$path }$word\n"
-               "  done\n"
-               "  COMPREPLY=($(compgen -W \"${_pragma_words[\"/$path\"]}\" -- \"$current\"))\n"
-               "}\n"
-               "complete -o default -F _pragma pragma\n";
+std::vector<command_words> tree_of(const CLI::App& app) {
+  std::vector<command_words> all;
+  collect(app, "", all);
+  return all;
 }
 
 std::string manual_page(const CLI::App& app) {
@@ -101,11 +81,16 @@ std::string misspelt_option(const CLI::App& app, const std::vector<std::string>&
 }
 
 void add_words(CLI::App& app, action& chosen) {
-  auto* completion = app.add_subcommand("completion", "print a script that completes commands and options in bash");
-  completion->footer("Example:\n  source <(pragma completion)");
-  completion->callback([&app, &chosen] {
-    chosen = [&app] {
-      std::fputs(bash_completion(app).c_str(), stdout);
+  auto shell = std::make_shared<std::string>("bash");
+  auto* complete = app.add_subcommand("completion", "print a script that completes commands and options in a shell");
+  complete->add_option("shell", *shell, "bash, zsh or fish")->capture_default_str();
+  complete->footer("Example:\n  source <(pragma completion bash)\n  source <(pragma completion zsh)\n  pragma completion fish | source");
+  complete->callback([&app, &chosen, shell] {
+    chosen = [&app, shell] {
+      terminal out(false);
+      const auto script = completion(app, *shell);
+      if (!script) return report(out, script.error());
+      std::fputs(script->c_str(), stdout);
       return 0;
     };
   });

@@ -49,6 +49,11 @@ struct desk_run {
       ++first;
     }
   }
+  /// At the end: what was confirmed, not what the search saw; 0: nothing.
+  void settle(double confirmed) {
+    const std::lock_guard lock(mutex);
+    speedup = confirmed;
+  }
   void note(const std::string& text) {
     run_event event;
     event.what = "note";
@@ -291,7 +296,10 @@ struct desk_state {
     agents.request_timeout = std::chrono::hours(24 * 365); // in this process; a job may queue for long
     mine.conductor = spawn_conductor(system, agents);
     self->request(mine.conductor, caf::infinite, begin_atom::value, request)
-        .then([this, id, run](const run_result& result) { over(id, *run, result.header.state, {}); },
+        .then([this, id, run](const run_result& result) {
+                run->settle(result.header.confirmed ? result.header.final.time.speedup.value : 0);
+                over(id, *run, result.header.state, {});
+              },
               [this, id, run](const caf::error& e) {
                 const auto why = from_caf(self->system(), e);
                 over(id, *run, why.code == ec::interrupted ? "interrupted" : "failed", failure::of(why));

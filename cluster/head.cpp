@@ -53,7 +53,7 @@ private:
     const auto transcripts = options_.tasks.parent_path() / "transcripts";
     for (const auto& folder : {options_.runs, options_.tasks, transcripts}) {
       std::filesystem::create_directories(folder, problem);
-      if (problem) return fail(ec::io_error, "cannot make " + folder.string() + ": " + problem.message(), "set PRAGMA_HOME to a folder that can be written");
+      if (problem) return fail(ec::io_error, "cannot make " + folder.string() + ": " + problem.message(), "choose a folder that can be written with --data DIR");
     }
     auto limits = read_quotas(options_.quotas);
     if (!limits) return fail(limits.error());

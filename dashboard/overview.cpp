@@ -36,7 +36,7 @@ int number_of(const json& iteration) {
 json row_of(const json& it, int compared_with) {
   const auto& time = at(at(at(it, "code"), "measured"), "time");
   json row = {{"number", number_of(it)},       {"stage", text_of(it, "stage")},  {"reason", shortened(text_of(it, "reason"))}, {"new_best", at(it, "new_best") == json(true)},
-              {"origin", text_of(it, "origin")}, {"rationale", shortened(text_of(at(it, "code"), "rationale"))}, {"compared_with", compared_with}};
+              {"origin", text_of(it, "origin")}, {"finished", text_of(it, "finished")}, {"rationale", shortened(text_of(at(it, "code"), "rationale"))}, {"compared_with", compared_with}};
   if (text_of(it, "stage") == "passed") {
     row["speedup"] = at(time, "speedup");
     row["seconds"] = at(time, "candidate_seconds");

@@ -82,7 +82,7 @@ error open_error(const rocksdb::Status& status, const std::filesystem::path& fol
   }
   if (status.IsCorruption()) return {ec::io_error, store + " is damaged: " + text, words.when_damaged};
   return {ec::io_error, "cannot open " + store + ": " + text,
-          "check that the folder may be written and that its disk has space, or choose another with PRAGMA_HOME=DIR"};
+          "check that the folder may be written and that its disk has space, or choose another with --data DIR"};
 }
 
 } // namespace
@@ -175,10 +175,10 @@ struct record_store::impl {
     const int version = number ? std::stoi(text) : 0;
     if (version < 1)
       return fail(ec::parse_error, "the " + words.what + " " + folder.string() + " has the schema version '" + printable(text) + "'",
-                  "it was not written by pragma; choose another folder with PRAGMA_HOME=DIR");
+                  "it was not written by pragma; choose another folder with --data DIR");
     if (version > words.schema_version)
       return fail(ec::parse_error, "the " + words.what + " " + folder.string() + " has schema version " + text + "; this pragma knows versions up to " + std::to_string(words.schema_version),
-                  "use the newer pragma that wrote it, or another folder with PRAGMA_HOME=DIR");
+                  "use the newer pragma that wrote it, or another folder with --data DIR");
     return {};
   }
 };
@@ -192,7 +192,7 @@ expected<void> make_folder(const std::filesystem::path& folder, const std::strin
   std::filesystem::create_directories(folder, problem);
   if (problem)
     return fail(ec::io_error, "cannot create the " + what + "'s folder " + folder.string() + ": " + problem.message(),
-                "choose another with PRAGMA_HOME=DIR");
+                "choose another with --data DIR");
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all, problem);
   return {};
 }

@@ -20,7 +20,7 @@ record_store_options words() {
   o.families = {runs, iterations_, schedules};
   o.schema_version = schema_version;
   o.made_by = "`pragma optimize TASK.py` makes one";
-  o.while_locked = "wait until it has finished, stop it, or keep this run elsewhere with PRAGMA_HOME=DIR; `pragma runs` and "
+  o.while_locked = "wait until it has finished, stop it, or keep this run elsewhere with --data DIR; `pragma runs` and "
                    "`pragma show` work meanwhile";
   o.when_damaged = "nothing was changed. Copy the folder, then restore it from a backup, or move it away to start an empty store; "
                    "reports in the runs' output folders do not depend on it";

@@ -3,6 +3,7 @@
 
 (() => {
   const place = document.getElementById("view"), link = document.getElementById("link");
+  const longest_log = 500;
   let stream = null, turn = 0, redraw_plots = () => {};
 
   async function get(address) {
@@ -37,13 +38,13 @@
   async function one_run(id, mine) {
     const data = await get("/api/runs/" + encodeURIComponent(id));
     if (mine !== turn) return;
-    const attempts = data.attempts, head = h("div"), curve = h("canvas", { role: "img", "aria-label": "speed-up over attempts" }), roof = h("canvas", { role: "img", "aria-label": "bandwidth of the kept versions against the machine's" });
+    const attempts = data.attempts, head = h("div"), curve = h("canvas", { role: "img", "aria-label": "speed-up over attempts" }), roof = h("canvas", { role: "img", "aria-label": "roofline with the path of the kept versions" });
     const tree = h("div"), detail = h("div", { "aria-live": "polite" }), log = h("pre", { id: "log" });
     let run = data.run, chosen = 0;
     const list = long_list(() => attempts.length, (i) => {
       const a = attempts[attempts.length - 1 - i]; // newest first
       return h("button", { class: "row", role: "option", "aria-selected": String(a.number === chosen), onclick: () => choose(a.number) }, h("span", {}, "#" + a.number),
-        h("span", { class: a.stage !== "passed" ? "bad" : a.new_best ? "good" : "" }, a.stage !== "passed" ? "failed: " + a.stage : a.new_best ? "new best" : a.against_best ? a.against_best.value.toFixed(2) + "x of best" : "right"),
+        h("span", { class: a.stage === "not established" ? "soft" : a.stage !== "passed" ? "bad" : a.new_best ? "good" : "" }, a.stage === "not established" ? a.stage : a.stage !== "passed" ? "failed: " + a.stage : a.new_best ? "new best" : a.against_best ? a.against_best.value.toFixed(2) + "x of best" : "right"),
         h("span", {}, a.stage === "passed" ? show.ratio(a.speedup) : ""), h("span", { class: "soft" }, a.stage === "passed" ? show.finding(a.finding) + " " + (a.rationale || "") : a.reason));
     });
     async function choose(number) {
@@ -70,15 +71,19 @@
       const path = (first && first.torch_seconds > 0 ? [{ name: "Torch", seconds: first.torch_seconds }] : []).concat(kept.map((a) => ({ name: "#" + a.number, seconds: a.seconds })));
       roof.hidden = !plots.roofline(roof, (run.environment || {}).limits || {}, (run.task || {}).flops, (run.task || {}).bytes, path);
     };
-    put(head, curve, h("h2", {}, "Attempts"), list, detail, h("h2", {}, "Which version came from which"), tree, h("h2", {}, "Roofline: GB/s of the kept versions"), roof, h("h2", {}, "Log"), log);
+    put(head, curve, h("h2", {}, "Attempts"), list, detail, h("h2", {}, "Which version came from which"), tree, h("h2", {}, "Roofline, with the path of the kept versions"), roof, h("h2", {}, "Log"), log);
     draw();
-    const told = (a) => `${new Date().toLocaleTimeString()}  attempt ${a.number}: ${a.stage === "passed" ? show.ratio(a.speedup) + (a.new_best ? ", new best" : "") : "failed at " + a.stage}\n`;
+    const told = (a) => `${a.finished ? new Date(a.finished).toLocaleTimeString() : "-"}  attempt ${a.number}: ${a.stage === "passed" ? show.ratio(a.speedup) + (a.new_best ? ", new best" : "") : (a.stage === "not established" ? a.stage : "failed at " + a.stage) + ": " + a.reason}\n`;
+    const end_of_log = () => (log.scrollTop = log.scrollHeight);
+    log.append(...attempts.slice(-longest_log).map(told));
+    end_of_log();
     listen(`?run=${encodeURIComponent(id)}&after=${attempts.length ? attempts[attempts.length - 1].number : 0}`, {
       run: (fresh) => {
         const known = attempts.length ? attempts[attempts.length - 1].number : 0;
         const more = fresh.attempts.filter((a) => a.number > known);
         attempts.push(...more);
         for (const a of more) log.append(told(a));
+        end_of_log();
         run = fresh.run;
         draw();
       },

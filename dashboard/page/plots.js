@@ -109,30 +109,90 @@ const plots = (() => {
     return { best, timed: timed.length };
   }
 
-  /// The measured roofline with the path of the versions that were kept.
+  /// The measured roofline with the path of the versions that were kept: over intensity where the task computes, else bandwidths alone.
   function roofline(canvas, limits, flops, bytes, path) {
-    const at = begin(canvas), { to, width, height } = at;
-    const bandwidths = (limits.copy_gbs || []).filter((v) => v > 0);
-    const points = path.filter((p) => p.seconds > 0);
+    const bandwidths = (limits.copy_gbs || []).filter((v) => v > 0), points = path.filter((p) => p.seconds > 0);
     if (!bandwidths.length || !points.length || !(bytes > 0)) return false;
     const names = limits.backend && limits.backend !== "cpu" ? ["L2", "DRAM"] : ["L1", "L2", "L3", "memory"];
+    const name_of = (i) => (i + 1 === bandwidths.length && names.length > 2 ? "memory" : names[i] || "L" + (i + 1));
+    if (flops > 0 && limits.peak_gflops > 0) over_intensity(begin(canvas), bandwidths, limits.peak_gflops, flops, bytes, points, name_of);
+    else over_versions(begin(canvas), bandwidths, bytes, points, name_of);
+    return true;
+  }
+
+  /// Names beside their heights, moved up where they would lie on each other, readable over lines. items: [[y, text, colour]]
+  function beside(to, px, items) {
+    let last = Infinity;
+    to.textAlign = "left";
+    to.strokeStyle = colour("--bg");
+    to.lineWidth = 4;
+    for (const [y, text, ink] of items.sort((a, b) => b[0] - a[0])) {
+      last = Math.min(y + 4, last - 14);
+      to.strokeText(text, px, last);
+      to.fillStyle = colour(ink || "--soft");
+      to.fillText(text, px, last);
+    }
+    to.lineWidth = 1;
+  }
+
+  function over_intensity(at, bandwidths, peak, flops, bytes, points, name_of) {
+    const { to, width, height } = at, right = width - 12, intensity = flops / bytes, rates = points.map((p) => flops / p.seconds / 1e9);
+    const low = Math.min(...rates, ...bandwidths.map((b) => b * intensity)) / 3, ridge = peak / Math.min(...bandwidths);
+    const y = axis(low, Math.max(peak, ...rates) * 2, height - 30, 14, true), x = axis(Math.min(intensity, peak / Math.max(...bandwidths)) / 6, Math.max(intensity, ridge) * 4, 58, right, true);
+    frame(at, y, "");
+    to.save();
+    to.beginPath();
+    to.rect(58, 0, right - 58, height - 30);
+    to.clip();
+    to.strokeStyle = colour("--soft");
+    for (const b of bandwidths) {
+      to.beginPath();
+      to.moveTo(x.at(x.low), y.at(b * x.low));
+      to.lineTo(x.at(peak / b), y.at(peak));
+      to.lineTo(right, y.at(peak));
+      to.stroke();
+    }
+    to.setLineDash([3, 3]);
+    to.beginPath();
+    to.moveTo(x.at(intensity), 0);
+    to.lineTo(x.at(intensity), height);
+    to.stroke();
+    to.restore();
+    to.fillStyle = colour("--soft");
+    to.textAlign = "center";
+    to.fillText(`${label(intensity)} FLOP a byte (dashed); heights in GFLOP/s`, (58 + right) / 2, height - 8);
+    to.strokeStyle = to.fillStyle = colour("--accent");
+    to.lineWidth = 2;
+    to.beginPath();
+    rates.forEach((r, i) => (i ? to.lineTo(x.at(intensity), y.at(r)) : to.moveTo(x.at(intensity), y.at(r))));
+    to.stroke();
+    to.lineWidth = 1;
+    rates.forEach((r, i) => {
+      to.fillStyle = i === 0 && points[0].name === "Torch" ? colour("--soft") : i + 1 === rates.length ? colour("--good") : colour("--accent");
+      to.beginPath();
+      to.arc(x.at(intensity), y.at(r), 4.5, 0, 7);
+      to.fill();
+    });
+    const ends = [0, rates.length - 1].filter((i, k, all) => all.indexOf(i) === k);
+    beside(to, x.at(intensity) + 10, ends.map((i) => [y.at(rates[i]), `${points[i].name}: ${label(rates[i])} GFLOP/s`, "--fg"])
+      .concat(bandwidths.map((b, i) => [y.at(Math.min(peak, b * intensity)), `${name_of(i)} ${label(b)} GB/s`]), [[y.at(peak) - 4, `peak ${label(peak)} GFLOP/s`]]));
+  }
+
+  function over_versions(at, bandwidths, bytes, points, name_of) {
+    const { to, width, height } = at;
     const gbs = points.map((p) => bytes / p.seconds / 1e9);
     const y = axis(Math.min(...gbs, ...bandwidths) / 1.6, Math.max(...gbs, ...bandwidths) * 1.6, height - 26, 14, true);
     const x = axis(0, points.length + 1, 58, width - 110, false);
     frame(at, y, "");
     to.textAlign = "left";
-    let last = Infinity;
-    bandwidths.map((v, i) => [v, i]).sort((a, b) => a[0] - b[0]).forEach(([v, i]) => {
+    for (const v of bandwidths) {
       to.strokeStyle = colour("--soft");
       to.beginPath();
       to.moveTo(58, y.at(v));
       to.lineTo(width - 110, y.at(v));
       to.stroke();
-      const py = Math.min(y.at(v) + 4, last - 14);
-      last = py;
-      to.fillStyle = colour("--soft");
-      to.fillText((i + 1 === bandwidths.length && names.length > 2 ? "memory" : names[i] || "L" + (i + 1)) + " " + label(v) + " GB/s", width - 104, py);
-    });
+    }
+    beside(to, width - 104, bandwidths.map((v, i) => [y.at(v), `${name_of(i)} ${label(v)} GB/s`]));
     to.strokeStyle = to.fillStyle = colour("--accent");
     to.beginPath();
     points.forEach((p, i) => (i ? to.lineTo(x.at(i + 1), y.at(gbs[i])) : to.moveTo(x.at(1), y.at(gbs[0]))));
@@ -146,7 +206,6 @@ const plots = (() => {
         to.fillText(p.name, x.at(i + 1), height - 8);
       }
     });
-    return true;
   }
   return { curve, roofline };
 })();

@@ -150,7 +150,17 @@ const views = {
         { name: "kernel", n: true, text: (t) => show.seconds(t.candidate_seconds), value: (t) => t.candidate_seconds || 0 },
         { name: "why not", text: (t) => t.reason || "" },
       ];
-      if (other.size) columns.splice(3, 0, { name: "other", n: true, text: (t) => (other.has(t.name) ? show.ratio(other.get(t.name).speedup) : "-"), value: (t) => (other.has(t.name) && other.get(t.name).speedup ? other.get(t.name).speedup.value : 0) });
+      if (other.size) {
+        const figure = (t) => (t && t.status === "ok" && t.speedup && t.speedup.low > 0 ? t.speedup : null);
+        /// Both were timed against Torch, apart from each other: the interval holds those of both.
+        const change = (t) => {
+          const now = figure(t), then = figure(other.get(t.name));
+          return now && then ? { value: now.value / then.value, low: now.low / then.high, high: now.high / then.low } : null;
+        };
+        columns.splice(3, 0, { name: "there", n: true, text: (t) => (figure(other.get(t.name)) ? show.ratio(figure(other.get(t.name))) : (other.get(t.name) || { status: "-" }).status), value: (t) => (figure(other.get(t.name)) || { value: 0 }).value },
+          { name: "as fast as there", n: true, text: (t) => (change(t) ? show.ratio(change(t)) : "-"), value: (t) => (change(t) || { value: 0 }).value,
+            cell: (t) => { const c = change(t); return c ? h("span", { class: c.low > 1 ? "good" : c.high < 1 ? "bad" : "soft" }, show.ratio(c) + (c.low <= 1 && c.high >= 1 ? ", no difference established" : "")) : "-"; } });
+      }
       place.replaceChildren(sortable((suites[one.value] || suites[0]).tasks || [], columns));
     };
     one.addEventListener("change", fill);
@@ -159,10 +169,43 @@ const views = {
     return [h("h1", {}, "Suites"), h("div", { class: "bar" }, one, two), place];
   },
 
+  /// "RUN/NUMBER KIND" of a node's job in words.
+  job(text) {
+    const found = /\/?([^/]+)\/(\d+) (\w+)$/.exec(text);
+    const words = { load: "loading the task of", verify: "building and checking", measure: "measuring", confirm: "confirming the best of" };
+    return found ? `${words[found[3]] || found[3]} ${found[1]}, job ${found[2]}` : text;
+  },
+
   cluster(status) {
-    if (!status) return [h("h1", {}, "Cluster"), h("p", {}, "No head is configured: runs work in the process that starts them.")];
-    const nodes = (status.members || []).map((n) => h("div", { class: "card" }, h("b", {}, n.name || "node"), h("p", { class: "soft" }, n.state || ""), h("pre", {}, JSON.stringify(n, null, 1))));
-    return [h("h1", {}, "Cluster"), h("div", { class: "cards" }, nodes), h("h2", {}, "All that the head says"), h("pre", {}, JSON.stringify(status, null, 1))];
+    if (!status) return [h("h1", {}, "Cluster"), h("p", {}, "No head is configured: runs work in the process that starts them. To see a head's nodes: ", h("code", {}, "pragma dashboard --head HOST:PORT"), ".")];
+    const devices = [], members = status.members || [];
+    for (const m of members) {
+      const n = m.node || {}, facts = n.facts || {}, leases = new Map((n.leases || []).map((l) => [l.device, l]));
+      const held = new Set((n.leases || []).map((l) => l.job));
+      for (const d of facts.devices || []) {
+        const lease = leases.get(d.id);
+        devices.push({ node: facts.name, device: d.id, model: d.model || "", tools: (d.tools || []).join(", ") || "none",
+          doing: lease && lease.job ? views.job(lease.job) + ", for " + show.seconds(Math.max(0, status.up_seconds - lease.since)) : n.state === "quarantined" ? "quarantined: " + (n.reason || "") : "free" });
+      }
+      for (const job of n.jobs || []) if (!held.has(job)) devices.push({ node: facts.name, device: "a slot", model: "", tools: "", doing: views.job(job) });
+    }
+    const runs = (status.runs || []).filter((r) => r.state === "running" || r.state === "queued");
+    return [h("h1", {}, "Cluster"),
+      h("p", { class: "soft" }, `head ${status.listen || ""}, pragma ${status.version || ""}, up ${show.seconds(status.up_seconds)}`),
+      h("p", { id: "queue" }, h("b", {}, `${status.in_flight || 0} jobs in flight, ${status.queued || 0} queued`), ` of ${status.assigned || 0} given out; mean wait ${show.seconds(status.mean_queue_seconds)}; ${status.requeued || 0} queued again`),
+      h("h2", {}, "Devices and what they do"), devices.length ? sortable(devices, [
+        { name: "node", text: (d) => d.node }, { name: "device", text: (d) => d.device }, { name: "doing", text: (d) => d.doing, cell: (d) => h("span", { class: d.doing === "free" ? "soft" : "" }, d.doing) },
+        { name: "model", text: (d) => d.model }, { name: "tools", text: (d) => d.tools }]) : h("p", {}, "No device: ", h("code", {}, "pragma node --join HOST:PORT"), " on a machine with hardware."),
+      h("h2", {}, "Nodes"), sortable(members, [
+        { name: "node", text: (m) => m.node.facts.name }, { name: "state", text: (m) => m.node.state },
+        { name: "done", n: true, text: (m) => String(m.node.done), value: (m) => m.node.done }, { name: "failed", n: true, text: (m) => String(m.node.failed), value: (m) => m.node.failed },
+        { name: "round trip", n: true, text: (m) => (m.round_trip_ms > 0 ? show.seconds(m.round_trip_ms / 1e3) : "-"), value: (m) => m.round_trip_ms || 0 },
+        { name: "heard", n: true, text: (m) => show.seconds(m.silent_seconds) + " ago", value: (m) => m.silent_seconds || 0 },
+        { name: "lacks", text: (m) => (m.missing || []).join("; ") }]),
+      h("h2", {}, "Queue"), runs.length ? sortable(runs, [
+        { name: "task", text: (r) => r.task, cell: (r) => h("a", { href: "#/runs/" + encodeURIComponent(r.id) }, r.task || r.id) }, { name: "state", text: (r) => r.state },
+        { name: "attempt", n: true, text: (r) => String(r.attempts), value: (r) => r.attempts }, { name: "owner", text: (r) => r.owner || "" }, { name: "priority", n: true, text: (r) => String(r.priority), value: (r) => r.priority }])
+        : h("p", { class: "soft" }, "No run is under way.")];
   },
 
   knowledge(ask) {

@@ -1,3 +1,4 @@
+#include "cli/progress.hpp"
 #include "cli/suite.hpp"
 
 #include <catch2/catch.hpp>
@@ -41,6 +42,17 @@ TEST_CASE("an interrupted task is no failure") {
   CHECK(f.fast_1 == Approx(1.0));
 }
 
+TEST_CASE("an attempt that is recorded is shown by its own number, not by the next one's") {
+  run_event e;
+  e.what = "iteration";
+  e.attempt = 9; // of eight
+  e.iteration.number = 8;
+  CHECK(step_text(e) == "attempt 8 iteration");
+  e.what = "verifying";
+  e.attempt = 8;
+  CHECK(step_text(e) == "attempt 8 verifying");
+}
+
 TEST_CASE("two suites: the ratio of each task holds both intervals; what is right in one only is named; no interval from two tasks") {
   const auto named = [](const std::string& name, const std::string& status, double value) {
     auto t = outcome("conv", status, value);
@@ -48,14 +60,15 @@ TEST_CASE("two suites: the ratio of each task holds both intervals; what is righ
     t.speedup = {value, value * 0.9, value * 1.1};
     return t;
   };
-  const std::vector<task_outcome> before = {named("a", "ok", 2), named("b", "ok", 2), named("c", "failed", 0), named("d", "ok", 3), named("e", "ok", 3)};
-  auto change = change_between(before, {named("a", "ok", 4), named("b", "ok", 1), named("c", "ok", 1), named("d", "failed", 0), named("e", "interrupted", 0)});
+  const std::vector<task_outcome> before = {named("a", "ok", 2), named("b", "ok", 2), named("c", "failed", 0), named("d", "ok", 3), named("e", "ok", 3), named("f", "not established", 0), named("g", "ok", 2)};
+  auto change = change_between(before, {named("a", "ok", 4), named("b", "ok", 1), named("c", "ok", 1), named("d", "failed", 0), named("e", "interrupted", 0), named("f", "ok", 2), named("g", "not established", 0)});
   REQUIRE(change.tasks.size() == 2);
   CHECK(change.tasks[0].ratio.value == Approx(2));
   CHECK(change.tasks[0].ratio.low == Approx(3.6 / 2.2));
   CHECK(change.tasks[0].ratio.high == Approx(4.4 / 1.8));
   CHECK(change.won == std::vector<std::string>{"c"});
   CHECK(change.lost == std::vector<std::string>{"d"});
+  CHECK(change.open == std::vector<std::string>{"e", "f", "g"}); // a busy machine accuses nobody
   CHECK(change.mean.value == Approx(1));
   CHECK(change.mean.low == 0);
   change = change_between(before, {named("a", "ok", 4), named("b", "ok", 4), named("d", "ok", 6)});

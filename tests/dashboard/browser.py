@@ -36,6 +36,7 @@ class Look:
                 overflow = self.browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
                 assert overflow <= 0, "%s at %d px is %d px too wide" % (name, width, overflow)
                 if self.shots:
+                    self.browser.size(width, min(6000, self.browser.run("return document.documentElement.scrollHeight")))
                     self.browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
                     self.browser.shot(os.path.join(self.shots, "%s-%s-%d.png" % (name, mode, width)))
         self.browser.dark(False)
@@ -99,6 +100,7 @@ def suites(look):
     look.browser.wait("document.querySelectorAll('tbody tr').length === 2", "two tasks")
     look.browser.run("const s = document.querySelectorAll('select')[1]; s.value = 1; s.dispatchEvent(new Event('change'))")
     look.browser.wait("document.body.innerText.includes('2.50x')", "the other suite beside it")
+    assert "0.60x (0.60 to 0.60)" in look.browser.run("return document.querySelector('tbody').innerText"), "how fast against the other suite"
     look.browser.run("document.querySelector('th button').click()")
     assert look.browser.run("return document.querySelector('tbody td').innerText") == "9_a", "sorted by number, not by letter"
     look.seen("suites")
@@ -106,7 +108,10 @@ def suites(look):
 
 def cluster(look):
     look.browser.open(look.root + "#/cluster")
-    look.browser.wait("document.querySelectorAll('.card').length === 1", "a node")
+    look.browser.wait("document.querySelectorAll('tbody').length === 3", "devices, nodes and the queue")
+    text = look.browser.run("return document.body.innerText")
+    for words in ("gpu1", "measuring 20261122-1, job 7, for 10 s", "building and checking 20261122-1, job 8", "free", "2 jobs in flight, 3 queued"):
+        assert words in text, "the cluster's view lacks: " + words
     look.seen("cluster")
 
 

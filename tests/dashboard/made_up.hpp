@@ -58,7 +58,7 @@ public:
               return it->second;
             },
             [](const std::string& before, const std::string& after) { return json::array({{{"kind", "removed"}, {"text", before}}, {{"kind", "added"}, {"text", after}}}); },
-            []() -> expected<json> { return json{{"members", {{{"name", hostile}, {"state", "measuring"}}}}}; },
+            []() -> expected<json> { return cluster(); },
             [](const std::string& text) -> expected<json> { return json{{"covered", true}, {"entries", {{{"name", text}, {"profiler", "perf"}, {"meaning", hostile}, {"reading", ""}, {"sources", json::array()}}}}}; },
             []() -> expected<json> {
               const auto suite = [](const char* name, double gain) {
@@ -66,6 +66,16 @@ public:
               };
               return json::array({suite("monday", 1.5), suite("tuesday", 2.5)});
             }};
+  }
+
+  /// As a head's status is (cluster_status): one node that measures and checks.
+  static json cluster() {
+    const json cpu = {{"id", "cpu"}, {"model", hostile}, {"tools", {"perf", "callgrind"}}}, gpu = {{"id", "cuda:0"}, {"model", "a device"}, {"tools", json::array()}};
+    const json node = {{"facts", {{"name", "gpu1"}, {"version", "1"}, {"devices", {cpu, gpu}}}}, {"state", "ready"}, {"done", 41}, {"failed", 2}, {"jobs", {"h/20261122-1/7 measure", "h/20261122-1/8 verify"}},
+                       {"leases", {{{"device", "cpu"}, {"job", "h/20261122-1/7 measure"}, {"since", 90.0}}}}};
+    return {{"listen", "127.0.0.1:7447"}, {"version", "1"}, {"up_seconds", 100.0}, {"in_flight", 2}, {"queued", 3}, {"assigned", 50}, {"requeued", 1}, {"mean_queue_seconds", 0.2},
+            {"members", {{{"node", node}, {"missing", {hostile}}, {"round_trip_ms", 0.4}, {"silent_seconds", 0.5}}}},
+            {"runs", {{{"id", "live"}, {"task", hostile}, {"state", "running"}, {"attempts", 2}, {"owner", "me"}, {"priority", 0}}, {{"id", "old"}, {"task", "t"}, {"state", "finished"}, {"attempts", 2}, {"owner", "me"}, {"priority", 0}}}}};
   }
 
 private:

@@ -178,13 +178,13 @@ TEST_CASE("a backup that is taken beside a working head goes on in another folde
   REQUIRE(within(30, [&] { return c.has_joined("a"); }));
   auto run = c.optimize(few);
   REQUIRE(within(120, [&] { return attempts_of(c) >= 1; }));
-  const auto kept = c.run({"head", "backup", c.path("backup"), "--home", c.path("home-head"), "--json"});
+  const auto kept = c.run({"head", "backup", c.path("backup"), "--data", c.path("home-head"), "--json"});
   INFO(kept.err);
   REQUIRE(kept.exit_code == 0);
   ::kill(c.members.at("head").pid(), SIGKILL);
   c.members.at("head").kill();
-  REQUIRE(c.run({"head", "restore", c.path("backup"), "--home", c.path("elsewhere/home")}).exit_code == 0);
-  CHECK(c.run({"head", "restore", c.path("backup"), "--home", c.path("elsewhere/home")}).exit_code == 2); // never over runs that are there
+  REQUIRE(c.run({"head", "restore", c.path("backup"), "--data", c.path("elsewhere/home")}).exit_code == 0);
+  CHECK(c.run({"head", "restore", c.path("backup"), "--data", c.path("elsewhere/home")}).exit_code == 2); // never over runs that are there
   fs::rename(c.path("home-head"), c.path("home-gone"));
   fs::rename(c.path("elsewhere/home"), c.path("home-head"));
   c.start_head();

@@ -1,0 +1,117 @@
+#include "cli/stored_runs.hpp"
+
+#include "actors/store.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "cli/progress.hpp"
+
+#include <algorithm>
+
+namespace pragma::cli {
+
+std::string task_name(const run_header& run) {
+  return run.environment.task.name.empty() ? std::filesystem::path(run.request.load.path).stem().string() : run.environment.task.name;
+}
+
+namespace {
+
+constexpr const char* nothing_established = "not established";
+
+/// A task is also known by its file's name.
+expected<std::string> find_header(const std::string& word, const std::vector<run_header>& headers) {
+  std::vector<named_run> known;
+  for (const auto& h : headers) {
+    known.push_back({h.id, task_name(h)});
+    known.push_back({h.id, std::filesystem::path(h.request.load.path).stem().string()});
+  }
+  return find_run(word, known);
+}
+
+expected<std::vector<run_header>> headers_in(const run_store& store) {
+  auto listed = store.list_runs();
+  if (!listed) return fail(listed.error());
+  std::vector<run_header> headers;
+  for (const auto& [id, value] : *listed) {
+    auto header = from_json_value<run_header>(value, "run " + id);
+    if (!header) return fail(header.error());
+    headers.push_back(std::move(*header));
+  }
+  return headers;
+}
+
+} // namespace
+
+std::string figure_text(const run_header& run) { return run.confirmed ? speedup_text(run.final.time.speedup) : nothing_established; }
+
+std::string figure_text(const cluster_run& run) {
+  if (run.speedup <= 0 || (run.state != "running" && run.state != "finished")) return nothing_established;
+  return format_number(run.speedup, 2) + "x" + (run.state == "running" ? " so far" : "");
+}
+
+expected<std::string> find_run(const std::string& word, const std::vector<named_run>& known) {
+  for (const auto& run : known)
+    if (run.id == word) return run.id;
+  if (word == "last" && !known.empty()) return known.front().id;
+  for (const auto& run : known)
+    if (run.task == word) return run.id;
+  if (known.empty()) return fail(ec::not_found, "there is no run '" + printable(word) + "': none is recorded", "`pragma optimize TASK.py` makes one");
+  std::vector<std::string> words;
+  for (const auto& run : known)
+    for (const auto& name : {run.id, run.task})
+      if (std::find(words.begin(), words.end(), name) == words.end()) words.push_back(name);
+  const auto near = nearest_names(word, words);
+  return fail(ec::not_found, "there is no run '" + printable(word) + "', and no task of that name was run",
+              near.empty() ? "`pragma runs` lists them" : "did you mean " + join(near, " or ") + "? `pragma runs` lists them");
+}
+
+expected<std::string> find_run(const std::string& word, head_client& client) {
+  auto runs = client.runs();
+  if (!runs) return fail(runs.error());
+  std::vector<named_run> known;
+  for (const auto& r : *runs) known.push_back({r.id, r.task});
+  return find_run(word, known);
+}
+
+std::filesystem::path run_store_folder() { return data_home() / "runs"; }
+
+expected<std::vector<run_header>> list_stored_runs() {
+  if (!std::filesystem::exists(run_store_folder() / "CURRENT")) return std::vector<run_header>{};
+  auto store = run_store::open(run_store_folder(), run_store::mode::read_only);
+  if (!store) return fail(store.error());
+  return headers_in(*store);
+}
+
+expected<run_result> read_stored_run(const std::string& word, const head_choice& head) {
+  auto client = head.connect();
+  if (!client) return fail(client.error());
+  if (*client) {
+    auto id = find_run(word, **client);
+    return (*client)->record(id ? *id : word); // a head lists its newest runs only, and knows more
+  }
+  auto store = run_store::open(run_store_folder(), run_store::mode::read_only);
+  if (!store) return fail(store.error());
+  if (auto run = read_run(*store, word); run || run.error().code != ec::not_found) return run;
+  auto headers = headers_in(*store);
+  if (!headers) return fail(headers.error());
+  auto id = find_header(word, *headers);
+  if (!id) return fail(id.error());
+  return read_run(*store, *id);
+}
+
+expected<std::vector<std::string>> delete_stored_runs(const std::vector<std::string>& words) {
+  auto headers = list_stored_runs();
+  if (!headers) return fail(headers.error());
+  std::vector<std::string> ids;
+  for (const auto& word : words) {
+    auto id = find_header(word, *headers);
+    if (!id) return fail(id.error());
+    if (std::find(ids.begin(), ids.end(), *id) == ids.end()) ids.push_back(std::move(*id));
+  }
+  auto store = run_store::open(run_store_folder(), run_store::mode::read_write);
+  if (!store) return fail(store.error());
+  for (const auto& id : ids)
+    if (auto removed = store->remove_run(id); !removed) return fail(removed.error());
+  return ids;
+}
+
+} // namespace pragma::cli
