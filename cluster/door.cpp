@@ -430,7 +430,7 @@ private:
     c.out += text;
   }
 
-  void drop(uint64_t id, const std::string& reason) {
+  void drop(uint64_t id, std::string reason) { // a copy: it may be the connection's own text
     const auto c = all_.find(id);
     if (c == all_.end()) return;
     const bool open = c->second.at == connection::stage::open;
@@ -442,7 +442,7 @@ private:
     door_event event;
     event.kind = door_event::closed;
     event.connection = id;
-    event.reason = reason;
+    event.reason = std::move(reason);
     options_.on_event(std::move(event));
   }
 

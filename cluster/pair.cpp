@@ -25,7 +25,11 @@ expected<pair_state> read_pair_state(const std::filesystem::path& file) {
   return fresh;
 }
 
-expected<void> keep_pair_state(const std::filesystem::path& file, const pair_state& state) { return write_file_atomic(file, json(state).dump(2) + "\n"); }
+expected<void> keep_pair_state(const std::filesystem::path& file, const pair_state& state) {
+  std::error_code told_below;
+  std::filesystem::create_directories(file.parent_path(), told_below);
+  return write_file_atomic(file, json(state).dump(2) + "\n");
+}
 
 bool is_ahead(const pair_state& a, const pair_state& b) {
   const auto rank = [](const pair_state& s) { return std::tie(s.whole, s.epoch, s.served, s.name); };
