@@ -63,7 +63,7 @@ struct two_heads {
     const auto ready = dir.path() / ("ready" + std::to_string(i));
     fs::remove(ready);
     process_spec spec;
-    spec.argv = {PRAGMA_EXE, "head", "--listen", where[static_cast<size_t>(i)].text(), "--tls", tls("head").string(), "--ready-file", ready.string(), "--grace", "1"};
+    spec.argv = {PRAGMA_EXE, "head", "--listen", where[static_cast<size_t>(i)].text(), "--tls", tls("head").string(), "--ready-file", ready.string(), "--grace", "1", "--log-level", "error"}; // nobody reads its output
     if (one_of_two) spec.argv.insert(spec.argv.end(), {"--peer", where[static_cast<size_t>(1 - i)].text()});
     spec.argv.insert(spec.argv.end(), more.begin(), more.end());
     spec.env = {{"PRAGMA_HOME", home(i)}};
