@@ -15,7 +15,9 @@ expected<pair_state> read_pair_state(const std::filesystem::path& file) {
     if (!text) return fail(text.error());
     auto parsed = parse_json(*text, file.string());
     if (!parsed) return fail(parsed.error());
-    return from_json_value<pair_state>(*parsed, file.string());
+    auto state = from_json_value<pair_state>(*parsed, file.string());
+    if (state) state->serves = false; // whoever wrote it is gone
+    return state;
   }
   pair_state fresh;
   std::random_device source;

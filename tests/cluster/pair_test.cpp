@@ -283,6 +283,10 @@ TEST_CASE("what a home says of its head") {
   CHECK_FALSE(fresh->whole); // never to serve with nothing, where the other may have runs
   CHECK(fresh->name.size() == 16);
   CHECK(state_of_home(file, runs)->name == fresh->name);
+  auto serving = *fresh;
+  serving.serves = true; // as a head that was killed while it served left it
+  REQUIRE(keep_pair_state(file, serving));
+  CHECK_FALSE(state_of_home(file, runs)->serves);
   CHECK(*epoch_without_pair(file) == 1); // alone: the other does not get what it writes
   CHECK(state_of_home(file, runs)->served);
   REQUIRE(serve_next_time(file, runs));
