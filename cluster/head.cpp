@@ -250,7 +250,7 @@ private:
 
   void end() {
     cancel_ = true;
-    *door_ = nullptr; // members notice at once, and dial until a head is back
+    // The door stays: gate and store may be about to use it. Members notice when the process ends, in a moment, and dial until a head is back.
     caf::anon_send_exit(gate_, caf::exit_reason::user_shutdown);
     if (*cluster_) caf::anon_send_exit(*cluster_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(users_, caf::exit_reason::user_shutdown);
