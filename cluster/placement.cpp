@@ -176,6 +176,7 @@ struct placement_state {
     s.requeued = places.requeued();
     s.duplicates = places.duplicates();
     s.mean_queue_seconds = places.assigned() > 0 ? places.waited() / static_cast<double>(places.assigned()) : 0;
+    if (options.more) options.more(s);
     return s;
   }
 };
