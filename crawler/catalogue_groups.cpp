@@ -23,11 +23,12 @@ struct group_text {
   std::map<std::string, std::string> described;           ///< the group's own metrics, with the formula as LONG has it
 };
 
-/// "L2 bandwidth [MBytes/s] 1.0E-06*(PMC2)*64.0/time": the formula is the last word, for it has no blanks.
+/// "L2 bandwidth [MBytes/s] 1.0E-06*(PMC2)*64.0/time": the formula stands behind the unit; where there is none, it is the last word.
 std::pair<std::string, std::string> split_metric(const std::string& line) {
-  const auto blank = line.find_last_of(" \t");
+  const auto unit = line.find("] ");
+  const auto blank = unit != std::string::npos ? unit + 1 : line.find_last_of(" \t");
   if (blank == std::string::npos) return {};
-  return {trim(std::string_view(line).substr(0, blank)), line.substr(blank + 1)};
+  return {trim(std::string_view(line).substr(0, blank)), trim(std::string_view(line).substr(blank + 1))};
 }
 
 /// The formula with events in place of counters.
@@ -95,10 +96,13 @@ document parse_performance_group(std::string_view utf8, std::string_view url) {
     const auto described = g.described.find(name);
     const auto spelt = in_events(described == g.described.end() ? formula : described->second, g.events);
     // Run time, clock and CPI stand in every group, and are not what it is about.
-    if (described != g.described.end()) r.description = g.about + (g.about.ends_with('.') ? " " : ". ") + g.prose;
-    else r.description = "Computed as " + spelt + ".";
+    if (described == g.described.end()) {
+      r.description = "Computed as " + spelt + ".";
+    } else {
+      r.description = g.about + (g.about.ends_with('.') ? " " : ". ") + g.prose;
+      r.fields.emplace("Formula", spelt);
+    }
     r.fields.emplace("Group", file);
-    r.fields.emplace("Formula", spelt);
     add_record(d, std::move(r));
   }
   return d;
