@@ -79,7 +79,7 @@ bool identifier_shaped(std::string_view term) { return shaped_word(term) && !nam
 
 bool sets_something(std::string_view text) {
   const auto head = ascii_lower(trim(one_line(utf8_prefix(text, quantity_within))));
-  for (const std::string_view start : {"whether ", "if true", "if set", "if false", "if non-zero", "if nonzero", "default:", "default is", "defaults to", "sets ", "specifies ",
+  for (const std::string_view start : {"whether to ", "if true", "if set", "if false", "if non-zero", "if nonzero", "default:", "default is", "defaults to", "sets ", "specifies ",
                                        "specify ", "enables ", "enable ", "disables ", "disable ", "path to ", "when set", "when true"})
     if (head.starts_with(start)) return true;
   return false;

@@ -140,11 +140,13 @@ TEST_CASE("settings are told from metrics: by the table's header, by a default, 
   CHECK(find_record(parameters, "oom_events_total")->record.kind == "metric");
 
   const auto list = cut(parsed(page_format::markdown, "# Statistics\n\n- `heap_bytes_total`: number of bytes that the heap has\n- `heap_limit_bytes`: Sets the limit on the total size of the heap\n"
-                                                      "- `disable_metrics=\"percpu\"` - events are counted together\n"));
+                                                      "- `remap_failure_total`: Whether remapping of rows has failed, number of rows\n- `disable_metrics=\"percpu\"` - events are counted together\n"));
   REQUIRE(find_record(list, "heap_bytes_total"));
   CHECK(find_record(list, "heap_bytes_total")->record.kind == "metric");
   REQUIRE(find_record(list, "heap_limit_bytes"));
   CHECK(find_record(list, "heap_limit_bytes")->record.kind == "option");
+  REQUIRE(find_record(list, "remap_failure_total"));
+  CHECK(find_record(list, "remap_failure_total")->record.kind == "metric"); // a state, and no choice
   for (const auto& s : list) CHECK_FALSE(contains(s.record.name, "disable_metrics"));
 }
 
