@@ -144,6 +144,39 @@ TEST_CASE("what this machine can count goes first, each hit says where it is fro
   }
 }
 
+TEST_CASE("of one name what this machine counts goes before what is simulated") {
+  small_index i;
+  i.entries = {about("llvm-mca", "IPC", "Instructions per cycle of a loop, as the scheduler's model predicts what is a good order."), about("perf", "ipc", "Instructions that retired in a cycle.")};
+  const auto r = i.open();
+  question q{"what is a good IPC"};
+  q.machine = {{"Zen 3"}, {"perf"}, {"llvm-mca"}};
+  CHECK(first(r, q) == "perf/ipc");
+  q.text = "what is a good IPC in llvm-mca";
+  CHECK(first(r, q) == "llvm-mca/ipc");
+}
+
+TEST_CASE("everyday words are no hardware: a core is no e-core, power is no POWER") {
+  small_index i;
+  i.entries = {about("perf", "mem_stalls", "Cycles in which the core waits for memory: memory bound."), about("perf", "e_stalls", "Memory bound cycles of the small core."),
+               about("perf", "power_cap", "Time for which the clock was lowered by the limit on power."), about("perf", "pm_cap", "Marked loads under the power limit.")};
+  i.entries[1].hardware = {"Gracemont"};
+  i.entries[3].hardware = {"POWER"};
+  const auto r = i.open();
+  const auto hardware = [&](const char* text) {
+    auto found = r.ask({text});
+    REQUIRE(found);
+    return found->hardware;
+  };
+  CHECK(hardware("memory bound or core bound").empty());
+  CHECK(hardware("is it slowed down by the power limit").empty());
+  CHECK(hardware("Power of the package").empty());
+  CHECK(hardware("memory bound cycles of an e-core") == "Gracemont");
+  CHECK(hardware("POWER: marked loads") == "POWER");
+  const hardware_words words(shipped_words());
+  CHECK(words.in_title("Power and energy of the package").empty());
+  CHECK(words.in_title("POWER performance events") == std::vector<std::string>{"POWER"});
+}
+
 TEST_CASE("one everyday word that no entry has does not refuse a question") {
   small_index i;
   i.entries = {about("intel", "L2_LINES_OUT.USELESS_HWPF", "Cache lines that the hardware prefetcher brought and that were evicted without having been touched."),
