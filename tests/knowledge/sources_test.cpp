@@ -146,12 +146,12 @@ TEST_CASE("what this machine can count goes first, each hit says where it is fro
 
 TEST_CASE("of one name what this machine counts goes before what is simulated") {
   small_index i;
-  i.entries = {about("llvm-mca", "IPC", "Instructions per cycle of a loop, as the scheduler's model predicts what is a good order."), about("perf", "ipc", "Instructions that retired in a cycle.")};
+  i.entries = {about("llvm-mca", "IPC", "Instructions per cycle of a loop, as the scheduler's model predicts it."), about("perf", "ipc", "Instructions that retired in a cycle.")};
   const auto r = i.open();
-  question q{"what is a good IPC"};
+  question q{"IPC"};
   q.machine = {{"Zen 3"}, {"perf"}, {"llvm-mca"}};
   CHECK(first(r, q) == "perf/ipc");
-  q.text = "what is a good IPC in llvm-mca";
+  q.text = "IPC in llvm-mca";
   CHECK(first(r, q) == "llvm-mca/ipc");
 }
 
