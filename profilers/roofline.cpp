@@ -269,6 +269,23 @@ std::optional<machine_limits> read_cached(const std::filesystem::path& file, con
   return *limits;
 }
 
+/// The best ever seen on this machine counts: a busy neighbour during one measurement must not lower the limit.
+void take_the_better(machine_limits& limits, const machine_limits& earlier) {
+  for (size_t i = 0; i < limits.copy_gbs.size(); ++i) {
+    limits.copy_gbs[i] = std::max(limits.copy_gbs[i], earlier.copy_gbs[i]);
+    limits.read_gbs[i] = std::max(limits.read_gbs[i], earlier.read_gbs[i]);
+  }
+  limits.peak_gflops = std::max(limits.peak_gflops, earlier.peak_gflops);
+}
+
+/// What a slower level can do, a faster one can: keeps noise from turning the order round.
+void order_levels(machine_limits& limits) {
+  for (size_t i = limits.copy_gbs.size() - 1; i > 0; --i) {
+    limits.copy_gbs[i - 1] = std::max(limits.copy_gbs[i - 1], limits.copy_gbs[i]);
+    limits.read_gbs[i - 1] = std::max(limits.read_gbs[i - 1], limits.read_gbs[i]);
+  }
+}
+
 } // namespace
 
 expected<machine_limits> machine_roofline(int threads, bool remeasure,
@@ -333,20 +350,11 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
   if (!measured)
     return fail(ec::limit_exceeded, "no memory to measure the roofline: " + format_bytes(static_cast<double>(largest) * threads) + " are needed",
                 "close other programs, or use fewer threads");
-  // The best ever seen on this machine counts: a busy neighbour during one measurement must not lower the limit.
   if (earlier && earlier->cache_bytes == limits.cache_bytes) {
+    take_the_better(limits, *earlier);
     quiet = true; // those were
-    for (size_t i = 0; i < limits.copy_gbs.size(); ++i) {
-      limits.copy_gbs[i] = std::max(limits.copy_gbs[i], earlier->copy_gbs[i]);
-      limits.read_gbs[i] = std::max(limits.read_gbs[i], earlier->read_gbs[i]);
-    }
-    limits.peak_gflops = std::max(limits.peak_gflops, earlier->peak_gflops);
   }
-  // What a slower level can do, a faster one can: keeps noise from turning the order round.
-  for (size_t i = limits.copy_gbs.size() - 1; i > 0; --i) {
-    limits.copy_gbs[i - 1] = std::max(limits.copy_gbs[i - 1], limits.copy_gbs[i]);
-    limits.read_gbs[i - 1] = std::max(limits.read_gbs[i - 1], limits.read_gbs[i]);
-  }
+  order_levels(limits);
   if (progress) progress(total, total, "done");
   if (!quiet) return limits; // too low, perhaps: good for now, not to be kept
   limits.measured_at = utc_now();
