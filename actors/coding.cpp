@@ -1,6 +1,7 @@
 #include "actors/coding.hpp"
 
 #include "base/files.hpp"
+#include "base/language.hpp"
 #include "base/text.hpp"
 
 #include <chrono>
@@ -158,20 +159,19 @@ expected<coded> coding_session::from_model(const code_request& request) {
   auto& c = answer.candidate;
   c.origin = model_->name();
   c.language = prompt_.language;
-  if (c.language == "triton") {
-    c.compiler.clear();
-    c.source = code ? std::move(code->source) : "raise SystemExit('the model gave no kernel')\n";
-    c.rationale = code ? std::move(code->rationale) : "malformed answer, twice: " + code.error().message;
-  } else if (code) {
-    c.source = std::move(code->source);
-    c.compiler = code->compiler.empty() ? "gcc" : code->compiler;
-    c.flags = std::move(code->flags);
-    c.rationale = std::move(code->rationale);
-    if (c.flags.empty()) c.flags = {"-O3", "-march=native"};
-  } else {
-    c.source = "#error \"the model gave no kernel\"\n";
+  if (in_python(c.language)) c.compiler.clear();
+  if (!code) {
+    const auto* known = find_language(c.language);
+    c.source = known ? known->no_kernel : "";
     c.rationale = "malformed answer, twice: " + code.error().message;
+    return answer;
   }
+  c.source = std::move(code->source);
+  c.rationale = std::move(code->rationale);
+  if (in_python(c.language)) return answer;
+  c.compiler = code->compiler.empty() ? "gcc" : code->compiler;
+  c.flags = std::move(code->flags);
+  if (c.flags.empty()) c.flags = {"-O3", "-march=native"};
   return answer;
 }
 

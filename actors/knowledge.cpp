@@ -2,11 +2,11 @@
 
 namespace pragma {
 
-expected<looked_up> explain_metrics(const library& books, const look_up& wanted) {
+expected<looked_up> explain_metrics(const library& compendium, const look_up& wanted) {
   looked_up answer;
   for (const auto& metric : wanted.metrics) {
     bool exact = false;
-    auto found = books.show(metric, {}, 1, &exact);
+    auto found = compendium.show(metric, {}, 1, &exact);
     if (!found) return fail(found.error());
     if (!exact || found->empty()) continue;
     const auto& e = found->front();
@@ -25,13 +25,13 @@ expected<looked_up> explain_metrics(const library& books, const look_up& wanted)
 knowledge_actor::behavior_type knowledge(knowledge_actor::stateful_pointer<knowledge_state> self, library_paths paths, embedding_config embedding) {
   return {
       [self, paths, embedding](explain_atom, const look_up& wanted) -> caf::result<looked_up> {
-        auto& books = self->state.books;
-        if (!books) {
+        auto& compendium = self->state.compendium;
+        if (!compendium) {
           auto opened = library::open(paths, embedding, true);
           if (!opened) return to_caf(opened.error());
-          books.emplace(std::move(*opened));
+          compendium.emplace(std::move(*opened));
         }
-        return to_result(explain_metrics(*books, wanted));
+        return to_result(explain_metrics(*compendium, wanted));
       },
   };
 }

@@ -12,12 +12,12 @@ namespace pragma {
 
 struct knowledge_state {
   static inline const char* name = "knowledge";
-  std::optional<library> books;
+  std::optional<library> compendium;
 };
 
 knowledge_actor::behavior_type knowledge(knowledge_actor::stateful_pointer<knowledge_state> self, library_paths paths, embedding_config embedding);
 
 /// What a library says of metrics by their names in a profile ("callgrind.Ir", "perf.branch-misses").
-expected<looked_up> explain_metrics(const library& books, const look_up& wanted);
+expected<looked_up> explain_metrics(const library& compendium, const look_up& wanted);
 
 } // namespace pragma

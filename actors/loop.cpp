@@ -2,6 +2,7 @@
 
 #include "actors/examine.hpp"
 #include "base/text.hpp"
+#include "profilers/by_manifest.hpp"
 
 #include <algorithm>
 
@@ -181,8 +182,13 @@ measure_request loop::measure_request_now() const {
   request.profile = header_.request.profile;
   request.profile_seconds = header_.request.profile_seconds;
   request.extra_metrics = header_.request.extra_metrics;
-  for (auto r = history_.rbegin(); r != history_.rend() && request.asked_metrics.empty(); ++r)
-    if (r->passed()) request.asked_metrics = metrics_to_ask(r->findings, header_.request.load.backend);
+  for (auto r = history_.rbegin(); r != history_.rend() && request.asked_metrics.empty(); ++r) {
+    if (!r->passed()) continue;
+    const auto& load = header_.request.load;
+    request.asked_metrics = asked_by_rules(r->findings, load.backend, load.manifests);
+    for (auto& name : metrics_to_ask(r->findings, load.backend))
+      if (std::find(request.asked_metrics.begin(), request.asked_metrics.end(), name) == request.asked_metrics.end()) request.asked_metrics.push_back(std::move(name));
+  }
   if (const auto* champion = best()) {
     request.has_best = true;
     request.best = candidate_of(*champion);
@@ -217,7 +223,7 @@ const iteration_record* loop::retimed() const {
 }
 
 void loop::not_measured(const error& e) {
-  current_.stage = e.code == ec::measurement_failed ? "not established" : "measure";
+  current_.stage = e.code == ec::measurement_failed || e.code == ec::busy ? "not established" : "measure";
   current_.reason = e.message;
   current_.log = e.hint;
 }

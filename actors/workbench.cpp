@@ -1,6 +1,7 @@
 #include "actors/workbench.hpp"
 #include "actors/as_called.hpp"
 
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "diagnosis/rules.hpp"
 #include "execution/contention.hpp"
@@ -24,11 +25,13 @@ using clock = std::chrono::steady_clock;
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 constexpr size_t kept_builds = 6;      ///< the best, the current and a few before
-constexpr double search_timing_share = 0.5; ///< of max_timing_seconds: while searching; who is close is compared side by side
-/// Of a profiler's time over ours: it flushes the caches before each kernel, and lets no two overlap.
+/// Part of max_timing_seconds for an attempt of a search: a rough figure is enough, since one that is close to the best is compared with it side by side.
+constexpr double search_timing_share = 0.5;
+/// A profiler may see a call's kernels take so much longer than we timed it, as it flushes the caches before each kernel and lets no two overlap;
+/// beyond that the candidate's process told us wrong times.
 constexpr double profiler_factor = 3, profiler_slack = 10e-6;
-constexpr int confirm_waits = 3;       ///< for a quiet machine: this figure is the one that is reported
-constexpr double timing_slack = 1.25;  ///< a speed this far above the measured roofline cannot be real
+constexpr int confirm_waits = 3;       ///< pauses for a busy machine before a winner is timed all the same: this is the figure that is reported
+constexpr double timing_slack = 1.25;  ///< times the measured roofline: what is faster is not believed (bandwidth was measured on another day)
 
 /// One measurement of the processor at a time, and none beside one on a device, whatever number of runs share this process
 /// (`bench --jobs`, a node with several devices). Devices have leases of their own (devices/device_lease.hpp).
@@ -45,10 +48,11 @@ private:
   std::shared_lock<std::shared_mutex> beside_;
 };
 
-/// A call of which the profiler saw nothing, or not all, is looked at once more, for its kernels alone. A reason to refuse it, where it hides.
-expected<std::string> look_again(const build_output& built, reference& ref, const std::vector<json>& manifests, const std::atomic<bool>* cancel, profile& p) {
+/// Where the profiler saw no kernel of a call, or was cut off: asks it once more, for the names of kernels alone. The result is a reason to refuse the
+/// candidate, which hides its kernels; empty where there is none.
+expected<std::string> see_kernels_again(const build_output& built, reference& ref, const std::vector<json>& manifests, const std::atomic<bool>* cancel, profile& p) {
   if (!p.kernels.empty() && !p.cut) return std::string();
-  if (p.kernels.empty()) { // of a tool that sees nothing here at all (no right to read counters), nobody is accused, and asked once only
+  if (p.kernels.empty()) { // the tool may see no kernels of anybody here (no right to read counters): then nobody is accused
     auto works = sees_calls(built, ref, manifests, cancel);
     if (!works) return fail(works.error());
     if (!*works) return std::string();
@@ -86,13 +90,11 @@ void check_against_profiler(const candidate& c, bool allow_torch, const std::str
 }
 
 /// The next request gets a process of its own.
-void renew(const build_output& built) {
+void end_kept_process(const build_output& built) {
   if (!built.kept) return;
   built.kept->runner.reset();
   built.kept->failure.reset();
 }
-
-bool lacks_memory(const std::string& message) { return message.find("out of memory") != std::string::npos; }
 
 void by_way_of_the_reference(const measure_request& request, measurement& result) {
   if (request.best_speedup.value <= 0) return;
@@ -102,9 +104,30 @@ void by_way_of_the_reference(const measure_request& request, measurement& result
   result.against_best.speedup = {s.value / request.best_speedup.value, s.low / request.best_speedup.high, s.high / request.best_speedup.low};
 }
 
-bool is_environment_problem(const error& e) {
-  return e.code != ec::build_failed && e.code != ec::invalid_argument && e.code != ec::candidate_failed && e.code != ec::timeout &&
-         e.code != ec::limit_exceeded;
+/// The verdict that a failed build is; nothing where the machine failed, and not the candidate. A compiler that is not here is a choice that the
+/// candidate made, which another attempt can make otherwise.
+std::optional<verdict> verdict_of_build(const error& e) {
+  switch (e.code) {
+    case ec::busy: return not_established(e);
+    case ec::build_failed:
+    case ec::no_compiler:
+    case ec::invalid_argument:
+    case ec::candidate_failed:
+    case ec::timeout:
+    case ec::limit_exceeded: break;
+    default: return std::nullopt;
+  }
+  verdict refused;
+  refused.stage = verdict_stage::build;
+  refused.reason = e.message;
+  refused.log = e.hint;
+  return refused;
+}
+
+/// A check for which the machine had no process has established nothing.
+expected<verdict> or_not_established(expected<verdict> checked) {
+  if (!checked && checked.error().code == ec::busy) return not_established(checked.error());
+  return checked;
 }
 
 } // namespace
@@ -186,7 +209,7 @@ expected<std::shared_ptr<build_output>> workbench::built(const candidate& c, boo
   options.allow_tf32 = request_.allow_tf32;
   options.cancel = cancel_;
   const auto shell = std::exchange(next_, std::nullopt);
-  if (shell && c.language == "triton") options.shell = &*shell;
+  if (shell && in_python(c.language)) options.shell = &*shell;
   auto output = build_candidate(c, options);
   if (more_follow && more_follow_) prepare_next();
   if (!output) return fail(output.error());
@@ -231,18 +254,14 @@ expected<verdict> workbench::verify(const candidate& c) {
   const auto start = clock::now();
   auto binary = built(c, true);
   if (!binary) {
-    const auto& e = binary.error();
-    if (is_environment_problem(e)) return fail(e);
-    verdict refused;
-    refused.stage = verdict_stage::build;
-    refused.reason = e.message;
-    refused.log = e.hint;
-    refused.build_seconds = since(start);
-    return refused;
+    auto refused = verdict_of_build(binary.error());
+    if (!refused) return fail(binary.error());
+    refused->build_seconds = since(start);
+    return std::move(*refused);
   }
   const double build_seconds = since(start);
   warm(**binary);
-  auto result = pragma::verify(loaded_.task, audit_, *reference_, **binary, search_checks_);
+  auto result = or_not_established(pragma::verify(loaded_.task, audit_, *reference_, **binary, search_checks_));
   if (!result) {
     reference_.reset(); // the reference or the machine failed: the next request starts it afresh
     return fail(result.error());
@@ -269,13 +288,13 @@ void workbench::prepare_next() {
 }
 
 void workbench::warm(const build_output& built, const build_output* beside) {
-  if (built.language != "triton") return;
+  if (!in_python(built.language)) return;
   const auto options = timing_for(search_checks_);
   const auto running = keep_running(built, *reference_, options);
   // Any other failure is not lost: whoever needs the process has the verdict.
-  const bool full = !running && (running.error().code == ec::tool_failed || lacks_memory(running.error().message));
+  const bool full = !running && (running.error().code == ec::tool_failed || running.error().why == cause::out_of_memory);
   if (!full || release_others(&built, beside) == 0) return;
-  renew(built);
+  end_kept_process(built);
   (void)keep_running(built, *reference_, options);
 }
 
@@ -309,15 +328,16 @@ expected<void> workbench::compare(const measure_request& request, const build_ou
     warm(**champion, &challenger); // after it: where only one finds room, the challenger has been timed
     both = compare_candidates(loaded_.task, audit_, *reference_, challenger, **champion, options);
     if (!both || both->failed == failed_side::none) break;
-    renew(challenger);
-    renew(**champion);
+    end_kept_process(challenger);
+    end_kept_process(**champion);
   }
   if (!both) return fail(both.error());
-  // What it was timed with is there no more: the best's process has it.
-  if (both->failed == failed_side::challenger && lacks_memory(both->result.reason)) both->failed = failed_side::champion;
+  // The memory that it was timed with is there no more: the best's process has it.
+  if (both->failed == failed_side::challenger && both->result.why_not == doubt::out_of_memory) both->failed = failed_side::champion;
   if (both->failed == failed_side::challenger) {
     const auto& v = both->result;
     result.verdict.stage = v.stage;
+    result.verdict.why_not = v.why_not;
     result.verdict.reason = v.reason + " (beside the best, twice)";
     result.verdict.mismatches = v.mismatches;
     return {};
@@ -390,8 +410,8 @@ expected<measurement> workbench::measure(const measure_request& request) {
     if (!profiled) return fail(profiled.error());
     result.profile = std::move(*profiled);
     result.profile_seconds = since(profile_start);
-    if (request.candidate.language == "triton") {
-      auto hidden = look_again(**binary, *reference_, request_.manifests, cancel_, result.profile);
+    if (in_python(request.candidate.language)) {
+      auto hidden = see_kernels_again(**binary, *reference_, request_.manifests, cancel_, result.profile);
       if (!hidden) return fail(hidden.error());
       check_against_profiler(request.candidate, request_.allow_torch, *hidden, result);
     }
@@ -412,7 +432,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   auto checks = search_checks_;
   checks.seed = seed_source().next() | 1;
   checks.own_inputs_only = true;
-  auto checked = pragma::verify(loaded_.task, audit_, *reference_, **binary, checks);
+  auto checked = or_not_established(pragma::verify(loaded_.task, audit_, *reference_, **binary, checks));
   if (!checked) return fail(checked.error());
   confirmation result;
   result.verdict = std::move(*checked);

@@ -20,6 +20,8 @@ const char* name(ec code) {
     case ec::locked: return "locked";
     case ec::interrupted: return "interrupted";
     case ec::internal: return "internal";
+    case ec::no_compiler: return "no_compiler";
+    case ec::busy: return "busy";
   }
   return "internal";
 }
@@ -35,6 +37,7 @@ int exit_code(ec code) {
     case ec::invalid_argument:
     case ec::parse_error: return 2;
     case ec::not_found:
+    case ec::no_compiler:
     case ec::unsupported: return 3;
     case ec::task_invalid: return 4;
     case ec::build_failed:

@@ -24,21 +24,28 @@ enum class ec {
   remote_failed,      ///< an HTTP endpoint or peer failed
   locked,             ///< somebody else holds the lock (RocksDB, device)
   interrupted,        ///< Ctrl-C
-  internal            ///< a bug in pragma
+  internal,           ///< a bug in pragma
+  no_compiler,        ///< the compiler that a candidate names is not installed on this machine
+  busy                ///< the machine has no process left for us now: nobody's fault, and it may have one in a moment
 };
+constexpr ec last_code = ec::busy; ///< codes travel as numbers
+
+/// Why, where somebody decides by it: messages are for people, and nobody looks for words in them.
+enum class cause { unknown, out_of_memory, illegal_instruction };
 
 /// message: what was tried, on what, and what happened. hint: what to do next (may be empty).
 struct error {
   ec code = ec::internal;
   std::string message;
   std::string hint;
+  cause why = cause::unknown;
 };
 
 template <class T> using expected = tl::expected<T, error>;
 
 /// Shorthand for returning an error: `return fail(ec::not_found, "...", "...");`
 inline tl::unexpected<error> fail(ec code, std::string message, std::string hint = {}) {
-  return tl::unexpected<error>(error{code, std::move(message), std::move(hint)});
+  return tl::unexpected<error>(error{code, std::move(message), std::move(hint), cause::unknown});
 }
 inline tl::unexpected<error> fail(error e) { return tl::unexpected<error>(std::move(e)); }
 
@@ -48,8 +55,8 @@ const char* name(ec code);
 /// "error: message\n  hint: ..." (no colours; the caller decides on those).
 std::string render(const error& e);
 
-/// Exit code for scripts: 2 bad usage, 3 not found/unsupported, 4 task invalid, 5 candidate or build failed,
-/// 6 environment (io, tool, remote, locked, measurement), 130 interrupted, 70 internal.
+/// Exit code for scripts: 2 bad usage, 3 not found/unsupported/no compiler, 4 task invalid, 5 candidate or build failed,
+/// 6 environment (io, tool, remote, locked, measurement, busy), 130 interrupted, 70 internal.
 int exit_code(ec code);
 
 } // namespace pragma

@@ -134,7 +134,19 @@ void standard_signals() {
   ::_exit(127);
 }
 
-expected<launched> launch(const process_spec& spec) {
+constexpr int most_launches = 7;      ///< of one program while the system has no process for it
+constexpr int first_pause_ms = 20;    ///< between them; doubles
+
+/// No process now (the user's or the machine's limit), or no memory for one.
+bool passes(int why) { return why == EAGAIN || why == ENOMEM; }
+
+tl::unexpected<error> not_started(const std::string& what, int why) {
+  const auto message = what + ": " + std::strerror(why);
+  if (passes(why)) return fail(ec::busy, message, "too many processes of this user, or too little memory: `ulimit -u` and `free` say what there is");
+  return fail(why == ENOENT ? ec::not_found : ec::io_error, message);
+}
+
+expected<launched> launch_once(const process_spec& spec) {
   if (spec.argv.empty()) return fail(ec::internal, "run_process without a program");
   std::string program = spec.argv[0];
   if (spec.exec_fd < 0) {
@@ -147,7 +159,7 @@ expected<launched> launch(const process_spec& spec) {
     return fail(ec::io_error, std::string("cannot make pipes for ") + spec.argv[0] + ": " + std::strerror(errno));
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid < 0) return fail(ec::io_error, std::string("cannot start ") + spec.argv[0] + ": " + std::strerror(errno));
+  if (pid < 0) return not_started("cannot start " + spec.argv[0], errno);
   if (pid == 0) become(spec, arguments, parent, in.read, out.write, err.write, status.write);
   pipe_pair::close(in.read);
   pipe_pair::close(out.write);
@@ -158,11 +170,20 @@ expected<launched> launch(const process_spec& spec) {
   while ((got = ::read(status.read, &code, sizeof code)) < 0 && errno == EINTR) {}
   if (got == static_cast<ssize_t>(sizeof code)) {
     ::waitpid(pid, nullptr, 0);
-    return fail(code == ENOENT ? ec::not_found : ec::io_error, "cannot run " + arguments.program + ": " + std::strerror(code));
+    return not_started("cannot run " + arguments.program, code);
   }
   launched l{pid, in.write, out.read, err.read};
   in.write = out.read = err.read = -1;
   return l;
+}
+
+expected<launched> launch(const process_spec& spec) {
+  for (int tries = 1;; ++tries) {
+    auto started = launch_once(spec);
+    const bool again = !started && started.error().code == ec::busy && tries < most_launches && !(spec.cancel && spec.cancel->load());
+    if (!again) return started;
+    ::poll(nullptr, 0, first_pause_ms << (tries - 1));
+  }
 }
 
 void note_end(process_result& result, int status, const rusage& usage) {

@@ -54,7 +54,8 @@ struct process_result {
   bool ok() const { return exit_code == 0 && !timed_out && !cancelled; }
 };
 
-/// Runs to the end. Fails with not_found (no such program), io_error (fork, pipe).
+/// Runs to the end. Fails with not_found (no such program), io_error (pipe, exec), busy (the system has no process or no memory for one, which it was
+/// asked for several times, within some two seconds).
 expected<process_result> run_process(const process_spec& spec);
 
 /// A running child with pipes to its stdin, from its stdout and (captured, bounded) stderr.
@@ -62,6 +63,7 @@ expected<process_result> run_process(const process_spec& spec);
 /// its end is noticed (alive(), kill()).
 class child_process {
 public:
+  /// Fails as run_process().
   static expected<child_process> start(const process_spec& spec);
   child_process(child_process&&) noexcept;
   child_process& operator=(child_process&&) noexcept;

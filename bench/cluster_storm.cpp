@@ -1,6 +1,6 @@
 // What happens when a rack comes back at once: N simulated nodes (real TLS, real frames, no work) and some dozens of real commands dial one real head; the
 // head is killed and started again, and all rejoin as nodes do, with growing, jittered pauses. Then: do users with very different numbers of runs get equal
-// shares (Jain's index; 1 is equal)? Everything on loopback.
+// shares (Jain's index; 1 is equal), through a real head with 200 runs, and in the dispatcher alone? Everything on loopback.
 //
 //   cluster_storm build/bin/pragma [NODES]      default 1000
 #include "base/files.hpp"
@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cluster/link.hpp"
 #include "cluster/messages.hpp"
+#include "tests/fixtures/made_up_node.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <queue>
 #include <random>
@@ -60,43 +62,7 @@ cost cost_of(pid_t parent) {
   return c;
 }
 
-/// A node as far as the head can tell: dials, joins, beats, dials again.
-class simulated {
-public:
-  simulated(link::options how, std::string name) : how_(std::move(how)), name_(std::move(name)), random_(std::random_device{}()) {}
-  void live(const std::atomic<bool>& stop) {
-    double pause = 0.2;
-    while (!stop) {
-      const auto start = clock_type::now();
-      auto made = link::dial(how_);
-      node_hello hello;
-      hello.facts = {name_, "sim", 1, {{"cpu", "cpu", "x", "x", 0, {}, {}, {}}}, 0, name_};
-      if (made) {
-        const auto welcome = (*made)->ask_for<node_welcome>("join", hello, 10);
-        if (welcome && welcome->refused.empty()) {
-          dial_seconds = since(start);
-          joined = true;
-          pause = 0.2;
-          while (!stop && (*made)->alive() && (*made)->ask_for<bool>("beat", heartbeat{name_, 0, {}}, 10).value_or(false)) wait(1, stop);
-          joined = false;
-        }
-      }
-      made = fail(ec::remote_failed, "");
-      wait(pause * std::uniform_real_distribution<double>(0.5, 1.5)(random_), stop);
-      pause = std::min(15.0, 2 * pause);
-    }
-  }
-  std::atomic<bool> joined = false;
-  std::atomic<double> dial_seconds = 0;
-
-private:
-  static void wait(double seconds, const std::atomic<bool>& stop) {
-    for (const auto start = clock_type::now(); !stop && since(start) < seconds;) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  link::options how_;
-  std::string name_;
-  std::mt19937 random_;
-};
+using node = test::made_up_node;
 
 struct head {
   std::string exe;
@@ -119,10 +85,10 @@ struct head {
 };
 
 /// Seconds until all have joined, or a negative number when they have not within `most`.
-double wait_for(const std::vector<std::unique_ptr<simulated>>& all, double most) {
+double wait_for(const std::vector<std::unique_ptr<node>>& all, double most) {
   const auto start = clock_type::now();
   for (; since(start) < most; std::this_thread::sleep_for(std::chrono::milliseconds(50)))
-    if (std::all_of(all.begin(), all.end(), [](const auto& one) { return one->joined.load(); })) return since(start);
+    if (std::all_of(all.begin(), all.end(), [](const auto& one) { return one->joined(); })) return since(start);
   return -1;
 }
 
@@ -146,6 +112,86 @@ void commands_at_once(const head& h) {
     });
   for (auto& t : all) t.join();
   std::printf("%d real commands at once: %d failed, p50 %.2f s, p99 %.2f s each\n", commands, failed, percentile(took, 0.5), percentile(took, 0.99));
+}
+
+node::options node_options(const head& h, const std::string& name, double job_seconds) {
+  node::options o;
+  o.heads = {{"127.0.0.1", static_cast<uint16_t>(h.port)}};
+  o.tls = h.folder / "ca" / "rack";
+  o.name = name;
+  o.job_seconds = job_seconds;
+  return o;
+}
+
+double jain(const std::vector<double>& got) {
+  double sum = 0, squares = 0;
+  for (const double g : got) {
+    sum += g;
+    squares += g * g;
+  }
+  return sum * sum / (static_cast<double>(got.size()) * squares);
+}
+
+/// 20 users begin 200 runs, 1 to 19 each, on a real head with ten nodes whose work is made up: what each gets of the nodes' time until the first of them has
+/// all that it wanted, and what the head costs.
+void users_of_a_head(head& h) {
+  constexpr int users = 20, nodes = 10, attempts = 4;
+  constexpr double job_seconds = 0.2;
+  std::vector<std::unique_ptr<node>> all;
+  for (int i = 0; i < nodes; ++i) all.push_back(std::make_unique<node>(node_options(h, "rack.w" + std::to_string(i), job_seconds)));
+  if (wait_for(all, 60) < 0) return (void)std::printf("the ten nodes did not join\n");
+  std::map<std::string, int> owner;
+  const auto before = cost_of(h.process->pid());
+  const auto start = clock_type::now();
+  const auto dial = [&](const std::string& who) {
+    link::options how;
+    how.heads = {{"127.0.0.1", static_cast<uint16_t>(h.port)}};
+    how.tls = h.folder / "ca" / who;
+    how.want = "user";
+    return link::dial(how);
+  };
+  for (int u = 0; u < users; ++u) {
+    auto to = dial("user" + std::to_string(u));
+    const int count = u < users - 1 ? 1 + u : 10; // 1 to 19, and one with 10: 200
+    for (int r = 0; to && r < count; ++r) {
+      run_order order;
+      order.task = {"t" + std::to_string(u) + "_" + std::to_string(r) + ".py", "# made up", ""};
+      order.request.stop.attempts = attempts;
+      order.request.stop.roofline_share = 0;
+      order.request.profile = false;
+      if (const auto id = (*to)->ask_for<std::string>("start", order, 60)) owner[*id] = u;
+    }
+  }
+  const auto accepted = clock_type::now();
+  auto admin = dial("admin");
+  std::map<int, int> open;
+  auto first_done = clock_type::time_point::max();
+  std::map<std::string, int> states;
+  while (since(start) < 900) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    if (!admin || !(*admin)->alive()) admin = dial("admin");
+    const auto runs = admin ? (*admin)->ask_for<std::vector<cluster_run>>("list", nullptr, 60) : expected<std::vector<cluster_run>>(fail(ec::remote_failed, ""));
+    if (!runs) continue;
+    open.clear();
+    states.clear();
+    for (const auto& r : *runs) {
+      ++states[r.state];
+      if (r.state == "running" || r.state == "queued") ++open[owner[r.id]];
+    }
+    if (static_cast<int>(open.size()) < users) first_done = std::min(first_done, clock_type::now());
+    if (open.empty()) break;
+  }
+  const double took = since(start);
+  std::vector<double> got(users, 0), waits;
+  size_t jobs = 0;
+  for (const auto& n : all)
+    for (const auto& job : n->done()) {
+      ++jobs;
+      if (job.begun >= accepted && job.ended <= first_done) got[static_cast<size_t>(owner[job.run])] += std::chrono::duration<double>(job.ended - job.begun).count();
+    }
+  const auto now = cost_of(h.process->pid());
+  std::printf("%zu runs of %d users on a real head, %d nodes: %d finished, %zu jobs in %.1f s; Jain's index of the first %.1f s %.4f; head: %.1f s of CPU, peak %ld MiB\n", owner.size(), users, nodes, states["finished"], jobs, took,
+              std::chrono::duration<double>(first_done - accepted).count(), jain(got), now.cpu_seconds - before.cpu_seconds, now.peak_mib);
 }
 
 /// 20 users, of whom number u has u runs or so (200 in all), on 100 nodes: what each gets of the nodes' time while all want more.
@@ -186,12 +232,7 @@ void shares() {
     submit(user, id.substr(id.find('/') + 1, id.rfind('/') - id.find('/') - 1), now); // each run asks for the next
     carry_out();
   }
-  double sum = 0, squares = 0;
-  for (const double g : got) {
-    sum += g;
-    squares += g * g;
-  }
-  std::printf("shares of %d users with 1 to %d runs each (%d runs, %d nodes, %.0f s of their time): Jain's index %.4f\n", users, users, runs, nodes, simulated_seconds, sum * sum / (users * squares));
+  std::printf("shares of %d users with 1 to %d runs each (%d runs, %d nodes, %.0f s of their time): Jain's index %.4f\n", users, users, runs, nodes, simulated_seconds, jain(got));
 }
 
 } // namespace
@@ -209,27 +250,22 @@ int main(int argc, char** argv) {
   ::setrlimit(RLIMIT_NOFILE, &files);
   auto folder = temp_dir::create("pragma-storm-");
   if (!folder || !create_ca(folder->path() / "ca", "storm")) return 1;
-  for (const auto& [name, what] : {std::pair{"head", role::head}, {"rack", role::node}, {"user", role::user}})
+  for (const auto& [name, what] : {std::pair{"head", role::head}, {"rack", role::node}, {"user", role::user}, {"admin", role::admin}})
     if (!issue_certificate(folder->path() / "ca", name, what)) return 1;
+  for (int u = 0; u < 20; ++u)
+    if (!issue_certificate(folder->path() / "ca", "user" + std::to_string(u), role::user)) return 1;
   head h{argv[1], folder->path(), 0, {}};
   if (!h.start()) {
     std::fprintf(stderr, "the head did not start\n");
     return 1;
   }
   commands_at_once(h);
-  link::options how;
-  how.heads = {{"127.0.0.1", static_cast<uint16_t>(h.port)}};
-  how.tls = folder->path() / "ca" / "rack";
-  how.want = "node";
-  std::vector<std::unique_ptr<simulated>> all;
-  std::vector<std::thread> threads;
-  std::atomic<bool> stop = false;
+  std::vector<std::unique_ptr<node>> all;
   const auto before = cost_of(h.process->pid());
-  for (int i = 0; i < count; ++i) all.push_back(std::make_unique<simulated>(how, "rack.n" + std::to_string(i)));
-  for (auto& one : all) threads.emplace_back([&stop, one = one.get()] { one->live(stop); });
+  for (int i = 0; i < count; ++i) all.push_back(std::make_unique<node>(node_options(h, "rack.n" + std::to_string(i), 0)));
   const double first = wait_for(all, 300);
   std::vector<double> dials;
-  for (const auto& one : all) dials.push_back(one->dial_seconds);
+  for (const auto& one : all) dials.push_back(one->dial_seconds());
   auto now = cost_of(h.process->pid());
   std::printf("%d nodes join at once: all in %.1f s; a dial that succeeded p50 %.2f s, p99 %.2f s; head: %.1f s of CPU, peak %ld MiB\n", count, first, percentile(dials, 0.5), percentile(dials, 0.99), now.cpu_seconds - before.cpu_seconds,
               now.peak_mib);
@@ -245,8 +281,8 @@ int main(int argc, char** argv) {
   now = cost_of(h.process->pid());
   std::printf("head killed and started again: listening after %.1f s, all %d back %.1f s later; %.1f s of CPU, peak %ld MiB\n", since(killed) - back, count, back, now.cpu_seconds, now.peak_mib);
   std::fflush(stdout);
-  stop = true;
-  for (auto& t : threads) t.join();
+  all.clear();
+  users_of_a_head(h);
   h.process->kill();
   shares();
   return first >= 0 && back >= 0 ? 0 : 1;

@@ -1,7 +1,7 @@
 // How well questions find their entries: BM25 over our tokens, vectors, both fused, and as baseline SQLite FTS5's own `porter`
 // tokenizer over the same texts. Prints R@1, R@5, MRR@10 and paired bootstrap intervals of the differences to the baseline.
-//   retrieval_quality STARTER_FOLDER|ENTRIES.jsonl QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held]
-// --part: only questions that are not held back, or only those that are.
+//   retrieval_quality STARTER_FOLDER|ENTRIES.jsonl QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held] [--embeddings FILE]
+// --part: only questions that are not held back, or only those that are. --embeddings: an embedding model's settings, as for `pragma kb build`.
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "knowledge/index_text.hpp"
@@ -191,13 +191,17 @@ double area_under_curve(const std::vector<double>& inside, const std::vector<dou
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool each = std::erase(arguments, "--each") > 0;
-  std::string part;
-  if (const auto it = std::find(arguments.begin(), arguments.end(), "--part"); it != arguments.end() && it + 1 != arguments.end()) {
-    part = it[1];
-    arguments.erase(it, it + 2);
-  }
+  const auto taken = [&](const char* option) {
+    std::string value;
+    if (const auto it = std::find(arguments.begin(), arguments.end(), option); it != arguments.end() && it + 1 != arguments.end()) {
+      value = it[1];
+      arguments.erase(it, it + 2);
+    }
+    return value;
+  };
+  const auto part = taken("--part"), embeddings = taken("--embeddings");
   if (arguments.size() < 2 || arguments.size() > 3) {
-    std::fprintf(stderr, "usage: retrieval_quality STARTER_FOLDER QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held]\n");
+    std::fprintf(stderr, "usage: retrieval_quality STARTER_FOLDER QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held] [--embeddings FILE]\n");
     return 2;
   }
   const auto entries = read_starter(arguments[0]);
@@ -208,7 +212,7 @@ int main(int argc, char** argv) {
   const auto dir = need(temp_dir::create("retrieval-quality"));
   size_t at = 0;
   const retriever::corpus corpus{[&] { at = 0; }, [&]() -> const entry* { return at < entries.size() ? &entries[at++] : nullptr; }};
-  const embedding_config config;
+  const auto config = embeddings.empty() ? embedding_config{} : need(parse_embedding_config(need(read_file(embeddings)), embeddings));
   const auto info = need(retriever::build(corpus, 1, config, dir.path()));
   const auto with_words = need(retriever::open(dir.path(), 1, config, words));
   const auto without_words = need(retriever::open(dir.path(), 1, config, {}));

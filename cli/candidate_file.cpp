@@ -1,6 +1,7 @@
 #include "cli/candidate_file.hpp"
 
 #include "base/files.hpp"
+#include "base/language.hpp"
 
 namespace pragma::cli {
 
@@ -43,8 +44,9 @@ expected<candidate> read_candidate(const std::string& file, const std::string& c
   candidate c;
   c.origin = "user";
   c.source = std::move(*source);
-  if (file.ends_with(".py")) {
-    c.language = "triton";
+  const auto all = languages();
+  if (const auto l = std::find_if(all.begin(), all.end(), [&](const auto& known) { return known.in_python && file.ends_with(known.ending); }); l != all.end()) {
+    c.language = l->name;
     c.compiler.clear();
   } else {
     c.compiler = compiler;

@@ -35,6 +35,7 @@ std::string work_of(const std::string& job) {
 std::vector<std::string> status_lines(const cluster_status& s) {
   std::vector<std::string> lines;
   lines.push_back("head " + s.listen + ", pragma " + s.version + ", up " + format_seconds(s.up_seconds) + validity(s.certificate_days));
+  if (!s.standby.empty()) lines.push_back("one of two heads, epoch " + std::to_string(s.epoch) + "; standby: " + s.standby);
   lines.push_back("work: " + std::to_string(s.in_flight) + " in flight, " + std::to_string(s.queued) + " queued, " + std::to_string(s.assigned) + " given out (mean wait " +
                   format_number(1e3 * s.mean_queue_seconds, 1) + " ms), " + std::to_string(s.requeued) + " queued again, " + std::to_string(s.duplicates) + " late answers dropped");
   if (s.members.empty()) lines.push_back("no node has joined: `pragma node --join HOST:PORT` on a machine with hardware");

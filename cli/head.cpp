@@ -9,6 +9,7 @@
 #include "cluster/local_system.hpp"
 #include "cluster/log.hpp"
 #include "cluster/service.hpp"
+#include "cluster/standby.hpp"
 #include "knowledge/run_store.hpp"
 
 #include <memory>
@@ -20,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct head_settings {
-  std::string listen = "127.0.0.1:7447", tls, ready, metrics;
+  std::string listen = "127.0.0.1:7447", tls, ready, metrics, peer;
   log_options log;
   double grace = 5, job_minutes = 30;
-  bool alone = false;
+  bool alone = false, serve = false;
 };
 
 int serve(const head_settings& s) {
@@ -37,8 +38,18 @@ int serve(const head_settings& s) {
     if (!where) return report(out, where.error());
     options.metrics = std::move(*where);
   }
-  if (!s.tls.empty()) options.tls = s.tls;
+  if (!s.peer.empty()) {
+    auto other = parse_address(s.peer, 7447);
+    if (!other) return report(out, other.error());
+    if (auto good = may_use(*other, !s.tls.empty(), "dialling"); !good) return report(out, good.error());
+    options.peer = std::move(*other);
+  }
+  if (s.serve && s.peer.empty()) return report(out, {ec::invalid_argument, "--serve is for one of two heads", "--peer HOST:PORT names the other"});
+  options.pair = data_home() / "pair.json";
   options.runs = data_home() / "runs";
+  if (s.serve)
+    if (auto told = serve_next_time(options.pair, options.runs); !told) return report(out, told.error());
+  if (!s.tls.empty()) options.tls = s.tls;
   options.tasks = data_home() / "tasks";
   options.quotas = data_home() / "quotas.json";
   options.ready_file = s.ready;
@@ -50,7 +61,7 @@ int serve(const head_settings& s) {
   const auto once = [&options]() -> int {
     terminal again(false);
     auto served = serve_head(options, cancelled());
-    leave_process(served ? 0 : report(again, served.error()));
+    leave_process(!served ? report(again, served.error()) : *served == head_end::stood_down ? exit_begin_anew : 0);
   };
   if (s.alone) return once();
   if (auto good = may_use(options.listen, options.tls.has_value(), "listening on"); !good) return report(out, good.error());
@@ -118,6 +129,8 @@ void add_head(CLI::App& app, action& chosen) {
   command->add_option("--listen", s->listen, "ADDR:PORT; off loopback only with --tls")->capture_default_str();
   command->add_option("--tls", s->tls, "folder with ca.pem, cert.pem, key.pem and perhaps crl.pem (`pragma cluster ca issue NAME --role head`); changes are noticed");
   command->add_option("--metrics", s->metrics, "ADDR:PORT for /metrics (Prometheus), /healthz and /readyz; no TLS there");
+  command->add_option("--peer", s->peer, "HOST:PORT of the other of two heads, which has --peer, too: one serves, the other follows it and takes over when it is gone");
+  command->add_flag("--serve", s->serve, "with --peer: serve now, whatever the other head has; what only the other recorded is put aside there");
   command->add_option("--grace", s->grace, "seconds for what is in flight after SIGTERM or Ctrl-C")->capture_default_str()->check(CLI::Range(0.0, 60.0));
   command->add_option("--job-minutes", s->job_minutes, "for one job of a node that beats; then another does it")->capture_default_str()->check(CLI::Range(0.05, 1440.0));
   command->add_option("--log-format", s->log.format, "text or json (a line an event)")->capture_default_str();
@@ -125,6 +138,7 @@ void add_head(CLI::App& app, action& chosen) {
   command->add_option("--ready-file", s->ready, "file that gets the port once the head listens");
   command->add_flag("--no-supervisor", s->alone, "one process, which does not start itself again after a crash");
   command->footer("Example:\n  pragma head --listen 0.0.0.0:7447 --tls ~/ca/head --metrics 127.0.0.1:7448\n"
+                  "Two heads, of which one serves (nodes: --join A,B; users: --head A,B):\n  pragma head --listen 0.0.0.0:7447 --tls ~/ca/head --peer OTHER:7447\n"
                   "SIGTERM is a checkpoint: runs go on when the head starts again, and nodes and users' commands wait for it.");
   command->require_subcommand(0, 1);
   add_copy(*command, chosen, "backup", true);

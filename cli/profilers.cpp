@@ -25,7 +25,7 @@ int add_profiler(const add_settings& s) {
   if (!s.manifest.empty()) {
     auto text = read_file(s.manifest, 1u << 20);
     if (!text) return report(out, text.error());
-    auto parsed = parse_manifest(*text, s.manifest);
+    auto parsed = parse_manifest(*text, s.manifest, !s.docs.empty());
     if (!parsed) return report(out, parsed.error());
     m = std::move(*parsed);
   }

@@ -65,6 +65,8 @@ expected<open_socket> connect_to(const address& to, double seconds) {
   return fail(why == "no answer" ? ec::timeout : ec::remote_failed, "cannot reach " + to.text() + ": " + why, "is `pragma head` running there, and the port open?");
 }
 
+bool refused(const error& e) { return e.code == ec::remote_failed && e.message.ends_with(std::strerror(ECONNREFUSED)); }
+
 open_socket::~open_socket() {
   if (fd >= 0) ::close(fd);
 }

@@ -37,6 +37,8 @@ struct open_socket {
 
 /// Connected within `seconds`, non-blocking. not_found (no such host), remote_failed (refused), timeout.
 expected<open_socket> connect_to(const address& to, double seconds);
+/// Whether that is what connect_to() says where nothing listens: the other machine lives, and its port is closed.
+bool refused(const error& e);
 /// Listening, non-blocking. io_error; invalid_argument for a name that is no address of this machine.
 expected<open_socket> listen_on(const address& where);
 /// The port that a listening socket got.

@@ -14,7 +14,9 @@ namespace pragma {
 namespace {
 
 using clock = std::chrono::steady_clock;
-constexpr double dial_seconds = 5;
+constexpr double dial_seconds = 5, dial_one_of_two = 2;
+constexpr double takeover_seconds = 15;                 ///< for one of several heads to serve
+constexpr double news_seconds = 10;                     ///< then the head is as good as away
 constexpr double answer_seconds = 30;                   ///< the first question may build the compendium's indexes
 constexpr auto news_pause = std::chrono::milliseconds(200);
 constexpr int most_changes = 20;                       ///< of a record while it is fetched
@@ -32,12 +34,19 @@ struct head_client::impl {
     return to;
   }
 
-  expected<void> dial() {
+  /// Unless there is a link already, other than one that was found silent.
+  expected<void> dial(const std::shared_ptr<link>& silent = nullptr) {
     const std::lock_guard lock(mutex);
-    if (to && to->alive()) return {};
+    if (to && to->alive() && to != silent) return {};
+    const auto begun = clock::now();
     auto found = link::dial(dialling);
-    // Busy, not gone: once more, at a moment of its own.
-    for (int again = 0; !found && found.error().code == ec::timeout && again < 2; ++again) {
+    // Busy, not gone: once more, at a moment of its own. Of two heads one may be about to serve.
+    const auto may_pass = [&](int again) {
+      const auto code = found.error().code;
+      if (dialling.heads.size() > 1) return (code == ec::locked || code == ec::timeout || code == ec::remote_failed) && std::chrono::duration<double>(clock::now() - begun).count() < takeover_seconds;
+      return code == ec::timeout && again < 2;
+    };
+    for (int again = 0; !found && may_pass(again); ++again) {
       std::this_thread::sleep_for(std::chrono::milliseconds(std::random_device()() % 1000));
       found = link::dial(dialling);
     }
@@ -46,10 +55,15 @@ struct head_client::impl {
     return {};
   }
 
-  template <class Result> expected<Result> ask(const std::string& kind, json body = nullptr) {
-    if (const auto now = current(); !now->alive()) // an idle link is ended by the head: that is nobody's trouble
-      if (auto again = dial(); !again) return fail(again.error());
-    return current()->ask_for<Result>(kind, std::move(body), answer_seconds);
+  /// What may be asked twice is asked again where the link ends before the answer.
+  template <class Result> expected<Result> ask(const std::string& kind, const json& body = nullptr) {
+    for (bool again = kind == "start";; again = true) {
+      if (const auto now = current(); !now->alive()) // an idle link is ended by the head: that is nobody's trouble
+        if (auto dialled = dial(); !dialled) return fail(dialled.error());
+      const auto asked = current();
+      auto answer = asked->ask_for<Result>(kind, body, answer_seconds);
+      if (answer || again || asked->alive()) return answer;
+    }
   }
 
   expected<run_result> record(const std::string& run) {
@@ -94,7 +108,8 @@ struct head_client::impl {
         halted = true;
         current()->tell("halt", {{"run", id}});
       }
-      auto news = away ? expected<run_news>(fail(ec::remote_failed, "")) : current()->ask_for<run_news>("news", {{"run", id}, {"from", next}}, answer_seconds);
+      const auto asked = current();
+      auto news = away ? expected<run_news>(fail(ec::remote_failed, "")) : asked->ask_for<run_news>("news", {{"run", id}, {"from", next}}, news_seconds);
       if (!news) {
         if (!away && news.error().code != ec::remote_failed && news.error().code != ec::timeout) return fail(news.error()); // the head's own words
         if (!away) note("the head is away: the run is safe there; dialling until it is back");
@@ -102,7 +117,7 @@ struct head_client::impl {
         if (std::chrono::duration<double>(clock::now() - heard).count() > patience || stop)
           return fail(ec::remote_failed, "the head at " + heads() + " is away", "the run goes on when it is back: `pragma resume " + id + " --head " + heads() + "`");
         std::this_thread::sleep_for(std::chrono::milliseconds(500 + std::random_device()() % 1000));
-        if (auto again = dial(); again) {
+        if (auto again = dial(asked); again) {
           away = false;
           next = 0; // a restarted head counts anew
           note("the head is back");
@@ -127,7 +142,8 @@ expected<std::unique_ptr<head_client>> head_client::connect(const std::vector<ad
   p->dialling.heads = heads;
   p->dialling.tls = tls;
   p->dialling.want = "user";
-  p->dialling.seconds = dial_seconds;
+  p->dialling.seconds = heads.size() > 1 ? dial_one_of_two : dial_seconds;
+  p->dialling.newest = std::make_shared<std::atomic<uint64_t>>(0);
   std::unique_ptr<head_client> client(new head_client(std::move(p)));
   if (auto up = client->impl_->dial(); !up) return fail(up.error());
   return client;

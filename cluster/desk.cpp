@@ -7,6 +7,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "base/utc.hpp"
+#include "cluster/desk_run.hpp"
 #include "cluster/log.hpp"
 #include "cluster/placed.hpp"
 
@@ -17,7 +18,6 @@ namespace pragma {
 
 namespace {
 
-constexpr size_t kept_events = 500;                       ///< of a run; who was away longer reads the record
 constexpr size_t news_bytes = max_message_bytes / 2;
 constexpr size_t slice_bytes = max_message_bytes / 2;
 constexpr size_t most_answers = 50;
@@ -25,47 +25,6 @@ constexpr size_t most_listed = 500;
 constexpr size_t most_manifest_bytes = max_message_bytes / 8; ///< they are in every order
 constexpr int most_priority = 100;
 constexpr size_t kept_finished = 200;                     ///< runs whose news stay in memory
-
-/// One run as the desk knows it. The observer writes, the desk reads.
-struct desk_run {
-  std::mutex mutex;
-  std::string id, task, state = "running", owner;
-  int priority = 0;
-  std::deque<json> events;                                ///< run_event
-  uint64_t first = 0;                                     ///< number of events.front()
-  pragma::failure failure;
-  int attempts = 0;
-  double speedup = 0;
-
-  void add(const run_event& event) {
-    const std::lock_guard lock(mutex);
-    if (event.what == "iteration") {
-      attempts = event.iteration.number;
-      if (event.iteration.new_best) speedup = event.iteration.code.measured.time.speedup.value;
-    }
-    events.push_back(json(event));
-    if (events.size() > kept_events) {
-      events.pop_front();
-      ++first;
-    }
-  }
-  /// At the end: what was confirmed, not what the search saw; 0: nothing.
-  void settle(double confirmed) {
-    const std::lock_guard lock(mutex);
-    speedup = confirmed;
-  }
-  void note(const std::string& text) {
-    run_event event;
-    event.what = "note";
-    event.text = text;
-    add(event);
-  }
-  void end(const std::string& how, pragma::failure why = {}) {
-    const std::lock_guard lock(mutex);
-    state = how;
-    failure = std::move(why);
-  }
-};
 
 observer_actor::behavior_type observer(observer_actor::pointer, std::shared_ptr<desk_run> run) {
   return {[run](event_atom, const run_event& event) { run->add(event); }};
@@ -184,6 +143,7 @@ struct desk_state {
       auto text = read_task_text(*task);
       if (!text) return fail(text.error());
       order.task = std::move(*text);
+      if (auto copied = options.store->put_task(task_key(*task), json(order.task)); !copied) return fail(copied.error());
     } else {
       request.owner = who.name;
       request.priority = std::clamp(request.priority, -most_priority, who.admin ? most_priority : 0);
@@ -196,6 +156,7 @@ struct desk_state {
         return fail(ec::limit_exceeded, "the queue is full: " + std::to_string(waiting_of(request.owner)) + " runs of yours wait, " + std::to_string(queue.size()) + " of all", "ask again when some have ended; `pragma runs --mine` lists yours");
       auto kept = keep_task_text(order.task, options.tasks);
       if (!kept) return fail(kept.error());
+      if (auto copied = options.store->put_task(task_key(*kept), json(order.task)); !copied) return fail(copied.error());
       request.load.path = kept->string();
       request.new_id = new_run_id(request.load.path);
       prepare_for_cluster(request.load, notes);
@@ -212,9 +173,9 @@ struct desk_state {
     runs[id] = run;
     forget_finished(id);
     log_event(log_level::info, again ? "run resumed" : "run accepted", {{"run", id}, {"user", request.owner}, {"task", order.task.name}, {"priority", request.priority}});
+    remember_waiting(request, order.task.name); // before anybody is told of it
     if (full(request.owner)) {
       run->note("it waits: the head runs at most " + std::to_string(options.limits.running_per_user) + " of one user at once, and " + std::to_string(options.limits.running) + " of all");
-      remember_waiting(request, order.task.name);
       queue.push_back(std::move(order));
       return id;
     }
@@ -244,7 +205,7 @@ struct desk_state {
     header.request = std::move(request);
     header.environment.task.name = task;
     header.started = utc_now();
-    if (auto kept = options.store->put_run(header.id, json(header)); !kept) log_event(log_level::error, "a queued run is not kept", {{"run", header.id}, {"reason", kept.error().message}});
+    if (auto kept = options.store->put_run(header.id, json(header)); !kept) log_event(log_level::error, "a run that is to begin is not kept", {{"run", header.id}, {"reason", kept.error().message}});
   }
 
   /// Those that wait, by priority, then in their order.
@@ -306,10 +267,15 @@ struct desk_state {
               });
   }
 
+  /// A task's name in the run store: that of its file's folder, which is made of its text (keep_task_text).
+  static std::string task_key(const std::filesystem::path& file) { return file.parent_path().filename().string(); }
+
   /// The text of a stored run's task: where it was, or, when this head's folder was moved or restored elsewhere, at the same place in this one.
   expected<std::filesystem::path> find_task(const std::filesystem::path& stored) const {
     std::error_code ignored;
     if (const auto here = options.tasks / stored.parent_path().filename() / stored.filename(); std::filesystem::exists(here, ignored)) return here;
+    if (auto kept = options.store->get_task(task_key(stored)); kept && *kept) // this head was another's standby
+      if (auto text = from_json_value<task_text>(**kept, "the text of a task")) return keep_task_text(*text, options.tasks);
     return fail(ec::not_found, "the text of the run's task is not in " + options.tasks.string(), "restore the folder `tasks` with the folder `runs`: `pragma head restore`");
   }
 

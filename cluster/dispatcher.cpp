@@ -174,14 +174,14 @@ bool dispatcher::answered(const std::string& id, uint64_t ticket, double now) {
   if (const auto n = nodes_.find(r->second.node); n != nodes_.end()) {
     ++n->second.done;
     n->second.failures = 0;
-    n->second.last_failure.clear();
+    n->second.last_failure.reset();
   }
   runs_[r->second.from.what.run].answered.insert(id);
   end(id);
   return true;
 }
 
-void dispatcher::failed(const std::string& id, uint64_t ticket, const std::string& reason, double now) {
+void dispatcher::failed(const std::string& id, uint64_t ticket, const error& why, double now) {
   now_ = now;
   const auto r = running_.find(id);
   if (r == running_.end() || r->second.ticket != ticket) {
@@ -189,16 +189,17 @@ void dispatcher::failed(const std::string& id, uint64_t ticket, const std::strin
     return;
   }
   const auto name = r->second.node;
-  requeue(id, "node " + name + ": " + reason);
+  requeue(id, "node " + name + ": " + why.message);
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
   auto& n = found->second;
   ++n.failed;
-  n.failures = n.last_failure == reason ? n.failures + 1 : 1;
-  n.last_failure = reason;
+  if (why.code == ec::no_compiler || why.code == ec::busy) return;
+  n.failures = n.last_failure == why.code ? n.failures + 1 : 1;
+  n.last_failure = why.code;
   if (n.failures < limits_.same_failures || n.state == node_state::quarantined) return;
   n.state = node_state::quarantined;
-  n.reason = std::to_string(n.failures) + " times in a row: " + reason;
+  n.reason = std::to_string(n.failures) + " times in a row: " + why.message;
   quarantined_.push_back(name);
   evict(name);
 }
@@ -214,7 +215,7 @@ void dispatcher::tick(double now) {
   for (const auto& id : late) {
     const auto r = running_.at(id); // a copy: failed() ends it
     stop_.emplace_back(r.node, r.from.what.run);
-    failed(id, r.ticket, "no answer within " + std::to_string(static_cast<int>(limits_.job_seconds)) + " s", now);
+    failed(id, r.ticket, {ec::timeout, "no answer within " + std::to_string(static_cast<int>(limits_.job_seconds)) + " s", ""}, now);
   }
 }
 

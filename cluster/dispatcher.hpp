@@ -133,7 +133,9 @@ public:
   /// True when this is the answer that counts; false for a late or doubled one.
   bool answered(const std::string& job, uint64_t ticket, double now);
   /// The node could not do it, through no fault of the job's (its reference died, its disk is full).
-  void failed(const std::string& job, uint64_t ticket, const std::string& reason, double now);
+  /// What a node lacks or has no room for now (no_compiler, busy) is no fault of its own: the job goes to another, and nothing is counted. Equal
+  /// codes in a row are: their messages name files and processes, and differ.
+  void failed(const std::string& job, uint64_t ticket, const error& why, double now);
   /// Notices silent nodes, and jobs that take too long.
   void tick(double now);
 
@@ -160,8 +162,9 @@ private:
   struct node {
     node_facts facts;
     node_state state = node_state::ready;
-    std::string reason, last_failure;
-    int failures = 0;                 ///< of the same reason in a row
+    std::string reason;
+    std::optional<ec> last_failure;
+    int failures = 0;                 ///< of that code in a row
     double joined = 0, heard = 0;
     int64_t done = 0, failed = 0;
     std::set<std::string> jobs;

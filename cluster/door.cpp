@@ -1,4 +1,4 @@
-#include "cluster/door.hpp"
+#include "cluster/door_connection.hpp"
 
 #include "base/text.hpp"
 
@@ -25,9 +25,9 @@
 
 namespace pragma {
 
-namespace {
+using namespace door_detail;
 
-using clock = std::chrono::steady_clock;
+namespace {
 
 constexpr rlim_t wanted_files = 65536;    ///< a connection is a file
 constexpr size_t other_files = 128;       ///< of stores, logs and libraries
@@ -36,8 +36,6 @@ constexpr double files_seconds = 2;       ///< between looks at the certificate'
 constexpr size_t accepts_a_round = 64, reads_a_round = 4;
 constexpr size_t read_bytes = 64u << 10;
 constexpr size_t nodes_of_a_certificate = 16; ///< a rack may share one: so many times a user's measure
-
-double since(clock::time_point then) { return std::chrono::duration<double>(clock::now() - then).count(); }
 
 size_t files_allowed() {
   rlimit limit{};
@@ -59,30 +57,6 @@ std::string text_of(const sockaddr_storage& from) {
   const auto port = ntohs(six ? reinterpret_cast<const sockaddr_in6&>(from).sin6_port : reinterpret_cast<const sockaddr_in&>(from).sin_port);
   return address{text, port}.text();
 }
-
-/// What is handed on and not done with yet.
-struct work_in_hand {
-  std::atomic<size_t> frames = 0, bytes = 0;
-};
-
-struct connection {
-  connection(uint64_t number, channel c, std::string where) : id(number), wire(std::move(c)), from(std::move(where)) {}
-  enum class stage { handshake, greeting, open } at = stage::handshake;
-  uint64_t id;
-  channel wire;
-  identity who;
-  std::string in, out;
-  size_t sent = 0;                        ///< of `out`
-  clock::time_point began = clock::now(), heard = clock::now(), moved = clock::now();
-  size_t unanswered = 0;
-  double allowance = 0;                   ///< frames it may send now
-  clock::time_point allowed_at = clock::now();
-  uint32_t watched = 0;                   ///< epoll's events
-  bool last_words = false;                ///< closes when `out` is sent
-  bool more = false;                      ///< bytes may lie in OpenSSL that epoll knows nothing of
-  std::string from;                       ///< address
-  std::shared_ptr<work_in_hand> hands;    ///< open: of its certificate
-};
 
 std::atomic<uint64_t> next_id = 1;
 
@@ -130,6 +104,12 @@ public:
       if (c->second.out.size() - c->second.sent + text.size() > limits_.unsent_bytes) return drop(id, "it does not take what is sent to it");
       say(c->second, text);
       c->second.more = true; // it may have waited for this answer
+    });
+  }
+  void tell_all(const frame& f) {
+    post([this, text = encode(f)] {
+      for (auto& [id, c] : all_)
+        if (c.at == connection::stage::open && !c.last_words) say(c, text);
     });
   }
   void close(uint64_t id, const std::string& reason) {
@@ -290,16 +270,6 @@ private:
 
   // -- one connection -----------------------------------------------------------------------------------------------------
 
-  std::shared_ptr<void> taken_in_hand(const connection& c, size_t bytes) const {
-    auto hands = c.hands;
-    ++hands->frames;
-    hands->bytes += bytes;
-    return {nullptr, [hands, bytes](void*) {
-              --hands->frames;
-              hands->bytes -= bytes;
-            }};
-  }
-
   bool may_read(connection& c) const {
     if (c.last_words || c.unanswered >= limits_.unanswered) return false;
     const size_t times = c.who.what == role::node ? nodes_of_a_certificate : 1;
@@ -408,10 +378,15 @@ private:
     if (answer.refused.empty()) answer.refused = role_problem(c.who, theirs->want);
     if (answer.refused.empty() && tls_ && c.who.what != role::node && std::count_if(all_.begin(), all_.end(), [&](const auto& o) { return o.second.at == connection::stage::open && o.second.who.serial == c.who.serial; }) >= static_cast<long>(limits_.per_user))
       answer.refused = "too many connections of " + printable(c.who.name) + " (" + std::to_string(limits_.per_user) + ")";
+    if (answer.refused.empty() && options_.turn_away) {
+      answer.refused = options_.turn_away(*theirs, c.who);
+      answer.for_now = !answer.refused.empty();
+    }
+    answer.epoch = options_.epoch ? options_.epoch() : 0;
     say(c, encode({"welcome", f.id, answer, nullptr}));
     if (!answer.refused.empty()) {
       count(&door_counts::refused);
-      log("warn", "refused: " + answer.refused, c.who);
+      log(answer.for_now ? "debug" : "warn", "refused: " + answer.refused, c.who);
       c.last_words = true;
       return flush(c);
     }
@@ -445,7 +420,7 @@ private:
     event.kind = door_event::asked;
     event.connection = c.id;
     event.said = std::move(f);
-    event.in_hand = taken_in_hand(c, bytes);
+    event.in_hand = take_in_hand(c.hands, bytes);
     options_.on_event(std::move(event));
     return true;
   }
@@ -455,7 +430,7 @@ private:
     c.out += text;
   }
 
-  void drop(uint64_t id, const std::string& reason) {
+  void drop(uint64_t id, std::string reason) { // a copy: it may be the connection's own text
     const auto c = all_.find(id);
     if (c == all_.end()) return;
     const bool open = c->second.at == connection::stage::open;
@@ -467,7 +442,7 @@ private:
     door_event event;
     event.kind = door_event::closed;
     event.connection = id;
-    event.reason = reason;
+    event.reason = std::move(reason);
     options_.on_event(std::move(event));
   }
 
@@ -516,6 +491,7 @@ int door::certificate_days() const { return impl_->days(); }
 door_counts door::counts() const { return impl_->counts(); }
 void door::send(uint64_t connection, const frame& f) { impl_->send(connection, f); }
 void door::close(uint64_t connection, const std::string& reason) { impl_->close(connection, reason); }
+void door::tell_all(const frame& f) { impl_->tell_all(f); }
 void door::stop_accepting() { impl_->stop_accepting(); }
 
 } // namespace pragma

@@ -53,6 +53,9 @@ public:
     std::optional<std::filesystem::path> tls;
     door_limits limits;
     std::function<void(door_event)> on_event; ///< in the door's thread; must not block
+    /// Who would be let in: why not now, all the same (a head that stands by); empty: come in. In the door's thread. May be null.
+    std::function<std::string(const greeting&, const identity&)> turn_away;
+    std::function<uint64_t()> epoch;      ///< said in each welcome; null: 0
     door_log log;
   };
   /// Plaintext off loopback is refused (invalid_argument), as is a certificate that is no head's.
@@ -65,6 +68,8 @@ public:
   /// From any thread. To a connection that is gone: nothing.
   void send(uint64_t connection, const frame& f);
   void close(uint64_t connection, const std::string& reason);
+  /// To everybody who has greeted.
+  void tell_all(const frame& f);
   /// No new connections; those that are there stay.
   void stop_accepting();
 

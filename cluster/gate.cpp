@@ -41,6 +41,7 @@ struct gate_state {
   shared_door out;
   cluster_actor places;
   desk_actor users;
+  std::shared_ptr<replica> pair;
   std::map<uint64_t, member> members;
   std::shared_ptr<void> in_hand;          ///< of the frame that is looked at
 
@@ -60,6 +61,7 @@ struct gate_state {
     if (m == members.end()) return;
     log_event(log_level::debug, "connection closed", {{"who", m->second.who.name}, {"address", m->second.who.address}, {"reason", reason}});
     if (m->second.handle) caf::anon_send_exit(m->second.handle, caf::exit_reason::user_shutdown);
+    if (pair && m->second.who.what == role::head) pair->gone(connection);
     members.erase(m);
   }
 
@@ -142,6 +144,17 @@ struct gate_state {
     }
   }
 
+  /// The other head of a pair.
+  void of_head(uint64_t connection, const frame& f) {
+    if (!pair) return refuse(connection, f.id, {ec::unsupported, "this head is not one of two", "start it with --peer, too"});
+    if (f.kind == "who") return (*out)->send(connection, {"reply", f.id, json(pair->state()), nullptr});
+    auto ask = from_json_value<follow_ask>(f.body, "a question of a standby");
+    if (!ask) return refuse(connection, f.id, ask.error());
+    pair->follow(connection, *ask, [out = out, connection, id = f.id](const expected<json>& answer) {
+      (*out)->send(connection, answer ? frame{"reply", id, *answer, nullptr} : frame{"reply", id, nullptr, json(failure::of(answer.error()))});
+    });
+  }
+
   void hear(door_event& event) {
     if (event.kind == door_event::opened) {
       log_event(log_level::debug, "connection opened", {{"who", event.who.name}, {"role", name_of(event.who.what)}, {"address", event.who.address}});
@@ -153,18 +166,20 @@ struct gate_state {
     if (m == members.end()) return;
     in_hand = std::move(event.in_hand);
     if (event.said.kind != "done" && !is_text(event.said.body)) return refuse(event.connection, event.said.id, {ec::invalid_argument, "the question has text that is no UTF-8", ""});
-    if (m->second.who.what == role::node) of_node(event.connection, m->second, event.said);
+    if (m->second.who.what == role::head) of_head(event.connection, event.said);
+    else if (m->second.who.what == role::node) of_node(event.connection, m->second, event.said);
     else of_user(event.connection, m->second, event.said);
   }
   static std::string name_of(role r) { return pragma::name(r); }
 };
 
-gate_actor::behavior_type gate(gate_state::pointer self, shared_door out, cluster_actor places, desk_actor users) {
+gate_actor::behavior_type gate(gate_state::pointer self, shared_door out, cluster_actor places, desk_actor users, std::shared_ptr<replica> pair) {
   auto& state = self->state;
   state.self = self;
   state.out = std::move(out);
   state.places = std::move(places);
   state.users = std::move(users);
+  state.pair = std::move(pair);
   return {[self](const gate_event& event) {
     const auto connection = event.what->connection;
     try { // what one member sends must not end the gate for all
@@ -180,8 +195,8 @@ gate_actor::behavior_type gate(gate_state::pointer self, shared_door out, cluste
 
 } // namespace
 
-gate_actor spawn_gate(caf::actor_system& system, std::shared_ptr<std::unique_ptr<door>> out, cluster_actor places, desk_actor users) {
-  return system.spawn(gate, std::move(out), std::move(places), std::move(users));
+gate_actor spawn_gate(caf::actor_system& system, std::shared_ptr<std::unique_ptr<door>> out, cluster_actor places, desk_actor users, std::shared_ptr<replica> pair) {
+  return system.spawn(gate, std::move(out), std::move(places), std::move(users), std::move(pair));
 }
 
 } // namespace pragma

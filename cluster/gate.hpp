@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cluster/door.hpp"
+#include "cluster/replica.hpp"
 #include "cluster/wire.hpp"
 
 #include <memory>
@@ -22,7 +23,7 @@ namespace pragma {
 
 using gate_actor = caf::typed_actor<caf::reacts_to<gate_event>>;
 
-/// `out`: set before the first event.
-gate_actor spawn_gate(caf::actor_system& system, std::shared_ptr<std::unique_ptr<door>> out, cluster_actor places, desk_actor users);
+/// `out`: set before the first event. `pair`: of a head that is one of two, else null.
+gate_actor spawn_gate(caf::actor_system& system, std::shared_ptr<std::unique_ptr<door>> out, cluster_actor places, desk_actor users, std::shared_ptr<replica> pair = nullptr);
 
 } // namespace pragma

@@ -21,7 +21,7 @@ std::string version_problem(const greeting& head, const greeting& member) {
 }
 
 role role_for(const std::string& want) {
-  return want == "node" ? role::node : want == "user" ? role::admin : role::none;
+  return want == "node" ? role::node : want == "user" ? role::admin : want == "head" ? role::head : role::none;
 }
 
 std::string role_problem(const identity& who, const std::string& want) {

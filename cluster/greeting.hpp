@@ -15,10 +15,13 @@ inline constexpr int cluster_protocol = 3, oldest_protocol = 3;
 struct greeting {
   std::string version;                    ///< of pragma: "0.1.0"
   int protocol = cluster_protocol, oldest = oldest_protocol;
-  std::string want;                       ///< "node" or "user"
+  std::string want;                       ///< "node", "user" or "head"
   std::string refused;                    ///< the head's answer: why not; empty: welcome
+  bool for_now = false;                   ///< ... and whether that may pass
+  uint64_t epoch = 0;                     ///< the head's (pair.hpp); of a member, the newest that it has heard of
+  std::string node;                       ///< of a node: its name
 };
-PRAGMA_JSON(greeting, version, protocol, oldest, want, refused)
+PRAGMA_JSON(greeting, version, protocol, oldest, want, refused, for_now, epoch, node)
 
 greeting own_greeting(const std::string& want);
 /// The sentence for two that share no protocol ("head 0.3.0, node 0.2.0: upgrade the node first"); empty: they do.

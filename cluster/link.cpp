@@ -75,8 +75,8 @@ error lost() { return {ec::remote_failed, "the link to the head is gone", ""}; }
 
 class link::impl {
 public:
-  impl(channel wire, std::string rest, address head, size_t number, int days, std::function<void(frame)> on_frame)
-      : head_(std::move(head)), number_(number), days_(days), wire_(std::move(wire)), in_(std::move(rest)), on_frame_(std::move(on_frame)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  impl(channel wire, std::string rest, address head, size_t number, int days, std::function<void(frame)> on_frame, std::shared_ptr<std::atomic<uint64_t>> newest)
+      : head_(std::move(head)), number_(number), days_(days), newest_(std::move(newest)), wire_(std::move(wire)), in_(std::move(rest)), on_frame_(std::move(on_frame)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     thread_ = std::thread([this] { pump(); });
   }
   ~impl() {
@@ -88,6 +88,7 @@ public:
   const address head_;
   const size_t number_;
   const int days_;
+  const std::shared_ptr<std::atomic<uint64_t>> newest_;
   bool alive() const { return alive_; }
 
   expected<json> ask(const std::string& kind, json body, double seconds) {
@@ -188,6 +189,10 @@ private:
       auto f = decode(view.substr(frame_head_bytes, *size));
       at += frame_head_bytes + *size;
       if (!f) return false;
+      if (f->kind == "epoch") { // the head goes on without the other one
+        if (newest_ && f->body.is_number_unsigned()) *newest_ = std::max(newest_->load(), f->body.get<uint64_t>());
+        continue;
+      }
       if (f->kind != "reply") {
         if (on_frame_) on_frame_(std::move(*f));
         continue;
@@ -242,14 +247,22 @@ expected<std::unique_ptr<link>> link::dial(const options& o) {
       if (const auto who = wire.peer(head.text()); tls && who.what != role::head)
         return fail(ec::remote_failed, "what listens on " + head.text() + " is " + printable(who.name) + ", whose certificate is not a head's", "only a certificate of --role head makes a head");
       if (const auto wrong = wire.what_is_wrong(); !wrong.empty()) return fail(ec::remote_failed, head.text() + ": " + wrong);
-      if (auto said = write_all(wire, encode({"hello", 1, own_greeting(o.want), nullptr}), end, head.text()); !said) return fail(said.error());
+      auto own = own_greeting(o.want);
+      own.node = o.node;
+      own.epoch = o.newest ? o.newest->load() : 0;
+      if (auto said = write_all(wire, encode({"hello", 1, own, nullptr}), end, head.text()); !said) return fail(said.error());
       std::string rest;
       auto reply = read_frame(wire, rest, max_greeting_bytes, end, head.text());
       if (!reply) return fail(reply.error());
       const auto theirs = from_json_value<greeting>(reply->body, "the head's greeting");
       if (!theirs || reply->kind != "welcome") return fail(ec::remote_failed, "what listens on " + head.text() + " is no head of this version", "install the same version on all members");
+      if (theirs->for_now) return fail(ec::locked, "the head at " + head.text() + " does not serve now: " + printable(theirs->refused), "it is one of two: name both, with a comma between");
       if (!theirs->refused.empty()) return fail(ec::unsupported, "the head at " + head.text() + " refuses: " + printable(theirs->refused));
-      return std::unique_ptr<link>(new link(std::make_unique<impl>(std::move(wire), std::move(rest), head, number, days, o.on_frame)));
+      if (theirs->epoch < own.epoch)
+        return fail(ec::remote_failed, "the head at " + head.text() + " is an older one (epoch " + std::to_string(theirs->epoch) + ", and " + std::to_string(own.epoch) + " was here): another has taken over",
+                    "it finds that out when it reaches the other; was it set up anew? then start this again");
+      if (o.newest) *o.newest = theirs->epoch;
+      return std::unique_ptr<link>(new link(std::make_unique<impl>(std::move(wire), std::move(rest), head, number, days, o.on_frame, o.newest)));
     };
     answer = one();
     if (answer) return answer;

@@ -5,6 +5,7 @@
 #include "cluster/greeting.hpp"
 #include "cluster/tls.hpp"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,8 +21,10 @@ public:
     double seconds = 5;                   ///< for each head
     std::function<void(frame)> on_frame;  ///< what is no reply; in the link's thread
     size_t first = 0;
+    std::string node;                     ///< its name, where it is one
+    std::shared_ptr<std::atomic<uint64_t>> newest; ///< epoch that was heard of: an older head is refused; may be null
   };
-  /// Errors: not_found (no such host), remote_failed (refused, no trust), timeout, invalid_argument (own certificates; plaintext off loopback), unsupported
+  /// Errors: not_found (no such host), remote_failed (refused, no trust), timeout, invalid_argument (own certificates; plaintext off loopback), locked (it stands by), unsupported
   /// (the head does not take this version, certificate or role: its sentence).
   static expected<std::unique_ptr<link>> dial(const options& o);
   ~link();

@@ -28,7 +28,7 @@ struct failure {
   std::string message, hint;
   static failure of(const error& e) { return {static_cast<int>(e.code), e.message, e.hint}; }
   bool happened() const { return code >= 0; }
-  pragma::error what() const { return {code > static_cast<int>(ec::internal) ? ec::internal : static_cast<ec>(code), message, hint}; }
+  pragma::error what() const { return {code > static_cast<int>(last_code) ? ec::internal : static_cast<ec>(code), message, hint}; }
 };
 PRAGMA_JSON(failure, code, message, hint)
 
@@ -103,9 +103,11 @@ struct cluster_status {
   std::vector<cluster_run> runs;
   int64_t queued = 0, in_flight = 0, assigned = 0, requeued = 0, duplicates = 0;
   double mean_queue_seconds = 0;
+  std::string standby;                    ///< of a head that is one of two: "in step", "copying", "none"
+  uint64_t epoch = 0;
 };
 PRAGMA_JSON(cluster_status, version, protocol, listen, certificate_days, up_seconds, members, runs, queued, in_flight, assigned, requeued,
-            duplicates, mean_queue_seconds)
+            duplicates, mean_queue_seconds, standby, epoch)
 
 /// User -> head: begin a run (or go on with one: request.id).
 struct run_order {

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <thread>
 
-#include <civetweb.h>
+#include <httplib.h>
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
-#include <unistd.h>
 
 namespace pragma {
 
@@ -20,6 +20,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr double stale_seconds = 15;      ///< without news from the agents: not well
+constexpr size_t threads = 2, most_body = 4096;
+constexpr time_t request_seconds = 5;
 
 } // namespace
 
@@ -29,10 +31,12 @@ struct metrics_server::impl {
   std::map<std::string, prometheus::Family<prometheus::Gauge>*> families;
   std::atomic<bool> takes_work = false, well = true;
   std::atomic<clock::time_point> heard = clock::now();
-  mg_context* server = nullptr;
+  httplib::Server server;
+  std::thread thread;
 
   ~impl() {
-    if (server) ::mg_stop(server);
+    server.stop();
+    if (thread.joinable()) thread.join();
   }
 
   /// A family is described where it is first set.
@@ -51,37 +55,30 @@ struct metrics_server::impl {
 
   bool lives() const { return well && std::chrono::duration<double>(clock::now() - heard.load()).count() < stale_seconds; }
 
-  static int answer(mg_connection* to, int code, const char* type, const std::string& text) {
-    ::mg_printf(to, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", code, code == 200 ? "OK" : "Service Unavailable", type, text.size());
-    ::mg_write(to, text.data(), text.size());
-    return code;
-  }
-  static int health(mg_connection* to, void* self) { return static_cast<impl*>(self)->lives() ? answer(to, 200, "text/plain", "ok\n") : answer(to, 503, "text/plain", "an agent does not answer\n"); }
-  static int readiness(mg_connection* to, void* self) {
-    const auto* i = static_cast<impl*>(self);
-    return i->lives() && i->takes_work ? answer(to, 200, "text/plain", "ready\n") : answer(to, 503, "text/plain", "takes no work now\n");
-  }
-  static int all(mg_connection* to, void* self) {
-    auto* i = static_cast<impl*>(self);
-    std::string text;
-    {
-      const std::lock_guard lock(i->mutex);
-      text = prometheus::TextSerializer().Serialize(i->registry.Collect());
-    }
-    return answer(to, 200, "text/plain; version=0.0.4", text);
+  void answer_as_well_as_it_is() {
+    const auto say = [](httplib::Response& to, bool good, const char* yes, const char* no) {
+      to.status = good ? 200 : 503;
+      to.set_content(good ? yes : no, "text/plain");
+    };
+    server.Get("/healthz", [this, say](const httplib::Request&, httplib::Response& to) { say(to, lives(), "ok\n", "an agent does not answer\n"); });
+    server.Get("/readyz", [this, say](const httplib::Request&, httplib::Response& to) { say(to, lives() && takes_work, "ready\n", "takes no work now\n"); });
+    server.Get("/metrics", [this](const httplib::Request&, httplib::Response& to) {
+      const std::lock_guard lock(mutex);
+      to.set_content(prometheus::TextSerializer().Serialize(registry.Collect()), "text/plain; version=0.0.4");
+    });
   }
 };
 
 expected<std::unique_ptr<metrics_server>> metrics_server::open(const address& where) {
   auto p = std::make_unique<impl>();
-  const auto place = where.text();
-  const char* settings[] = {"listening_ports", place.c_str(), "num_threads", "2", "request_timeout_ms", "5000", "enable_directory_listing", "no", nullptr};
-  mg_callbacks callbacks{};
-  p->server = ::mg_start(&callbacks, nullptr, settings);
-  if (!p->server) return fail(ec::io_error, "cannot serve metrics on " + place, "is the port taken? choose another with --metrics ADDR:PORT");
-  ::mg_set_request_handler(p->server, "/metrics$", impl::all, p.get());
-  ::mg_set_request_handler(p->server, "/healthz$", impl::health, p.get());
-  ::mg_set_request_handler(p->server, "/readyz$", impl::readiness, p.get());
+  p->server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
+  p->server.set_read_timeout(request_seconds);
+  p->server.set_write_timeout(request_seconds);
+  p->server.set_payload_max_length(most_body);
+  p->answer_as_well_as_it_is();
+  if (!p->server.bind_to_port(where.host, where.port)) return fail(ec::io_error, "cannot serve metrics on " + where.text(), "is the port taken? choose another with --metrics ADDR:PORT");
+  p->thread = std::thread([server = &p->server] { server->listen_after_bind(); });
+  while (!p->server.is_running()) std::this_thread::yield(); // else it could not be stopped
   p->set("build_info", "version of this head", 1, {{"version", pragma_version}});
   return std::unique_ptr<metrics_server>(new metrics_server(std::move(p)));
 }
@@ -89,6 +86,7 @@ expected<std::unique_ptr<metrics_server>> metrics_server::open(const address& wh
 metrics_server::metrics_server(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
 metrics_server::~metrics_server() = default;
 void metrics_server::ready(bool takes_work) { impl_->takes_work = takes_work; }
+void metrics_server::stands_by() { impl_->heard = clock::now(); }
 void metrics_server::set_unwell() { impl_->well = false; }
 
 void metrics_server::set(const cluster_status& s, const door_counts& d) {
@@ -98,6 +96,7 @@ void metrics_server::set(const cluster_status& s, const door_counts& d) {
   m.heard = clock::now();
   m.set("up_seconds", "since this head began", s.up_seconds);
   if (s.certificate_days >= 0) m.set("certificate_days", "until the head's certificate expires", s.certificate_days);
+  if (!s.standby.empty()) m.set("standby_in_step", "1: another head has everything and may take over", s.standby == "in step" ? 1 : 0);
   m.set("jobs_in_flight", "jobs that nodes have in hand", static_cast<double>(s.in_flight));
   m.set("jobs_queued", "jobs that wait for a node", static_cast<double>(s.queued));
   m.set("jobs_assigned_total", "jobs given out since the start", static_cast<double>(s.assigned));

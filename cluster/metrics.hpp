@@ -18,6 +18,8 @@ public:
   static expected<std::unique_ptr<metrics_server>> open(const address& where);
   ~metrics_server();
   void ready(bool takes_work);
+  /// It lives, and another head serves.
+  void stands_by();
   void set(const cluster_status& s, const door_counts& d);
   void set(const std::vector<cluster_run>& runs);
   /// An agent did not answer: /healthz says so until the next set().

@@ -26,7 +26,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr double dial_seconds = 5;
+constexpr double dial_seconds = 5, dial_one_of_two = 2;
+constexpr double standby_pause = 0.5;                     ///< seconds at most, while a head stands by: it may serve soon
 constexpr double answer_seconds = 3;                      ///< for a heartbeat's answer; then the link counts as dead
 constexpr double join_seconds = 10;
 constexpr auto beat_pause = std::chrono::seconds(1);
@@ -184,6 +185,7 @@ public:
       const auto why = ended ? std::string("the link is gone") : ended.error().message;
       if (why != told) log_event(log_level::warn, why + "; trying again until it works");
       told = why;
+      if (!ended && ended.error().code == ec::locked) pause = std::min(pause, standby_pause);
       wait(pause * jitter());
       pause = std::min(longest_pause, pause * 2);
     }
@@ -209,14 +211,16 @@ private:
     dialling.first = at_;
     dialling.tls = options_.tls;
     dialling.want = "node";
-    dialling.seconds = dial_seconds;
+    dialling.node = hello_.facts.name;
+    dialling.newest = newest_;
+    dialling.seconds = options_.heads.size() > 1 ? dial_one_of_two : dial_seconds;
     dialling.on_frame = [agent, load, this](frame f) { ordered(agent, *load, f); };
     auto dialled = link::dial(dialling);
     if (!dialled) {
       caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
       return fail(dialled.error());
     }
-    at_ = (*dialled)->number();
+    at_ = (*dialled)->number() + 1; // should this one be lost, the other first
     bench_->begin();
     *head = std::move(*dialled);
     auto ended = speak(**head, *load);
@@ -276,7 +280,8 @@ private:
   std::unique_ptr<local_system> system_;
   std::shared_ptr<node_bench> bench_;
   node_hello hello_;
-  size_t at_ = 0;                         ///< of the heads: the one that served last
+  size_t at_ = 0;                         ///< of the heads: the one to dial first
+  std::shared_ptr<std::atomic<uint64_t>> newest_ = std::make_shared<std::atomic<uint64_t>>(0); ///< epoch of a head
   bool joined_ = false;
   std::mt19937 random_{std::random_device{}()};
 };

@@ -24,6 +24,8 @@ bool is_nodes_fault(const error& e) {
     case ec::locked:
     case ec::remote_failed:
     case ec::interrupted:
+    case ec::no_compiler:
+    case ec::busy:
     case ec::internal: return true;
     default: return false;
   }

@@ -99,7 +99,7 @@ struct placement_state {
     if (places.holder(answer.job) != answer.node) answer.ticket = 0;
     if (answer.failure.happened() && answer.node_at_fault) {
       log_event(log_level::warn, "job failed on its node", {{"job", answer.job}, {"node", answer.node}, {"reason", answer.failure.message}});
-      places.failed(answer.job, answer.ticket, answer.failure.message, now());
+      places.failed(answer.job, answer.ticket, answer.failure.what(), now());
     } else if (places.answered(answer.job, answer.ticket, now()) && found != jobs.end()) {
       found->second.promise.deliver(std::move(answer));
       jobs.erase(found);
@@ -176,6 +176,7 @@ struct placement_state {
     s.requeued = places.requeued();
     s.duplicates = places.duplicates();
     s.mean_queue_seconds = places.assigned() > 0 ? places.waited() / static_cast<double>(places.assigned()) : 0;
+    if (options.more) options.more(s);
     return s;
   }
 };

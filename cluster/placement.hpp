@@ -11,6 +11,7 @@ struct placement_options {
   dispatch_limits limits;
   std::string listen;                     ///< shown in the status
   std::function<int()> certificate_days;  ///< of the head's own; empty: no TLS
+  std::function<void(cluster_status&)> more; ///< puts in what others know (the pair of heads); may be empty
   caf::timespan tick = std::chrono::milliseconds(250);
 };
 

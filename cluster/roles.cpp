@@ -18,7 +18,8 @@ const std::vector<std::pair<std::string, std::set<role>>>& table() {
   static const std::vector<std::pair<std::string, std::set<role>>> rows{
       {"join", {node}},          {"beat", {node}},          {"done", {node}},         {"drain", {node}},        {"leave", {node}},
       {"start", {user, admin}},  {"news", {user, admin}},   {"fetch", {user, admin}}, {"list", {user, admin}},  {"halt", {user, admin}},
-      {"cancel", {user, admin}}, {"status", {user, admin}}, {"ask", {user, admin}},   {"release", {admin}}};
+      {"cancel", {user, admin}}, {"status", {user, admin}}, {"ask", {user, admin}},   {"release", {admin}},
+      {"who", {head}},           {"follow", {head}}};
   return rows;
 }
 

@@ -43,6 +43,11 @@ int keep_serving(const std::function<int()>& serve, const std::atomic<bool>& sto
       if (stop && !told) told = ::kill(child, SIGTERM) == 0;
       ::usleep(look_microseconds);
     }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == exit_begin_anew) {
+      if (stop) return 0;
+      ::usleep(crash_pause);
+      continue;
+    }
     if (WIFEXITED(status) && WEXITSTATUS(status) != exit_internal) return WEXITSTATUS(status);
     if (stop) return exit_internal;
     crashes.push_back(clock::now());

@@ -77,6 +77,14 @@ bool shaped_word(std::string_view raw) {
 
 bool identifier_shaped(std::string_view term) { return shaped_word(term) && !names_code(trim(term)); }
 
+bool sets_something(std::string_view text) {
+  const auto head = ascii_lower(trim(one_line(utf8_prefix(text, quantity_within))));
+  for (const std::string_view start : {"whether to ", "if true", "if set", "if false", "if non-zero", "if nonzero", "default:", "default is", "defaults to", "sets ", "specifies ",
+                                       "specify ", "enables ", "enable ", "disables ", "disable ", "path to ", "when set", "when true"})
+    if (head.starts_with(start)) return true;
+  return false;
+}
+
 bool announces_metrics(std::string_view heading) {
   const auto lower = ascii_lower(heading); // words_of() points into it
   for (const auto word : words_of(lower))
@@ -124,6 +132,8 @@ defined what_is_defined(std::string_view term, std::string_view text, bool annou
     d.names = {longest};
     return d;
   }
+  if (flat.find_first_of("=\"") != std::string::npos) return {}; // an assignment: an example of a setting
+  if (sets_something(text)) d.kind = "option";
   d.names = names_in_cell(flat, false);
   if (!d.names.empty()) return d;
   if (identifier_shaped(flat) && (announced || speaks_of_quantity(text))) {
@@ -227,6 +237,17 @@ std::vector<std::string> table_reader::whole_row(size_t i) const {
   return cells;
 }
 
+/// A table of settings says so in its header ("Parameter", "Default"), its rows by a default or by what they switch.
+bool table_reader::is_setting(const std::vector<std::string>& cells) const {
+  if (name_column_ < t_.header.size() && column_of(t_.header[name_column_]) == column::metric) return false;
+  for (const auto& header : t_.header) {
+    const auto lower = ascii_lower(header); // words_of() points into it
+    for (const auto word : words_of(lower))
+      if (one_of(word, {"parameter", "parameters", "argument", "option", "flag", "variable", "setting", "default", "defaults"})) return true;
+  }
+  return std::any_of(cells.begin(), cells.end(), [](const auto& cell) { return sets_something(cell); });
+}
+
 std::vector<std::string> table_reader::names_of(const std::string& cell) const {
   auto names = names_in_cell(cell, certain_);
   // In a column of names a constant's suffix ("..._VERSION") says nothing.
@@ -247,6 +268,7 @@ table_reader::row_record table_reader::row(size_t i) {
     return out;
   }
   metric_record r;
+  if (is_setting(cells)) r.kind = "option";
   auto description = description_;
   const auto what_of = [&](size_t k) { return k < t_.header.size() ? column_of(t_.header[k]) : column::other; };
   for (size_t k = 0; k < cells.size(); ++k)

@@ -14,6 +14,9 @@ namespace pragma::crawler {
 /// True for descriptions of something that is counted or measured: "Number of ...", "Total bytes ...", "cycles in which ...".
 bool speaks_of_quantity(std::string_view text);
 
+/// True for descriptions of something that a user chooses: "Whether to ...", "If true, ...", "Enables ...".
+bool sets_something(std::string_view text);
+
 /// One word that no language has: generic.heap_size, Instructions_Retired_Any, CStateResidency. Not a path, a call or a file.
 bool identifier_shaped(std::string_view term);
 
@@ -56,6 +59,7 @@ private:
   double share_of_names(size_t column, bool certain) const;
   bool tells(size_t column) const;
   bool goes_on(size_t i) const;
+  bool is_setting(const std::vector<std::string>& cells) const;
   std::vector<std::string> names_of(const std::string& cell) const;
   std::vector<std::string> whole_row(size_t i) const;
 

@@ -173,6 +173,20 @@ std::string check_words(const std::string& text, const std::string& source, cons
   return {};
 }
 
+/// Numbers, names and words of one text against what it should rest on.
+std::string check_text(const std::string& text, const std::string& source, const std::string& lower, const std::set<std::string>& numbers, const std::set<std::string>& names) {
+  for (const auto& number : numbers_in(text))
+    if (!numbers.contains(number)) return "the number " + number + " does not stand in the segment";
+  for (const auto& name : metric_names_in(text))
+    if (!names.contains(name) && !stands_in(source, name)) return "the name '" + short_form(name) + "' does not stand in the segment";
+  return check_words(text, source, lower);
+}
+
+std::set<std::string> all_names_in(const std::string& source) {
+  const auto list = metric_names_in(source, static_cast<size_t>(-1));
+  return {list.begin(), list.end()};
+}
+
 std::string check(const segment& s, const claim& c, const std::string& source, const std::string& folded, const std::string& lower,
                   const std::set<std::string>& numbers, const std::set<std::string>& names) {
   const auto named = [&](const std::string& name, bool any_case) {
@@ -185,14 +199,8 @@ std::string check(const segment& s, const claim& c, const std::string& source, c
   if (!c.quote.empty() && folded.find(one_line(c.quote)) == std::string::npos)
     return where + "its quote does not stand in the segment: '" + short_form(c.quote) + "'";
   if (!c.quote.empty() && !tells_something(c.quote, s)) return where + "its quote is a word or two: '" + short_form(c.quote) + "'";
-  for (const auto& text : {c.summary, c.meaning, c.measurement, c.reading}) {
-    for (const auto& number : numbers_in(text))
-      if (!numbers.contains(number)) return where + "the number " + number + " does not stand in the segment";
-    for (const auto& name : metric_names_in(text))
-      if (!names.contains(name) && !stands_in(source, name))
-        return where + "the name '" + short_form(name) + "' does not stand in the segment";
-    if (const auto why = check_words(text, source, lower); !why.empty()) return where + why;
-  }
+  for (const auto& text : {c.summary, c.meaning, c.measurement, c.reading})
+    if (const auto why = check_text(text, source, lower, numbers, names); !why.empty()) return where + why;
   for (const auto& name : c.related)
     if (!named(name, false)) return where + "the related name '" + short_form(name) + "' does not stand in the segment";
   for (const auto& chip : c.hardware)
@@ -216,12 +224,15 @@ std::string ungrounded(const segment& s, const summary& made) {
   const auto folded = one_line(source);
   const auto lower = ascii_lower(folded);
   const auto numbers = numbers_in(source);
-  const auto list = metric_names_in(source, static_cast<size_t>(-1));
-  const std::set<std::string> names(list.begin(), list.end());
+  const auto names = all_names_in(source);
   if (made.segment != s.id) return "the summary is of another segment";
   for (const auto& c : made.claims)
     if (auto why = check(s, c, source, folded, lower, numbers, names); !why.empty()) return why;
   return {};
+}
+
+std::string ungrounded(const std::string& sentence, const std::string& source) {
+  return check_text(sentence, source, ascii_lower(one_line(source)), numbers_in(source), all_names_in(source));
 }
 
 } // namespace pragma

@@ -162,6 +162,7 @@ expected<document> parse_page(page_format format, std::string_view bytes, std::s
       case page_format::yaml_catalogue: return parse_yaml_catalogue(decoded.text, url);
       default:
         if (is_perf_list(decoded.text)) return parse_perf_list(decoded.text, url);
+        if (is_performance_group(decoded.text)) return parse_performance_group(decoded.text, url);
         return parse_text(decoded.text, url);
     }
   }();

@@ -43,6 +43,10 @@ expected<document> parse_yaml_catalogue(std::string_view utf8, std::string_view 
 bool is_perf_list(std::string_view utf8);
 document parse_perf_list(std::string_view utf8, std::string_view url);
 
+/// One of LIKWID's performance groups (SHORT, EVENTSET, METRICS, LONG): its metrics with their formulas in events.
+bool is_performance_group(std::string_view utf8);
+document parse_performance_group(std::string_view utf8, std::string_view url);
+
 /// The records that a tree of objects describes, whatever the nesting: see catalogue.cpp for the shapes. Adds to d.records.
 void take_records(const json& root, document& d);
 /// Cleaned and bounded, into d.records; false when it has no name or the limit is reached.

@@ -25,4 +25,8 @@ std::string summariser_name(const chat_model* model);
 /// Empty when each metric name, number and quote of the summary stands in the segment; else what does not.
 std::string ungrounded(const segment& s, const summary& made);
 
+/// The same for one sentence and any text that it should rest on: its numbers, names, negations and most of its words, nothing reversed and
+/// nothing that speaks to a model. Empty: it may stand; else what is wrong, for people.
+std::string ungrounded(const std::string& sentence, const std::string& source);
+
 } // namespace pragma

@@ -131,7 +131,8 @@ claim claim_of_record(const segment& s) {
   c.diagnoses = implied_diagnoses(r.name + ". " + c.summary + " " + c.reading); // not of remarks like "this includes hits on misses"
   // Keys of a JSON object ("L1_Hit_Indication") look like names: only what the texts and values say counts.
   std::string said = r.description;
-  for (const auto& [header, value] : r.fields) said += "\n" + value;
+  for (const auto& [header, value] : r.fields)
+    if (header != "Group") said += "\n" + value; // a group's name is no metric
   c.related = related_in(said, r.name);
   return c;
 }

@@ -1,6 +1,7 @@
 #include "devices/backend.hpp"
 
 #include "base/files.hpp"
+#include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 
@@ -74,9 +75,8 @@ expected<backend> parse_backend(const std::string& text, const std::string& orig
   b.clocks = list("clocks");
   b.profilers = list("profilers");
   if (b.name.empty()) return fail(ec::parse_error, origin + ": 'name' is missing");
-  if (b.language != "c++" && b.language != "triton")
-    return fail(ec::parse_error, origin + ": language '" + printable(b.language) + "' is not known", "c++ or triton");
-  if (b.language == "triton" && b.torch_device.empty()) return fail(ec::parse_error, origin + ": 'torch_device' is missing", "what Torch calls such a device: cuda, npu");
+  if (!find_language(b.language)) return fail(ec::parse_error, origin + ": language '" + printable(b.language) + "' is not known", language_names());
+  if (in_python(b.language) && b.torch_device.empty()) return fail(ec::parse_error, origin + ": 'torch_device' is missing", "what Torch calls such a device: cuda, npu");
   return b;
 }
 

@@ -14,7 +14,7 @@ namespace pragma {
 
 struct backend {
   std::string name = "cpu", title = "CPU";
-  std::string language = "c++";            ///< "c++" or "triton"
+  std::string language = "c++";            ///< base/language.hpp
   std::string torch_device;                ///< "cuda", "npu"; empty: this machine's cores
   std::vector<std::string> present;        ///< one of these files exists where the driver is loaded
   std::vector<std::string> device_files;   ///< patterns: what the driver's library opens

@@ -111,14 +111,14 @@ void list_version(const profile& p, std::vector<std::string>& lines) {
     if (const auto* m = p.find(row.name)) lines.push_back(std::string("  ") + row.label + " = " + with_provenance(*m));
 }
 
-std::string words(bottleneck what) {
+std::string title_of(bottleneck what) {
   std::string text = json(what).get<std::string>();
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;
 }
 
 std::string finding_line(const finding& f) {
-  std::string text = " - " + words(f.what);
+  std::string text = " - " + title_of(f.what);
   if (!f.level.empty()) text += " (" + f.level + ")";
   if (f.line > 0) text += ", line " + std::to_string(f.line);
   text += ", confidence " + format_number(f.confidence, 2) + ": " + f.why;

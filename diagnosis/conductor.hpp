@@ -37,7 +37,7 @@ judgement judge(const iteration_record& current, bool has_best);
 /// The trace as in the paper's Listing 1: headline, historical best, current code, analysis, action.
 std::vector<std::string> explain(const iteration_record& current, const iteration_record* best, judgement j);
 
-/// Causes and remedies for a failed candidate, from the verifier's stage and log, in the words of its language ("c++", "triton").
+/// Causes and remedies for a failed candidate, from the verifier's stage and log, in the words of its language (base/language.hpp).
 std::vector<repair_hint> repairs_for(const std::string& stage, const std::string& reason, const std::string& log, const std::string& language = "c++");
 
 /// Further metrics that would confirm or refute the findings, most telling first, at most four: events by their names in

@@ -1,4 +1,5 @@
 // Causes and remedies for failed candidates: patterns over what compilers, the sandbox and the comparer say.
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "diagnosis/conductor.hpp"
 #include "diagnosis/repair_patterns.hpp"
@@ -181,12 +182,44 @@ std::optional<difference> parse_difference(const std::string& reason) {
   return d;
 }
 
-void compare_hints(const std::string& reason, bool triton, std::vector<repair_hint>& hints) {
+/// What is said of wrong results in the words of a language: a row for each.
+struct repair_words {
+  std::string_view language;
+  const std::vector<pattern>& (*patterns)();
+  const char *layout, *unwritten, *border, *zero_over_zero, *finite_symptom, *finite_remedy, *precision, *all_wrong; ///< compare_hints() has the cause of each
+};
+constexpr repair_words repair_table[] = {
+    {language_name::cpp, patterns,
+     "Write exactly args->outputs[i].shape elements of args->outputs[i].dtype, row-major.",
+     "Handle the remainder after the last full vector or tile, cover all rows for every thread count, and write every output.",
+     "Check the sizes that are no multiple of the vector width, and the first and last index of each dimension.",
+     " With -ffast-math remove -ffinite-math-only.",
+     "The reference gives NaN or infinity here and the candidate a number: -ffast-math assumes that there are none, or a clamp hides them.",
+     "Build with -fno-finite-math-only, and let NaN and infinity pass through as the reference does.",
+     "Use a polynomial of higher degree or range reduction with two constants, several accumulators or double for long sums, and two passes or Welford's method for variances.",
+     "Check the reference's forward() step by step, the order of args->inputs and args->params (state_dict order), and that tensors are row-major."},
+    {language_name::triton, diagnosis_detail::triton_patterns,
+     "Return contiguous tensors of exactly the reference's shapes and dtypes, in its order.",
+     "Cover all of the output with the grid (triton.cdiv), mask only what lies beyond it, and store every output.",
+     "Check the masks where a size is no multiple of BLOCK, and that masked loads have the neutral element as other= (0 for sums, -inf for maxima).",
+     " A row that is masked out whole has -inf as its maximum: -inf - -inf is NaN.",
+     "The reference gives NaN or infinity here and the candidate a number: tl.maximum and tl.minimum drop NaN, or a clamp hides them.",
+     "Use propagate_nan=tl.PropagateNan.ALL in tl.maximum and tl.minimum, and let NaN and infinity pass through as the reference does.",
+     "Products: tl.dot with input_precision=\"ieee\" or \"tf32x3\" (the default is TF32), accumulators in float32; two passes or Welford's method for variances; partial sums over blocks instead of one long chain.",
+     "Check the reference's forward() step by step, strides (in elements) and program ids, and the order of the parameters."},
+};
+const repair_words& words_in(const std::string& language) {
+  for (const auto& row : repair_table)
+    if (row.language == language) return row;
+  return repair_table[0];
+}
+
+void compare_hints(const std::string& reason, const repair_words& in, std::vector<repair_hint>& hints) {
   const auto d = parse_difference(reason);
   const auto say = [&](std::string cause, std::string remedy) { hints.push_back({line_at(reason, 0), std::move(cause), std::move(remedy)}); };
   if (reason.find("shape") != std::string::npos || reason.find("dtype") != std::string::npos)
     say("The output has another shape or type than the reference's.",
-        triton ? "Return contiguous tensors of exactly the reference's shapes and dtypes, in its order." : "Write exactly args->outputs[i].shape elements of args->outputs[i].dtype, row-major.");
+        in.layout);
   if (!d) return;
   const double got = std::strtod(d->got.c_str(), nullptr), wanted = std::strtod(d->wanted.c_str(), nullptr);
   const bool got_nan = d->got.find("nan") != std::string::npos, got_inf = d->got.find("inf") != std::string::npos;
@@ -196,16 +229,14 @@ void compare_hints(const std::string& reason, bool triton, std::vector<repair_hi
 
   if (d->unwritten)
     say("Output elements were never written: the loops do not reach them" + std::string(few ? " (often the last ones, which do not fill a vector or tile)." : "."),
-        triton ? "Cover all of the output with the grid (triton.cdiv), mask only what lies beyond it, and store every output."
-               : "Handle the remainder after the last full vector or tile, cover all rows for every thread count, and write every output.");
+        in.unwritten);
   else if (few && !large)
     say("Only " + std::to_string(static_cast<long>(d->wrong)) + " of " + std::to_string(static_cast<long>(d->total)) + " elements are wrong: a border case, most likely the remainder loop, the edge of a window or tile, or padding.",
-        triton ? "Check the masks where a size is no multiple of BLOCK, and that masked loads have the neutral element as other= (0 for sums, -inf for maxima)."
-               : "Check the sizes that are no multiple of the vector width, and the first and last index of each dimension.");
+        in.border);
   if (got_nan && wanted_finite)
     say(large ? "Infinity minus infinity or infinity over infinity: exp() overflowed on large values." : "0/0, infinity minus infinity, the root or logarithm of a negative number, or an element that was read without having been set.",
         "Subtract the row's maximum before exp(); clamp the argument of a polynomial exp to [-87.3, 88.7]; keep variances from going below zero; initialise all buffers." +
-            std::string(triton ? " A row that is masked out whole has -inf as its maximum: -inf - -inf is NaN." : " With -ffast-math remove -ffinite-math-only."));
+            std::string(in.zero_over_zero));
   else if (got_inf && wanted_finite)
     say("An intermediate result overflowed, for example exp(x) for x > 88.7 or a square of a large value.",
         "Use the stable form: subtract the maximum before exp(), log1p(exp(-|x|)) + max(x, 0) for softplus, tanh(x) = sign(x) * (1 - 2 / (exp(2|x|) + 1)).");
@@ -213,10 +244,8 @@ void compare_hints(const std::string& reason, bool triton, std::vector<repair_hi
     say("The output is 0 where it should not be: it was cleared but not computed, the wrong buffer was written, or an underflow (exp of a very negative number) was divided by.",
         "Follow one element through the code: which loop writes it, and from which accumulator.");
   else if (!wanted_finite && !got_nan && !got_inf)
-    say(triton ? "The reference gives NaN or infinity here and the candidate a number: tl.maximum and tl.minimum drop NaN, or a clamp hides them."
-               : "The reference gives NaN or infinity here and the candidate a number: -ffast-math assumes that there are none, or a clamp hides them.",
-        triton ? "Use propagate_nan=tl.PropagateNan.ALL in tl.maximum and tl.minimum, and let NaN and infinity pass through as the reference does."
-               : "Build with -fno-finite-math-only, and let NaN and infinity pass through as the reference does.");
+    say(in.finite_symptom,
+        in.finite_remedy);
   else if (!d->unwritten && wanted != 0 && std::isfinite(got / wanted)) {
     const double ratio = got / wanted;
     const double whole = std::round(std::fabs(ratio) >= 1 ? ratio : 1 / ratio);
@@ -226,8 +255,7 @@ void compare_hints(const std::string& reason, bool triton, std::vector<repair_hi
           "Check what is divided by (all elements, rows, or n - 1), and that each element is added once.");
     else if (std::fabs(ratio - 1) < 2e-2)
       say("The value is nearly right: precision is lost by an approximation, by a long float32 sum in one variable, or by cancellation (mean of squares minus square of the mean).",
-          triton ? "Products: tl.dot with input_precision=\"ieee\" or \"tf32x3\" (the default is TF32), accumulators in float32; two passes or Welford's method for variances; partial sums over blocks instead of one long chain."
-               : "Use a polynomial of higher degree or range reduction with two constants, several accumulators or double for long sums, and two passes or Welford's method for variances.");
+          in.precision);
   }
   if (d->input_set.find("tied") != std::string::npos)
     say("It fails where values are equal: the reference takes the first of them.", "Keep the smaller index among equal values: compare with > (not >=) in order, and when partial results are combined prefer the lower index.");
@@ -239,8 +267,7 @@ void compare_hints(const std::string& reason, bool triton, std::vector<repair_hi
     say("It fails on tiny inputs: cancellation, an epsilon in the wrong place, or flushed denormals.", "Use expm1 and log1p forms near zero, put epsilon where the reference has it, and do not flush denormals.");
   if (all && hints.empty())
     say("All elements are wrong: the formula, the order of inputs and parameters, or the memory layout differs from the reference.",
-        triton ? "Check the reference's forward() step by step, strides (in elements) and program ids, and the order of the parameters."
-               : "Check the reference's forward() step by step, the order of args->inputs and args->params (state_dict order), and that tensors are row-major.");
+        in.all_wrong);
 }
 
 } // namespace
@@ -250,8 +277,8 @@ std::vector<repair_hint> repairs_for(const std::string& stage, const std::string
   if (stage == "passed") return hints;
   // The reason is the verifier's own sentence; the log may be megabytes of a hostile program's text.
   const auto text = plain_quotes(reason.substr(0, 4096) + "\n" + log.substr(0, 256 << 10));
-  const bool triton = language == "triton";
-  for (const auto& p : triton ? diagnosis_detail::triton_patterns() : patterns()) {
+  const auto& in = words_in(language);
+  for (const auto& p : in.patterns()) {
     if (hints.size() >= max_hints) break;
     if (*p.stages && !has_word(p.stages, stage)) continue;
     if (*p.also && text.find(p.also) == std::string::npos) continue;
@@ -264,7 +291,7 @@ std::vector<repair_hint> repairs_for(const std::string& stage, const std::string
       break;
     }
   }
-  if (stage == "compare") compare_hints(reason, triton, hints);
+  if (stage == "compare") compare_hints(reason, in, hints);
   if (hints.size() > max_hints) hints.resize(max_hints);
   if (hints.empty())
     hints.push_back({line_at(text, 0), "The candidate failed at the stage '" + printable(stage) + "' for a reason that is not among the known ones.",

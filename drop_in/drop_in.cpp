@@ -1,6 +1,7 @@
 #include "drop_in/drop_in.hpp"
 
 #include "base/files.hpp"
+#include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "sandbox/allocator.hpp"
@@ -96,7 +97,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   auto device = find_backend(options.device.backend);
   if (!device) return fail(device.error());
   if (const auto why = why_absent(*device); !why.empty()) return not_here(why);
-  const bool native = options.language != "triton";
+  const bool native = !in_python(options.language);
   if (native && landlock::abi() == 0) return not_here("without Landlock (Linux 5.13) nothing would keep a kernel in Torch's process from this user's files");
   auto python = find_python();
   if (!python) return not_here(python.error().message);

@@ -36,7 +36,7 @@ std::string driver_name(const code_version& code);
 std::vector<std::string> kernel_flags(const code_version& code);
 
 struct drop_in_options {
-  std::string language = "c++";       ///< of the kernel: "triton" for a module
+  std::string language = "c++";       ///< of the kernel (base/language.hpp)
   device_choice device;
   bool allow_tf32 = false;            ///< Torch's own products, too, are those of TF32
   double measure_seconds = 0;         ///< above 0: calls of both sides are timed as well, for about so long

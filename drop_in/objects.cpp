@@ -4,6 +4,7 @@
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "sandbox/sandbox.hpp"
@@ -92,9 +93,9 @@ std::string processor_hash() {
 } // namespace
 
 expected<std::vector<std::string>> build_objects(const fs::path& folder, const code_version& code) {
-  if (code.language == "triton") return std::vector<std::string>{};
+  if (in_python(code.language)) return std::vector<std::string>{};
   const auto driver = find_driver(code);
-  if (driver.empty()) return fail(ec::not_found, driver_name(code) + " is not installed", "kernel.cpp is built where the drop-in runs first");
+  if (driver.empty()) return fail(ec::no_compiler, driver_name(code) + " is not installed", "kernel.cpp is built where the drop-in runs first");
   auto header = read_file(share_dir() / "pragma_kernel.h");
   if (!header) return fail(header.error());
   const auto flags = kernel_flags(code);

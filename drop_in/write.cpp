@@ -2,6 +2,7 @@
 #include "drop_in/drop_in.hpp"
 
 #include "base/files.hpp"
+#include "base/language.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -68,7 +69,7 @@ std::vector<std::string> kernel_flags(const code_version& code) {
 }
 
 expected<void> write_drop_in(const fs::path& folder, const task& t, const code_version& code, int threads, bool allow_tf32, const std::string& device) {
-  const bool native = code.language != "triton";
+  const bool native = !in_python(code.language);
   auto text = read_file(share_dir() / "python" / (native ? "model_new_template.py" : "model_new_triton_template.py"));
   if (!text) return fail(text.error());
   contents files = {{"task_reference.py", t.source}, {native ? "kernel.cpp" : "kernel.py", code.source}};

@@ -2,15 +2,18 @@
 
 #include "base/defaults.hpp"
 #include "base/hash.hpp"
+#include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "execution/executable_check.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace pragma {
@@ -21,6 +24,8 @@ namespace {
 
 constexpr size_t log_head_lines = 40, log_tail_lines = 10;
 constexpr uint64_t max_executable_bytes = 128ull << 20;
+constexpr int most_step_tries = 4;
+constexpr auto step_pause = std::chrono::milliseconds(250); ///< times the number of tries so far
 
 /// A compiler driver that is not a ccache wrapper: candidates must not pass through a cache that others can write.
 std::string find_driver(std::initializer_list<const char*> names) {
@@ -155,6 +160,156 @@ tl::unexpected<error> compile_error(const process_result& result, const std::str
   return fail(ec::build_failed, what + " failed: " + (reason.empty() ? describe_end(result) : reason), log);
 }
 
+/// A step of the tool chain found no process for one of its own. What compilers print is the only sign; a candidate that prints it only keeps itself
+/// from being judged.
+bool lacked_process(const std::string& log) {
+  for (const auto& line : split(log, '\n')) {
+    const auto says = [&line](const char* words) { return line.find(words) != std::string::npos; };
+    if (says(std::strerror(EAGAIN)) && (says("cannot execute") || says("unable to execute") || says("fork") || says("posix_spawn"))) return true;
+  }
+  return false;
+}
+
+/// Is everything there that the build needs, and does it ask for nothing that is refused?
+expected<const driver*> checked_driver(const candidate& c) {
+  if (c.compiler != "gcc" && c.compiler != "clang")
+    return fail(ec::invalid_argument, "compiler '" + printable(c.compiler) + "' is not known", "use gcc or clang");
+  const bool clang = c.compiler == "clang";
+  const auto& cc = driver_of(c.compiler);
+  if (cc.path.empty()) return fail(ec::no_compiler, c.compiler + " is not installed", clang ? "apt install clang" : "apt install g++");
+  if (auto good = check_flags(c.flags); !good) return fail(good.error());
+  if (clang && std::find(c.flags.begin(), c.flags.end(), "-fopenmp") != c.flags.end())
+    return fail(ec::invalid_argument, "flag -fopenmp is not available with clang: its OpenMP library cannot be linked statically here",
+                "use -fopenmp-simd, or compile with gcc");
+  if (c.source.size() > defaults::max_candidate_source)
+    return fail(ec::build_failed, "the source has " + format_bytes(static_cast<double>(c.source.size())) + ", more than the limit of " +
+                                      format_bytes(static_cast<double>(defaults::max_candidate_source)));
+  return &cc;
+}
+
+/// One build under way, in a folder of its own.
+class native_build {
+public:
+  native_build(const candidate& c, const driver& cc, const build_options& options) : c_(c), cc_(cc), options_(options), clang_(c.compiler == "clang") {}
+
+  expected<build_output> run() {
+    if (auto done = prepare(); !done) return fail(done.error());
+    if (auto done = compile(); !done) return fail(done.error());
+    if (auto done = link(); !done) return fail(done.error());
+    if (auto done = take_back(); !done) return fail(done.error());
+    return std::move(out_);
+  }
+
+private:
+  const fs::path& folder() const { return out_.folder->path(); }
+
+  expected<void> prepare() {
+    const auto share = share_dir();
+    auto header = read_file(share / "pragma_kernel.h");
+    if (!header) return fail(header.error());
+    auto runner = read_file(share / "runner.o");
+    if (!runner) return fail(ec::not_found, "the runner's object file " + (share / "runner.o").string() + " is missing", "build the target pragma_share");
+    // 0711: the folder is handed to the compiler's uid for the time of the build.
+    auto made = temp_dir::create("pragma-build-", 0711);
+    if (!made) return fail(made.error());
+    out_.folder = std::make_shared<temp_dir>(std::move(*made));
+    out_.compiler_version = cc_.version;
+    out_.executable = folder() / "candidate";
+    for (auto [name, content] : {std::pair<const char*, std::string_view>{"candidate.cpp", c_.source}, {"pragma_kernel.h", *header}, {"runner.o", *runner}})
+      if (auto done = put(folder() / name, content); !done) return done;
+    return {};
+  }
+
+  /// A step for which the machine had no process is made again: that is nobody's fault.
+  expected<void> step(const std::vector<std::string>& argv, const std::string& what) {
+    for (int tries = 1;; ++tries) {
+      auto result = run_tool(folder(), argv, options_);
+      if (!result) return fail(result.error());
+      if (clang_ && options_.want_remarks) take_remarks(*result);
+      const auto text = readable_log(result->err + result->out, folder());
+      if (result->ok()) {
+        out_.log += text;
+        return {};
+      }
+      if (result->cancelled || result->timed_out || !lacked_process(text)) return compile_error(*result, text, what, options_);
+      if (tries == most_step_tries) return fail(ec::busy, what + " found no process for the compiler's parts: " + first_error(text), "too many processes of this user run: `ulimit -u`");
+      std::this_thread::sleep_for(step_pause * tries);
+    }
+  }
+
+  /// Remarks and diagnostics share a stream; a remark is its line and the quoted source below it.
+  void take_remarks(process_result& result) {
+    std::string rest;
+    bool in_remark = false;
+    for (const auto& line : split(result.err, '\n')) {
+      if (line.find(": remark: ") != std::string::npos) in_remark = true;
+      else if (line.find(": warning: ") != std::string::npos || line.find("error: ") != std::string::npos) in_remark = false;
+      (in_remark ? out_.remarks_text : rest) += line + "\n";
+    }
+    result.err = std::move(rest);
+  }
+
+  expected<void> compile() {
+    // Ours first, so that the candidate's win; the linking step gets none of them: -ffast-math there would switch
+    // flush-to-zero on for the whole process, which a drop-in kernel must not do to its host either.
+    std::vector<std::string> argv = {cc_.path, "-std=c++20", "-O2", clang_ ? "-fopenmp-simd" : "-fopenmp", "-fno-lto", "-pipe",
+                                     "-fdiagnostics-color=never", clang_ ? "-ferror-limit=30" : "-fmax-errors=30", "-I."};
+    argv.insert(argv.end(), c_.flags.begin(), c_.flags.end());
+    argv.insert(argv.end(), options_.extra_flags.begin(), options_.extra_flags.end());
+    if (options_.want_remarks) {
+      if (clang_) argv.insert(argv.end(), {"-Rpass=loop-vectorize|slp-vectorizer", "-Rpass-missed=loop-vectorize|slp-vectorizer", "-Rpass-analysis=loop-vectorize"});
+      else argv.push_back("-fopt-info-vec-all=remarks.txt");
+    }
+    if (options_.want_assembly) {
+      argv.insert(argv.end(), {"-S", "candidate.cpp", "-o", "candidate.s"});
+      if (auto done = step(argv, "compiling"); !done) return done;
+      if (auto done = step({cc_.path, "-c", "candidate.s", "-o", "candidate.o"}, "assembling"); !done) return done;
+      auto text = take(folder() / "candidate.s", defaults::build_file_bytes);
+      if (!text) return fail(text.error());
+      out_.assembly = std::move(*text);
+    } else {
+      argv.insert(argv.end(), {"-c", "candidate.cpp", "-o", "candidate.o"});
+      if (auto done = step(argv, "compiling"); !done) return done;
+    }
+    if (options_.want_remarks && !clang_)
+      if (auto text = take(folder() / "remarks.txt", defaults::build_file_bytes)) out_.remarks_text = std::move(*text);
+    return {};
+  }
+
+  expected<void> link() {
+    // What the linker says of a success is its warning about dlopen in libgomp's offloading, which is never used here.
+    // It starts in the runner, before the C library looks for the candidate's resolvers; and the runner's functions of before main come first.
+    std::vector<std::string> argv = {cc_.path, "-static", "-Wl,-e,pragma_start", "runner.o", "candidate.o", "-o", "candidate"};
+    if (!clang_) argv.push_back("-fopenmp");
+    argv.push_back("-lm");
+    const auto log = out_.log;
+    auto done = step(argv, "linking");
+    out_.log = log;
+    return done;
+  }
+
+  /// From here the files are ours again: nothing that ran as the compiler can change what was hashed.
+  expected<void> take_back() {
+    struct stat info {};
+    if (::lstat(out_.executable.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+      return fail(ec::build_failed, "the compiler left no executable");
+    if (::geteuid() == 0 && (::lchown(folder().c_str(), 0, 0) != 0 || ::lchown(out_.executable.c_str(), 0, 0) != 0))
+      return fail(ec::io_error, "cannot take " + folder().string() + " back from the compiler's uid: " + std::strerror(errno));
+    ::chmod(out_.executable.c_str(), 0755);
+    auto binary = take(out_.executable, max_executable_bytes);
+    if (!binary) return fail(binary.error());
+    if (auto sound = check_executable(*binary); !sound) return fail(sound.error());
+    out_.binary_hash = sha256_hex(*binary);
+    return {};
+  }
+
+  const candidate& c_;
+  const driver& cc_;
+  const build_options& options_;
+  bool clang_;
+  build_output out_;
+};
+
 } // namespace
 
 std::vector<std::pair<std::string, std::string>> compilers() {
@@ -165,105 +320,13 @@ std::vector<std::pair<std::string, std::string>> compilers() {
 }
 
 expected<build_output> build_candidate(const candidate& c, const build_options& options) {
-  if (c.language == "triton") return build_python(c, options);
-  if (c.language != "c++") return fail(ec::invalid_argument, "language '" + printable(c.language) + "' is not known", "c++ or triton");
+  if (!find_language(c.language)) return fail(ec::invalid_argument, "language '" + printable(c.language) + "' is not known", language_names());
+  if (in_python(c.language)) return build_python(c, options);
   const auto start = std::chrono::steady_clock::now();
-  if (c.compiler != "gcc" && c.compiler != "clang")
-    return fail(ec::invalid_argument, "compiler '" + printable(c.compiler) + "' is not known", "use gcc or clang");
-  const bool clang = c.compiler == "clang";
-  const auto& cc = driver_of(c.compiler);
-  if (cc.path.empty()) return fail(ec::not_found, c.compiler + " is not installed", clang ? "apt install clang" : "apt install g++");
-  if (auto good = check_flags(c.flags); !good) return fail(good.error());
-  if (clang)
-    for (const auto& flag : c.flags)
-      if (flag == "-fopenmp")
-        return fail(ec::invalid_argument, "flag -fopenmp is not available with clang: its OpenMP library cannot be linked statically here",
-                    "use -fopenmp-simd, or compile with gcc");
-  if (c.source.size() > defaults::max_candidate_source)
-    return fail(ec::build_failed, "the source has " + format_bytes(static_cast<double>(c.source.size())) + ", more than the limit of " +
-                                      format_bytes(static_cast<double>(defaults::max_candidate_source)));
-
-  const auto share = share_dir();
-  auto header = read_file(share / "pragma_kernel.h");
-  if (!header) return fail(header.error());
-  auto runner = read_file(share / "runner.o");
-  if (!runner) return fail(ec::not_found, "the runner's object file " + (share / "runner.o").string() + " is missing", "build the target pragma_share");
-
-  // 0711: the folder is handed to the compiler's uid for the time of the build.
-  auto made = temp_dir::create("pragma-build-", 0711);
-  if (!made) return fail(made.error());
-  build_output out;
-  out.folder = std::make_shared<temp_dir>(std::move(*made));
-  const auto& folder = out.folder->path();
-  out.compiler_version = cc.version;
-  out.executable = folder / "candidate";
-  for (auto [name, content] : {std::pair<const char*, std::string_view>{"candidate.cpp", c.source}, {"pragma_kernel.h", *header}, {"runner.o", *runner}})
-    if (auto done = put(folder / name, content); !done) return fail(done.error());
-
-  // Ours first, so that the candidate's win; the linking step gets none of them: -ffast-math there would switch
-  // flush-to-zero on for the whole process, which a drop-in kernel must not do to its host either.
-  std::vector<std::string> compile = {cc.path, "-std=c++20", "-O2", clang ? "-fopenmp-simd" : "-fopenmp", "-fno-lto", "-pipe",
-                                      "-fdiagnostics-color=never", clang ? "-ferror-limit=30" : "-fmax-errors=30", "-I."};
-  compile.insert(compile.end(), c.flags.begin(), c.flags.end());
-  compile.insert(compile.end(), options.extra_flags.begin(), options.extra_flags.end());
-  if (options.want_remarks) {
-    if (clang) compile.insert(compile.end(), {"-Rpass=loop-vectorize|slp-vectorizer", "-Rpass-missed=loop-vectorize|slp-vectorizer", "-Rpass-analysis=loop-vectorize"});
-    else compile.push_back("-fopt-info-vec-all=remarks.txt");
-  }
-  std::string log;
-  const auto step = [&](std::vector<std::string> argv, const std::string& what) -> expected<void> {
-    auto result = run_tool(folder, std::move(argv), options);
-    if (!result) return fail(result.error());
-    if (clang && options.want_remarks) {
-      // Remarks and diagnostics share a stream; a remark is its line and the quoted source below it.
-      std::string rest;
-      bool in_remark = false;
-      for (const auto& line : split(result->err, '\n')) {
-        if (line.find(": remark: ") != std::string::npos) in_remark = true;
-        else if (line.find(": warning: ") != std::string::npos || line.find("error: ") != std::string::npos) in_remark = false;
-        (in_remark ? out.remarks_text : rest) += line + "\n";
-      }
-      result->err = std::move(rest);
-    }
-    const auto text = readable_log(result->err + result->out, folder);
-    if (!result->ok()) return compile_error(*result, text, what, options);
-    log += text;
-    return {};
-  };
-  if (options.want_assembly) {
-    auto assemble = compile;
-    assemble.insert(assemble.end(), {"-S", "candidate.cpp", "-o", "candidate.s"});
-    if (auto done = step(assemble, "compiling"); !done) return fail(done.error());
-    if (auto done = step({cc.path, "-c", "candidate.s", "-o", "candidate.o"}, "assembling"); !done) return fail(done.error());
-    auto text = take(folder / "candidate.s", defaults::build_file_bytes);
-    if (!text) return fail(text.error());
-    out.assembly = std::move(*text);
-  } else {
-    compile.insert(compile.end(), {"-c", "candidate.cpp", "-o", "candidate.o"});
-    if (auto done = step(compile, "compiling"); !done) return fail(done.error());
-  }
-  if (options.want_remarks && !clang)
-    if (auto text = take(folder / "remarks.txt", defaults::build_file_bytes)) out.remarks_text = std::move(*text);
-  out.log = log;
-  // What the linker says of a success is its warning about dlopen in libgomp's offloading, which is never used here.
-  // It starts in the runner, before the C library looks for the candidate's resolvers; and the runner's functions of before main come first.
-  std::vector<std::string> link = {cc.path, "-static", "-Wl,-e,pragma_start", "runner.o", "candidate.o", "-o", "candidate"};
-  if (!clang) link.push_back("-fopenmp");
-  link.push_back("-lm");
-  if (auto done = step(link, "linking"); !done) return fail(done.error());
-
-  // From here the files are ours again: nothing that ran as the compiler can change what was hashed.
-  struct stat info {};
-  if (::lstat(out.executable.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
-    return fail(ec::build_failed, "the compiler left no executable");
-  if (::geteuid() == 0 && (::lchown(folder.c_str(), 0, 0) != 0 || ::lchown(out.executable.c_str(), 0, 0) != 0))
-    return fail(ec::io_error, "cannot take " + folder.string() + " back from the compiler's uid: " + std::strerror(errno));
-  ::chmod(out.executable.c_str(), 0755);
-  auto binary = take(out.executable, max_executable_bytes);
-  if (!binary) return fail(binary.error());
-  if (auto sound = check_executable(*binary); !sound) return fail(sound.error());
-  out.binary_hash = sha256_hex(*binary);
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto cc = checked_driver(c);
+  if (!cc) return fail(cc.error());
+  auto out = native_build(c, **cc, options).run();
+  if (out) out->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;
 }
 

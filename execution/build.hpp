@@ -52,7 +52,8 @@ struct build_output {
   std::shared_ptr<temp_dir> folder;       ///< owns the files
 };
 
-/// build_failed: error.message is one sentence, error.hint the compiler's log cut to what helps.
+/// build_failed: error.message is one sentence, error.hint the compiler's log cut to what helps. no_compiler: the candidate's is not installed here.
+/// busy: the machine had no process for the compiler, several times.
 /// invalid_argument: a flag that is not allowed (names it and why).
 expected<build_output> build_candidate(const candidate& c, const build_options& options = {});
 

@@ -2,6 +2,7 @@
 
 #include "base/defaults.hpp"
 #include "base/hash.hpp"
+#include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "reference/python_search.hpp"
@@ -21,7 +22,7 @@ expected<build_output> python_shell(const build_options& options) {
   if (!made) return fail(made.error());
   build_output out;
   out.folder = std::make_shared<temp_dir>(std::move(*made));
-  out.language = "triton";
+  out.language = language_name::triton; // until there is a module
   out.kept = std::make_shared<kept_runner>();
   out.device = options.device;
   out.allow_tf32 = options.allow_tf32;

@@ -11,7 +11,7 @@ namespace pragma {
 
 struct candidate {
   std::string source;              ///< C++: one translation unit that defines pragma_kernel (execution/runner/pragma_kernel.h); Triton: a module with ModelNew
-  std::string language = "c++";    ///< "c++" or "triton"; the backend says which it runs (devices/backend.hpp)
+  std::string language = "c++";    ///< base/language.hpp; the backend says which it runs (devices/backend.hpp)
   std::string compiler = "gcc";    ///< "gcc" or "clang"; of C++ only
   std::vector<std::string> flags;  ///< allow-listed (execution/build.hpp); -O3 -march=native and the like
   std::string origin;              ///< who wrote it: "builtin", "llm:MODEL", "command", "user"

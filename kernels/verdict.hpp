@@ -1,6 +1,7 @@
 // What the Verifier says of one candidate. Plain data: it travels between nodes and is stored with the iteration.
 #pragma once
 
+#include "base/error.hpp"
 #include "base/json.hpp"
 
 #include <string>
@@ -27,6 +28,10 @@ NLOHMANN_JSON_SERIALIZE_ENUM(doubt, {{doubt::none, "none"},
                                      {doubt::out_of_memory, "out of memory"},
                                      {doubt::unbelievable, "unbelievable"}})
 
+/// A failure that the candidate is to blame for: any other is the machine's or ours.
+inline bool is_candidates_fault(const error& e) { return e.code == ec::candidate_failed || e.code == ec::timeout; }
+inline doubt doubt_about(const error& e) { return e.why == cause::out_of_memory ? doubt::out_of_memory : doubt::none; }
+
 struct mismatch {
   std::string input_set;              ///< "own inputs, seed 3" / "large values"
   std::string output;                 ///< tensor name
@@ -39,7 +44,7 @@ PRAGMA_JSON(mismatch, input_set, output, index, expected, got, error, wrong_elem
 
 struct verdict {
   verdict_stage stage = verdict_stage::build;
-  doubt why_not = doubt::none;        ///< with `not_established`
+  doubt why_not = doubt::none;        ///< with `not_established`; `out_of_memory` also with a stage, of a process to which memory was refused
   std::string reason;                 ///< one sentence for people: "element [3, 17] of out0 is 0, expected 0.731"
   std::string log;                    ///< compiler or runtime output, cut to what helps
   std::vector<mismatch> mismatches;   ///< worst first, at most a few
@@ -52,6 +57,14 @@ struct verdict {
   bool passed() const { return stage == verdict_stage::passed; }
   bool established() const { return stage != verdict_stage::not_established; }
 };
+/// Of a machine that was too busy to say anything.
+inline verdict not_established(const error& e) {
+  verdict v;
+  v.stage = verdict_stage::not_established;
+  v.why_not = doubt::machine_busy;
+  v.reason = e.message;
+  return v;
+}
 PRAGMA_JSON(verdict, stage, why_not, reason, log, mismatches, worst_error, tolerance, checked, torch_operators, binary, build_seconds, verify_seconds)
 
 } // namespace pragma

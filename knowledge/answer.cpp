@@ -1,6 +1,8 @@
 #include "knowledge/answer.hpp"
 
 #include "base/text.hpp"
+#include "crawler/charset.hpp"
+#include "crawler/summarise.hpp"
 
 #include <algorithm>
 #include <random>
@@ -40,23 +42,9 @@ std::string fence() {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Numbers that stand by themselves: "L1" and "f16" are names.
-std::vector<std::string> numbers_in(const std::string& text) {
-  std::vector<std::string> found;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (!is_digit(text[i])) continue;
-    const auto part_of_name = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-    size_t end = i;
-    while (end < text.size() && (is_digit(text[end]) || (text[end] == '.' && end + 1 < text.size() && is_digit(text[end + 1])))) ++end;
-    if ((i == 0 || !part_of_name(text[i - 1])) && (end == text.size() || !part_of_name(text[end]))) found.push_back(text.substr(i, end - i));
-    i = end;
-  }
-  return found;
-}
-
 } // namespace
 
-std::vector<cited_sentence> kept_sentences(const std::string& text, const std::vector<entry>& entries) {
+std::vector<cited_sentence> kept_sentences(const std::string& text, const std::vector<entry>& entries, std::string* why_dropped) {
   std::vector<cited_sentence> kept;
   size_t start = 0;
   while (start < text.size() && kept.size() < max_sentences) {
@@ -102,11 +90,10 @@ std::vector<cited_sentence> kept_sentences(const std::string& text, const std::v
     }
     sentence.text = trim(plain);
     for (auto at = sentence.text.find(" ."); at != std::string::npos; at = sentence.text.find(" .", at)) sentence.text.erase(at, 1);
-    if (sentence.text.empty() || sentence.entries.empty()) continue;
-    const auto known = numbers_in(evidence);
-    const auto numbers = numbers_in(sentence.text);
-    const bool grounded = std::all_of(numbers.begin(), numbers.end(), [&](const std::string& n) { return std::find(known.begin(), known.end(), n) != known.end(); });
-    if (grounded) kept.push_back(std::move(sentence));
+    if (sentence.text.empty()) continue;
+    const auto why = sentence.entries.empty() ? "it cites no entry" : ungrounded(sentence.text, evidence);
+    if (why.empty()) kept.push_back(std::move(sentence));
+    else if (why_dropped && why_dropped->empty()) *why_dropped = "'" + std::string(crawler::utf8_prefix(sentence.text, 80)) + "': " + why;
   }
   return kept;
 }
@@ -130,8 +117,10 @@ void answer_with(chat_model& model, const std::string& question, library_answer&
     answer.note = model.name() + " finds no answer in these entries";
     return;
   }
-  answer.sentences = kept_sentences(text, answer.entries);
-  if (answer.sentences.empty()) answer.note = model.name() + " answered without citing an entry, so its answer was dropped";
+  std::string why_dropped;
+  answer.sentences = kept_sentences(text, answer.entries, &why_dropped);
+  if (!why_dropped.empty()) answer.note = "a sentence of " + model.name() + "'s was dropped, " + why_dropped;
+  else if (answer.sentences.empty()) answer.note = model.name() + " said nothing";
 }
 
 } // namespace pragma

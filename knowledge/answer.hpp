@@ -8,8 +8,8 @@ namespace pragma {
 /// Fills `sentences` (or `note`, when the model could not be used or no sentence could be kept) and `usage`.
 void answer_with(chat_model& model, const std::string& question, library_answer& answer);
 
-/// Splits a model's text into sentences with their [n] marks; drops what cites none of the `count` entries or states a number that the
-/// entries cited do not contain.
-std::vector<cited_sentence> kept_sentences(const std::string& text, const std::vector<entry>& entries);
+/// Splits a model's text into sentences with their [n] marks; drops what cites none of the entries, and what those cited do not say
+/// (ungrounded() in crawler/summarise.hpp). `why_dropped`: of the first such sentence, for people.
+std::vector<cited_sentence> kept_sentences(const std::string& text, const std::vector<entry>& entries, std::string* why_dropped = nullptr);
 
 } // namespace pragma

@@ -17,12 +17,19 @@ void add(std::vector<std::string>& list, const std::string& name) {
   if (!name.empty() && list.size() < max_found && std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
 }
 
+/// "Power and energy" is no processor, "POWER" is one.
+bool means_the_word(std::string_view written) {
+  return is_everyday_word(fold_name(written)) && std::any_of(written.begin(), written.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
 bool telling(const std::string& folded) {
   const bool digit = std::any_of(folded.begin(), folded.end(), [](char c) { return c >= '0' && c <= '9'; });
   return folded.size() >= least_letters || (digit && folded.size() >= 4);
 }
 
 } // namespace
+
+bool is_everyday_word(std::string_view folded) { return folded == "power"; }
 
 hardware_words::hardware_words(const glossary& words) {
   for (const auto& [name, phrases] : words.hardware) {
@@ -58,7 +65,7 @@ std::vector<std::string> hardware_words::in_address(std::string_view url) const 
   const auto parts = split(path, '/');
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     const auto whole = names_.find(fold_name(*part));
-    if (whole != names_.end() && part->size() >= 3) {
+    if (whole != names_.end() && part->size() >= 3 && !means_the_word(*part)) {
       add(found, whole->second);
       continue;
     }
@@ -86,7 +93,7 @@ std::vector<std::string> hardware_words::in_title(std::string_view title) const 
       for (size_t k = i; k < i + length; ++k) phrase += (phrase.empty() ? "" : " ") + words[k];
       const auto folded = fold_name(phrase);
       const auto known = names_.find(folded);
-      if (known == names_.end() || (!telling(folded) && folded != "amd" && folded != "arm")) continue;
+      if (known == names_.end() || means_the_word(phrase) || (!telling(folded) && folded != "amd" && folded != "arm")) continue;
       add(found, known->second);
       taken = length;
     }

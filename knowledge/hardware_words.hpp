@@ -9,6 +9,9 @@
 
 namespace pragma {
 
+/// Names of hardware that are everyday words as well ("power"): they count in capitals only. `folded`: fold_name() of the word.
+bool is_everyday_word(std::string_view folded);
+
 class hardware_words {
 public:
   hardware_words() = default;

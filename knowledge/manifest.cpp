@@ -48,7 +48,7 @@ std::vector<std::string> installed(const std::string& pattern) {
 
 } // namespace
 
-expected<profiler_manifest> parse_manifest(std::string_view text, std::string_view what) {
+expected<profiler_manifest> parse_manifest(std::string_view text, std::string_view what, bool docs_follow) {
   const std::string where(what);
   auto parsed = parse_json(text, what);
   if (!parsed) return fail(parsed.error());
@@ -70,7 +70,7 @@ expected<profiler_manifest> parse_manifest(std::string_view text, std::string_vi
     }
   }
   auto manifest = from_json_value<profiler_manifest>(*top, what);
-  if (!manifest) return manifest;
+  if (!manifest || docs_follow) return manifest;
   if (auto good = check_manifest(*manifest); !good)
     return fail(good.error().code, where + ": " + good.error().message, good.error().hint);
   return manifest;

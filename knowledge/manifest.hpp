@@ -42,7 +42,8 @@ struct profiler_manifest {
 PRAGMA_JSON(profiler_manifest, name, title, backend, aliases, hardware, simulates, prefer, docs, catalogue, collect, origin)
 
 /// Unknown keys are errors that name the nearest known one; keys that start with "_" are comments. `what` names the file.
-expected<profiler_manifest> parse_manifest(std::string_view text, std::string_view what);
+/// `docs_follow`: the caller adds documentation to it and checks the whole (check_manifest()).
+expected<profiler_manifest> parse_manifest(std::string_view text, std::string_view what, bool docs_follow = false);
 /// All of a folder, in order of name. An unreadable one is an error that names the file.
 expected<std::vector<profiler_manifest>> shipped_manifests(const std::filesystem::path& folder);
 /// invalid_argument: what is wrong with the name, an address, a pattern.

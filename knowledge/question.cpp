@@ -41,6 +41,17 @@ bool has_telling_case(const chunk& c, bool first) {
   return (is_upper(t[0]) && (!first || digit)) || upper_inside;
 }
 
+/// By what a phrase of the glossary is found. Pieces of one letter count here: without its "e", "e-core" would be found in every "core".
+std::string phrase_key(std::string_view phrase) {
+  size_t length = 0;
+  for (size_t i = 0; i <= phrase.size(); ++i) {
+    const bool inside = i < phrase.size() && (is_upper(phrase[i]) || is_lower(phrase[i]) || is_digit(phrase[i]));
+    if (!inside && length == 1 && !is_digit(phrase[i - 1])) return fold_name(phrase);
+    length = inside ? length + 1 : 0;
+  }
+  return stem_key(phrase);
+}
+
 bool is_several_words(const std::string& phrase) {
   size_t pieces = 0;
   for (const auto& c : chunks_of(phrase)) pieces += pieces_of(c.text).size();
@@ -92,18 +103,39 @@ phrase_book::phrase_book(glossary words, const std::vector<std::string>& profile
 }
 
 phrase_book::meaning& phrase_book::at(std::string_view phrase) {
-  auto& m = phrases_[stem_key(phrase)];
-  m.abbreviation = is_stop_word(fold_name(phrase));
+  auto& m = phrases_[phrase_key(phrase)];
+  m.abbreviation = is_stop_word(fold_name(phrase)) || is_everyday_word(fold_name(phrase));
   return m;
 }
 
+namespace {
+
+/// The tokens of one chunk, and the names that it may be.
+void add_chunk(const chunk& c, bool of_scope, bool first, understood_question& u) {
+  std::vector<token> tokens;
+  append_tokens(c, tokens);
+  for (const auto& t : tokens)
+    if (std::none_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t.text; }))
+      u.tokens.push_back({t.text, c.text, t.what == token::type::whole, of_scope});
+  if (c.identifier) {
+    if (u.identifiers.size() < max_identifiers) add_different(u.identifiers, c.text);
+    add_different(u.names, fold_name(c.text));
+    add_different(u.names, fold_name(base_metric(c.text)));
+    add_different(u.names, stem_key(c.text));
+  } else if (has_telling_case(c, first)) {
+    u.exact_names.push_back(c.text);
+  }
+}
+
+} // namespace
+
 std::string phrase_book::canonical_profiler(const std::string& text) const {
-  const auto it = phrases_.find(stem_key(text));
+  const auto it = phrases_.find(phrase_key(text));
   return it != phrases_.end() && !it->second.profiler.empty() ? it->second.profiler : text;
 }
 
 std::string phrase_book::canonical_hardware(const std::string& text) const {
-  const auto it = phrases_.find(stem_key(text));
+  const auto it = phrases_.find(phrase_key(text));
   return it != phrases_.end() && !it->second.hardware.empty() ? it->second.hardware : text;
 }
 
@@ -120,7 +152,7 @@ understood_question phrase_book::understand(std::string_view question) const {
     for (size_t length = std::min(longest_phrase, chunks.size() - i); length > 0 && taken == 0; --length) {
       std::string text;
       for (size_t k = i; k < i + length; ++k) text += (text.empty() ? "" : " ") + chunks[k].text;
-      const auto it = phrases_.find(stem_key(text));
+      const auto it = phrases_.find(phrase_key(text));
       if (it == phrases_.end() || it->first.empty()) continue; // nothing but single letters
       const auto& m = it->second;
       if (m.abbreviation && std::any_of(text.begin(), text.end(), is_lower)) continue;
@@ -162,19 +194,7 @@ understood_question phrase_book::understand(std::string_view question) const {
   for (size_t i = 0; i < chunks.size(); ++i) {
     const auto& c = chunks[i];
     if (of_profiler[i]) continue;
-    std::vector<token> tokens;
-    append_tokens(c, tokens);
-    for (const auto& t : tokens)
-      if (std::none_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t.text; }))
-        u.tokens.push_back({t.text, c.text, t.what == token::type::whole, of_scope[i]});
-    if (c.identifier) {
-      if (u.identifiers.size() < max_identifiers) add_different(u.identifiers, c.text);
-      add_different(u.names, fold_name(c.text));
-      add_different(u.names, fold_name(base_metric(c.text)));
-      add_different(u.names, stem_key(c.text));
-    } else if (has_telling_case(c, i == 0)) {
-      u.exact_names.push_back(c.text);
-    }
+    add_chunk(c, of_scope[i], i == 0, u);
     const auto folded = fold_name(c.text);
     u.asks_option = u.asks_option || asks_for_option(folded) || c.text.starts_with("--");
     u.asks_metric = u.asks_metric || (is_filler(folded) && folded != "number" && folded != "value" && folded != "values");

@@ -16,7 +16,7 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 
 constexpr double scope_bonus = 0.25;        // of a profiler or hardware that the question's words name; other hardware loses as much
-constexpr double here_bonus = 0.05, elsewhere_loss = 0.15; // of entries that this machine can count, and of those of other machines, where the question names neither
+constexpr double here_bonus = 0.1, elsewhere_loss = 0.15; // of entries that this machine can count, and of those of other machines, where the question names neither
 constexpr double concept_loss = 0.15;       // of concepts where the question asks for a counter, an event or a metric
 constexpr double option_loss = 0.3;         // of a tool's switches where the question asks for none; what they gain where it does
 constexpr double expansion_weight = 0.25;   // of BM25 over the glossary's words, beside that over the question's own
@@ -80,6 +80,17 @@ const char* scope_rule::where(uint32_t row) const {
     case place::unknown: break;
   }
   return "";
+}
+
+int scope_rule::nearness(uint32_t row) const {
+  if (!profiler_.empty() || !hardware_.empty()) return 1; // the question means that one, whatever this machine has
+  switch (place_of(row)) {
+    case place::here: return 0;
+    case place::unknown: return 1;
+    case place::simulated: return 2;
+    case place::elsewhere: return 3;
+  }
+  return 1;
 }
 
 scope_rule::relation scope_rule::profiler_of(uint32_t row) const {
@@ -311,11 +322,11 @@ std::vector<hit> retriever::impl::collapsed(std::vector<candidate> ranked, const
   return hits;
 }
 
-/// Of entries of one name that of the more trusted source goes first: a page may call anything "cache-misses".
+/// Of entries of one name that of the more trusted source goes first, for a page may call anything "cache-misses"; then what this machine counts.
 void retriever::impl::order(std::vector<candidate>& ranked, const name_index& names) {
   constexpr int unnamed = 1 << 30;
   const auto key = [&](const candidate& c) {
-    return std::tuple(c.name_rank ? c.name_rank : unnamed, c.name_rank ? -static_cast<int>(names.trust(c.row)) : 0, -c.score, c.row);
+    return std::tuple(c.name_rank ? c.name_rank : unnamed, c.name_rank ? -static_cast<int>(names.trust(c.row)) : 0, c.name_rank ? c.nearness : 0, -c.score, c.row);
   };
   std::sort(ranked.begin(), ranked.end(), [&](const candidate& a, const candidate& b) { return key(a) < key(b); });
 }
@@ -357,6 +368,7 @@ expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode m
   const double w = mode == retrieval_mode::lexical_only || !found.notes.empty() ? 0 : weight;
   for (auto& c : ranked) {
     c.scope = scope.bonus(c.row);
+    c.nearness = scope.nearness(c.row);
     c.score = (mode == retrieval_mode::dense_only ? c.dense : (c.lexical + w * c.dense) / (1 + w)) + c.scope;
     c.score = std::max(c.score, c.fuzzy);
   }

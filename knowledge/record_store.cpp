@@ -10,6 +10,7 @@
 #include <chrono>
 #include <fcntl.h>
 #include <fstream>
+#include <mutex>
 #include <thread>
 #include <unistd.h>
 
@@ -94,6 +95,8 @@ struct record_store::impl {
   std::unique_ptr<rocksdb::DB> db;
   std::vector<rocksdb::ColumnFamilyHandle*> handles; ///< all that exist, ours and those of a newer version
   bool broken = false; ///< a write failed; RocksDB refuses all further ones until it is opened anew
+  std::mutex writing;  ///< batches are told in the order in which they were written
+  std::shared_ptr<store_follower> follower;
 
   ~impl() { close(); }
 
@@ -201,13 +204,18 @@ expected<void> make_folder(const std::filesystem::path& folder, const std::strin
 
 void record_store::batch::put(const std::string& family, const std::string& key, const std::string& value) {
   batch_.Put(store_.impl_->family(family), key, value);
+  if (store_.impl_->follower) changes_.push_back({"put", family, key, value});
 }
-void record_store::batch::remove(const std::string& family, const std::string& key) { batch_.Delete(store_.impl_->family(family), key); }
+void record_store::batch::remove(const std::string& family, const std::string& key) {
+  batch_.Delete(store_.impl_->family(family), key);
+  if (store_.impl_->follower) changes_.push_back({"remove", family, key, ""});
+}
 void record_store::batch::remove_prefix(const std::string& family, const std::string& prefix) {
   auto end = prefix;
   if (end.empty()) end = "\xff";
   else end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
   batch_.DeleteRange(store_.impl_->family(family), prefix, end);
+  if (store_.impl_->follower) changes_.push_back({"remove prefix", family, prefix, ""});
 }
 
 expected<record_store> record_store::open(const std::filesystem::path& folder, mode m, record_store_options options) {
@@ -237,6 +245,7 @@ expected<void> record_store::write(const std::string& doing, const std::function
   auto& p = *impl_;
   if (p.opened == mode::read_only)
     return fail(ec::internal, "cannot " + doing + ": the " + p.words.what + " " + p.folder.string() + " was opened for reading only");
+  std::unique_lock lock(p.writing);
   if (p.broken)
     if (auto again = p.reopen(); !again) return again;
   rocksdb::WriteBatch records;
@@ -245,9 +254,34 @@ expected<void> record_store::write(const std::string& doing, const std::function
   rocksdb::WriteOptions options;
   options.sync = sync;
   const auto status = p.db->Write(options, &records);
-  if (status.ok()) return {};
-  p.broken = true;
-  return fail(p.access_error(status, doing));
+  if (!status.ok()) {
+    p.broken = true;
+    return fail(p.access_error(status, doing));
+  }
+  if (const auto follower = p.follower) {
+    const auto number = follower->wrote(b.changes_);
+    lock.unlock();
+    follower->settle(number);
+  }
+  return {};
+}
+
+void record_store::follow(std::shared_ptr<store_follower> who) {
+  const std::lock_guard lock(impl_->writing);
+  impl_->follower = std::move(who);
+}
+
+expected<void> record_store::apply(const std::vector<store_change>& changes) {
+  for (const auto& c : changes)
+    if ((c.how != "put" && c.how != "remove" && c.how != "remove prefix") || c.family == default_family || !impl_->family(c.family))
+      return fail(ec::parse_error, "a change '" + printable(c.how.substr(0, 40)) + "' of '" + printable(c.family.substr(0, 40)) + "' is none of the " + impl_->words.what, "install the same version on both machines");
+  return write("apply changes", [&](batch& b) {
+    for (const auto& c : changes) {
+      if (c.how == "put") b.put(c.family, c.key, c.value);
+      else if (c.how == "remove") b.remove(c.family, c.key);
+      else b.remove_prefix(c.family, c.key);
+    }
+  });
 }
 
 expected<std::optional<std::string>> record_store::get(const std::string& family, const std::string& key, const std::string& what) const {
@@ -260,11 +294,11 @@ expected<std::optional<std::string>> record_store::get(const std::string& family
   return std::optional<std::string>(std::move(text));
 }
 
-expected<void> record_store::scan(const std::string& family, const std::string& prefix, const std::string& what, const take& f) const {
+expected<void> record_store::scan(const std::string& family, const std::string& prefix, const std::string& what, const take& f, const std::string& from) const {
   auto* handle = impl_->family(family);
   if (!handle) return {};
   std::unique_ptr<rocksdb::Iterator> it(impl_->db->NewIterator(rocksdb::ReadOptions(), handle));
-  for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next())
+  for (it->Seek(std::max(prefix, from)); it->Valid() && it->key().starts_with(prefix); it->Next())
     if (auto taken = f({it->key().data(), it->key().size()}, {it->value().data(), it->value().size()}); !taken) return taken;
   if (!it->status().ok()) return fail(impl_->access_error(it->status(), "read " + what));
   return {};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "knowledge/store_change.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -46,6 +47,7 @@ public:
     batch(rocksdb::WriteBatch& b, const record_store& s) : batch_(b), store_(s) {}
     rocksdb::WriteBatch& batch_;
     const record_store& store_;
+    std::vector<store_change> changes_; ///< where somebody follows
   };
 
   /// locked: names the process that holds it; not_found: nothing to read there; io_error; parse_error: written by a newer pragma.
@@ -59,8 +61,12 @@ public:
   expected<void> write(const std::string& doing, const std::function<void(batch&)>& put, bool sync = true);
   expected<std::optional<std::string>> get(const std::string& family, const std::string& key, const std::string& what) const;
   using take = std::function<expected<void>(std::string_view key, std::string_view value)>;
-  /// Every record whose key starts with `prefix`, in order of key. An error of `f` ends it.
-  expected<void> scan(const std::string& family, const std::string& prefix, const std::string& what, const take& f) const;
+  /// Every record whose key starts with `prefix`, in order of key, and is not below `from`. An error of `f` ends it.
+  expected<void> scan(const std::string& family, const std::string& prefix, const std::string& what, const take& f, const std::string& from = {}) const;
+  /// From now on each batch is told to it, and a write returns when it has settled; null: no more. Not beside a write.
+  void follow(std::shared_ptr<store_follower> who);
+  /// Changes of another store of this kind. parse_error for what is none, or of a family that is not here.
+  expected<void> apply(const std::vector<store_change>& changes);
   /// Reads every block, checksums verified. io_error names the damage.
   expected<void> verify() const;
   const std::filesystem::path& folder() const;

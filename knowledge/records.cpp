@@ -6,3 +6,4 @@
 #include "base/json_definitions.hpp"
 
 #include "knowledge/library.hpp"
+#include "knowledge/store_change.hpp"

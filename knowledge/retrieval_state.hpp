@@ -18,6 +18,8 @@ public:
   scope_rule(const question& q, const understood_question& u, const phrase_book& book, const name_index& names);
   bool admits(uint32_t row) const;
   double bonus(uint32_t row) const;
+  /// Among entries of one name: 0 for what this machine counts, 1 where that is not known or the question says, 2 simulated, 3 elsewhere.
+  int nearness(uint32_t row) const;
   /// hit::where.
   const char* where(uint32_t row) const;
   bool filters() const { return filter_profiler_ || filter_hardware_; }
@@ -60,6 +62,7 @@ private:
   struct candidate {
     uint32_t row = 0;
     double lexical = 0, dense = 0, scope = 0, fuzzy = 0, score = 0;
+    int nearness = 0;  ///< scope_rule::nearness()
     int name_rank = 0; ///< 0: not named; otherwise 1 for what the question names first and most surely
   };
   class pool;

@@ -12,12 +12,17 @@ namespace {
 
 constexpr int schema_version = 1;
 constexpr size_t max_id_bytes = 200;
-const std::string runs = "runs", iterations_ = "iterations", schedules = "schedules";
+const std::string runs = "runs", iterations_ = "iterations", schedules = "schedules", tasks = "tasks";
+/// Headers last: a run that is there is whole.
+const std::vector<std::string>& copied_families() {
+  static const std::vector<std::string> all{tasks, iterations_, schedules, runs};
+  return all;
+}
 
 record_store_options words() {
   record_store_options o;
   o.what = "run store";
-  o.families = {runs, iterations_, schedules};
+  o.families = {runs, iterations_, schedules, tasks};
   o.schema_version = schema_version;
   o.made_by = "`pragma optimize TASK.py` makes one";
   o.while_locked = "wait until it has finished, stop it, or keep this run elsewhere with --data DIR; `pragma runs` and "
@@ -164,9 +169,38 @@ expected<std::optional<json>> run_store::get_schedule(const std::string& key) co
   return impl_->get(schedules, key, "schedule " + printable(key));
 }
 
+expected<void> run_store::put_task(const std::string& key, const json& value) {
+  if (auto good = check_id(key, "task's key"); !good) return good;
+  return impl_->records.write("record a task", [&](record_store::batch& batch) { batch.put(tasks, key, encode(value)); });
+}
+
+expected<std::optional<json>> run_store::get_task(const std::string& key) const { return impl_->get(tasks, key, "task " + printable(key)); }
+
+void run_store::follow(std::shared_ptr<store_follower> who) { impl_->records.follow(std::move(who)); }
+expected<void> run_store::apply(const std::vector<store_change>& changes) { return impl_->records.apply(changes); }
+
+expected<std::vector<store_change>> run_store::records_after(place& from, size_t most_bytes) const {
+  std::vector<store_change> taken;
+  size_t bytes = 0;
+  bool enough = false;
+  for (const auto& all = copied_families(); taken.empty() && from.family < all.size();) {
+    const auto& family = all[from.family];
+    auto read = impl_->records.scan(family, "", "the " + family, [&](std::string_view key, std::string_view value) -> expected<void> {
+      if ((enough = bytes > 0 && bytes + value.size() > most_bytes)) return fail(ec::limit_exceeded, "enough for once");
+      taken.push_back({"put", family, std::string(key), std::string(value)});
+      bytes += key.size() + value.size() + 1;
+      from.key = std::string(key) + '\0';
+      return {};
+    }, from.key);
+    if (read) from = {from.family + 1, ""};
+    else if (!enough) return fail(read.error());
+  }
+  return taken;
+}
+
 expected<uint64_t> run_store::copy_into(run_store& other) const {
   uint64_t copied = 0;
-  for (const auto& family : {iterations_, schedules, runs}) { // headers last: a run that is there is whole
+  for (const auto& family : copied_families()) {
     auto read = impl_->records.scan(family, "", "the " + family, [&](std::string_view key, std::string_view value) -> expected<void> {
       if (family == runs) ++copied;
       return other.impl_->records.write("copy a record", [&](record_store::batch& batch) { batch.put(family, std::string(key), std::string(value)); });

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "knowledge/store_change.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -34,6 +35,21 @@ public:
   /// Schedules that won, by family key, for a warm start of similar tasks.
   expected<void> put_schedule(const std::string& key, const json& value);
   expected<std::optional<json>> get_schedule(const std::string& key) const;
+
+  /// Texts of tasks, so that a run can be gone on with wherever its record is.
+  expected<void> put_task(const std::string& key, const json& value);
+  expected<std::optional<json>> get_task(const std::string& key) const;
+
+  /// For a second store that is to be the same: see record_store. A copy begins with records_after({}) until that gives none, and goes on with each batch that
+  /// was written since before it began.
+  void follow(std::shared_ptr<store_follower> who);
+  struct place {
+    size_t family = 0;                    ///< in the order of copying
+    std::string key;                      ///< the next one, or one below it
+  };
+  /// Some `most_bytes` of records from `from` on, which is moved behind them; none: that was all.
+  expected<std::vector<store_change>> records_after(place& from, size_t most_bytes) const;
+  expected<void> apply(const std::vector<store_change>& changes);
 
   /// Everything, as it was when this one was opened (a backup; a copy for another machine). Gives the number of runs.
   expected<uint64_t> copy_into(run_store& other) const;

@@ -2,6 +2,7 @@
 #include "llm/prompts.hpp"
 
 #include "base/defaults.hpp"
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "llm/fences.hpp"
 
@@ -94,7 +95,7 @@ bool defines_model(const std::string& source) {
 
 bool is_python(const llm::code_block& b) {
   if (b.language.empty()) return b.content.find("ModelNew") != std::string::npos;
-  return b.language == "python" || b.language == "py" || b.language == "python3" || b.language == "triton";
+  return b.language == "python" || b.language == "py" || b.language == "python3" || in_python(b.language);
 }
 
 /// What an answer in a language must look like, and the words of what is missing.
@@ -177,8 +178,8 @@ std::string rationale_of(const std::vector<std::string>& prose) {
 } // namespace
 
 expected<coded_answer> parse_answer(std::string_view raw, const std::string& language) {
-  const bool triton = language == "triton";
-  const form wanted = triton ? form{is_python, defines_model, "Python block", "```python", "class ModelNew"}
+  const bool module = in_python(language);
+  const form wanted = module ? form{is_python, defines_model, "Python block", "```python", "class ModelNew"}
                              : form{is_cpp, defines_kernel, "C++ block", "```cpp", "pragma_kernel"};
   if (raw.size() > defaults::max_candidate_source)
     return fail(ec::parse_error, "the answer is longer than " + format_bytes(static_cast<double>(defaults::max_candidate_source)));
@@ -205,7 +206,7 @@ expected<coded_answer> parse_answer(std::string_view raw, const std::string& lan
 
   std::vector<std::string> prose;
   for (const auto& line : parts.prose) {
-    if (triton) { // it has neither flags nor a compiler to choose
+    if (module) { // it has neither flags nor a compiler to choose
       prose.push_back(line);
     } else if (const auto flags = value_of(line, "flags")) {
       if (auto good = take_flags(*flags, answer.flags); !good) return fail(good.error());

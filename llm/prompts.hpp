@@ -12,7 +12,7 @@ struct coding_task {
   std::vector<std::string> inputs, params, outputs; ///< "x: float32[16, 16384]"
   std::string abi_header;                  ///< pragma_kernel.h
   std::string machine;                     ///< "AMD EPYC, AVX2 (256 bit), 1 thread, L1d 32 KiB, L2 512 KiB, ..., 12.9 GB/s copy, 95 GFLOP/s peak"
-  std::string language = "c++";            ///< or "triton": what candidates are written in
+  std::string language = "c++";            ///< what candidates are written in (base/language.hpp)
   std::string device;                      ///< Triton: "NVIDIA H200, sm_90, 132 multiprocessors, ..."; `machine` describes the host
   bool allow_torch = false;                ///< Triton: forward() may let Torch compute
   bool allow_tf32 = false;                 ///< Triton: products may be of TF32

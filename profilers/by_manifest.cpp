@@ -346,4 +346,18 @@ std::vector<collect_manifest> manifests_for(const std::string& backend, const st
   return fitting;
 }
 
+std::vector<std::string> asked_by_rules(const std::vector<finding>& findings, const std::string& backend, const std::vector<json>& registered) {
+  std::vector<std::string> names;
+  for (const auto& m : manifests_for(backend, registered))
+    for (const auto& rule : m.rules)
+      for (const auto& f : findings) {
+        const bool its_finding = json(f.what).get<std::string>() == rule.bottleneck &&
+                                 std::any_of(f.proof.begin(), f.proof.end(), [&](const evidence& e) { return e.metric == rule.metric; });
+        if (!its_finding) continue;
+        for (const auto& name : rule.ask)
+          if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+  return names;
+}
+
 } // namespace pragma

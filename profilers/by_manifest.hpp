@@ -2,6 +2,7 @@
 // is read as the manifest says. Used for devices (ncu, rocprofv3, msprof, and what users register); a profiler more needs no code.
 #pragma once
 
+#include "diagnosis/finding.hpp"
 #include "profilers/launches.hpp"
 #include "profilers/sources.hpp"
 
@@ -53,5 +54,9 @@ expected<void> check_metric_names(const collect_manifest& m, const std::vector<s
 /// Every shipped manifest that collects on `backend`, in order of name; `registered` (users' manifests, as JSON) come after them and replace
 /// those of the same name. A manifest that cannot be used is a line in `problems`.
 std::vector<collect_manifest> manifests_for(const std::string& backend, const std::vector<json>& registered = {}, std::vector<std::string>* problems = nullptr);
+
+/// Metrics that the rules of those manifests ask for after findings of theirs ("ask"), each once: the tool's own further metrics, which
+/// metrics_to_ask() cannot know. `backend` and `registered` as for manifests_for().
+std::vector<std::string> asked_by_rules(const std::vector<finding>& findings, const std::string& backend, const std::vector<json>& registered = {});
 
 } // namespace pragma

@@ -1,5 +1,6 @@
 #include "profilers/collect.hpp"
 
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "diagnosis/rules.hpp"
 #include "profilers/running.hpp"
@@ -137,7 +138,7 @@ void timer_metrics(const task& t, const timing& time, const machine_limits* limi
 
 expected<profile> collect(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
                           const machine_limits* limits, const collect_options& options) {
-  if (built.language == "triton") return collect_on_device(t, c, built, ref, time, limits, options);
+  if (in_python(built.language)) return collect_on_device(t, c, built, ref, time, limits, options);
   if (auto known = check_metric_names(device_choice{}, options.extra_metrics, options.manifests); !known) return fail(known.error());
   const auto facts = read_cpu_facts();
   if (!facts) return fail(facts.error());

@@ -54,7 +54,7 @@ void manifest_metrics(const collect_context& context, source_result& out) {
     manifest_request request;
     request.default_metrics = options.default_metrics;
     for (const auto& name : options.extra_metrics)
-      if (!check_metric_names({name})) request.extra_metrics.push_back(name); // ours are measured by our own adapters
+      if (!check_metric_names({name}) && check_metric_names(m, {name})) request.extra_metrics.push_back(name); // ours are measured by our own adapters
     request.calls = std::clamp<int64_t>(static_cast<int64_t>(called_seconds / std::max(1e-9, context.time.candidate_seconds)), 1, most_calls);
     request.max_seconds = std::max(least_seconds, context.watch.left());
     request.progress = options.progress;

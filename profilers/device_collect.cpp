@@ -1,5 +1,6 @@
 #include "profilers/by_manifest.hpp"
 
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "devices/device_lease.hpp"
 #include "kernels/kernel_names.hpp"
@@ -71,7 +72,7 @@ bool looks_at_calls(const collect_manifest& m) {
 candidate control_module(const tensor_layout& outputs, const backend& b, int index) {
   const auto where = b.on_device() ? b.torch_device + ":" + std::to_string(index) : "cpu";
   candidate c;
-  c.language = "triton";
+  c.language = language_name::triton;
   c.source = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self, *args, **named):\n        super().__init__()\n\n"
              "    def forward(self, *args):\n        return [\n";
   for (const auto& output : outputs.specs) {

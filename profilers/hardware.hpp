@@ -33,7 +33,8 @@ cache_geometry read_cache_geometry(int level, const std::string& type);
 
 /// Measures bandwidth and peak with `threads` threads (about 3 s), or returns what an earlier call cached in cache_home()
 /// for the same CPU model and thread count. A repeated measurement can only raise a figure (delete the file to start
-/// afresh). `progress` gets (done, total, what).
+/// afresh). Where other work left no batch alone for some figure, all of them stand for now only: they are not kept, and measured_at
+/// is empty. `progress` gets (done, total, what).
 expected<machine_limits> machine_roofline(int threads, bool remeasure = false,
                                           const std::function<void(int, int, const std::string&)>& progress = {});
 

@@ -201,7 +201,7 @@ expected<std::vector<diagnosis_rule>> read_rules(const json& collect, const std:
   std::vector<std::string> classes;
   for (int i = 0; i <= static_cast<int>(bottleneck::redundant_work); ++i) classes.push_back(json(static_cast<bottleneck>(i)).get<std::string>());
   for (const auto& item : collect["rules"]) {
-    auto kept = only_known_keys(item, {"metric", "above", "below", "bottleneck", "why", "remedies", "confidence"}, here);
+    auto kept = only_known_keys(item, {"metric", "above", "below", "bottleneck", "why", "remedies", "confidence", "ask"}, here);
     if (!kept) return fail(kept.error());
     diagnosis_rule rule;
     try {
@@ -210,6 +210,7 @@ expected<std::vector<diagnosis_rule>> read_rules(const json& collect, const std:
       rule.why = kept->value("why", "");
       rule.remedies = kept->value("remedies", std::vector<std::string>());
       rule.confidence = kept->value("confidence", rule.confidence);
+      rule.ask = kept->value("ask", std::vector<std::string>());
       rule.below = kept->contains("below");
       if (kept->contains("above") == rule.below) return fail(ec::invalid_argument, here + ": give either \"above\" or \"below\", a number");
       rule.threshold = kept->at(rule.below ? "below" : "above").get<double>();

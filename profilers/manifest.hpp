@@ -44,6 +44,7 @@ struct diagnosis_rule {
   std::string why;                    ///< one sentence for people
   std::vector<std::string> remedies;
   double confidence = 0.6;            ///< above 0.7 it counts as measured evidence
+  std::vector<std::string> ask;       ///< metrics of the tool that the next attempt should measure as well
 };
 
 /// One printed unit: what we call it, and by what its numbers are multiplied.

@@ -198,25 +198,28 @@ private:
   std::atomic<int> arrived_{0}, turn_{0};
 };
 
-/// Best rate (bytes or FLOP per second) of many batches within `budget` seconds.
-double best_rate(team& t, job j, double budget) {
+struct rate {
+  double best = 0;                        ///< bytes or FLOP per second
+  bool established = false;               ///< other work left some batch alone
+};
+/// Of many batches within `budget` seconds.
+rate best_rate(team& t, job j, double budget) {
   j.repeats = 1;
   auto trial = t.batch(j);
   while (trial.seconds < batch_seconds / 2 && j.repeats < (int64_t{1} << 40)) {
     j.repeats *= 2;
     trial = t.batch(j);
   }
-  double best = 0;
-  bool clean = false;
+  rate found;
   const auto begin = clock_type::now();
   while (true) {
     const auto elapsed = seconds_between(begin, clock_type::now());
-    if (elapsed >= budget && (clean || elapsed >= patience * budget)) break;
+    if (elapsed >= budget && (found.established || elapsed >= patience * budget)) break;
     const auto result = t.batch(j);
-    clean = clean || result.clean;
-    best = std::max(best, t.work_per_repeat(j) * static_cast<double>(j.repeats) / result.seconds);
+    found.established = found.established || result.clean;
+    found.best = std::max(found.best, t.work_per_repeat(j) * static_cast<double>(j.repeats) / result.seconds);
   }
-  return best;
+  return found;
 }
 
 struct level {
@@ -266,6 +269,23 @@ std::optional<machine_limits> read_cached(const std::filesystem::path& file, con
   return *limits;
 }
 
+/// The best ever seen on this machine counts: a busy neighbour during one measurement must not lower the limit.
+void take_the_better(machine_limits& limits, const machine_limits& earlier) {
+  for (size_t i = 0; i < limits.copy_gbs.size(); ++i) {
+    limits.copy_gbs[i] = std::max(limits.copy_gbs[i], earlier.copy_gbs[i]);
+    limits.read_gbs[i] = std::max(limits.read_gbs[i], earlier.read_gbs[i]);
+  }
+  limits.peak_gflops = std::max(limits.peak_gflops, earlier.peak_gflops);
+}
+
+/// What a slower level can do, a faster one can: keeps noise from turning the order round.
+void order_levels(machine_limits& limits) {
+  for (size_t i = limits.copy_gbs.size() - 1; i > 0; --i) {
+    limits.copy_gbs[i - 1] = std::max(limits.copy_gbs[i - 1], limits.copy_gbs[i]);
+    limits.read_gbs[i - 1] = std::max(limits.read_gbs[i - 1], limits.read_gbs[i]);
+  }
+}
+
 } // namespace
 
 expected<machine_limits> machine_roofline(int threads, bool remeasure,
@@ -301,6 +321,12 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
     ++done;
   };
 
+  bool quiet = true;
+  const auto best = [&quiet](team& t, const job& j, double budget) {
+    const auto found = best_rate(t, j, budget);
+    quiet = quiet && found.established;
+    return found.best;
+  };
   team t(threads, largest + 2 * page);
   const bool measured = t.run([&] {
     for (const auto& l : levels) {
@@ -308,37 +334,30 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
       for (auto bytes : l.sets) {
         for (auto how : l.reads) {
           tell("reading from " + l.name);
-          read_rate = std::max(read_rate, best_rate(t, {how, bytes, 1}, l.seconds));
+          read_rate = std::max(read_rate, best(t, {how, bytes, 1}, l.seconds));
         }
         for (auto how : l.copies) {
           tell("copying in " + l.name);
-          copy_rate = std::max(copy_rate, best_rate(t, {how, bytes, 1}, l.seconds));
+          copy_rate = std::max(copy_rate, best(t, {how, bytes, 1}, l.seconds));
         }
       }
       limits.copy_gbs.push_back(copy_rate / 1e9);
       limits.read_gbs.push_back(read_rate / 1e9);
     }
     tell("float32 multiply-add peak");
-    limits.peak_gflops = best_rate(t, {operation::multiply_add, page, 1}, peak_seconds) / 1e9;
+    limits.peak_gflops = best(t, {operation::multiply_add, page, 1}, peak_seconds) / 1e9;
   });
   if (!measured)
     return fail(ec::limit_exceeded, "no memory to measure the roofline: " + format_bytes(static_cast<double>(largest) * threads) + " are needed",
                 "close other programs, or use fewer threads");
-  // The best ever seen on this machine counts: a busy neighbour during one measurement must not lower the limit.
   if (earlier && earlier->cache_bytes == limits.cache_bytes) {
-    for (size_t i = 0; i < limits.copy_gbs.size(); ++i) {
-      limits.copy_gbs[i] = std::max(limits.copy_gbs[i], earlier->copy_gbs[i]);
-      limits.read_gbs[i] = std::max(limits.read_gbs[i], earlier->read_gbs[i]);
-    }
-    limits.peak_gflops = std::max(limits.peak_gflops, earlier->peak_gflops);
+    take_the_better(limits, *earlier);
+    quiet = true; // those were
   }
-  // What a slower level can do, a faster one can: keeps noise from turning the order round.
-  for (size_t i = limits.copy_gbs.size() - 1; i > 0; --i) {
-    limits.copy_gbs[i - 1] = std::max(limits.copy_gbs[i - 1], limits.copy_gbs[i]);
-    limits.read_gbs[i - 1] = std::max(limits.read_gbs[i - 1], limits.read_gbs[i]);
-  }
-  limits.measured_at = utc_now();
+  order_levels(limits);
   if (progress) progress(total, total, "done");
+  if (!quiet) return limits; // too low, perhaps: good for now, not to be kept
+  limits.measured_at = utc_now();
 
   std::error_code ignored;
   std::filesystem::create_directories(file.parent_path(), ignored);

@@ -189,13 +189,13 @@ attempt_result run_callgrind(const collect_context& context, const build_output&
   auto runner = runner_process::start(twin, context.ref, options);
   if (!runner) {
     result.counts = fail(runner.error());
-    result.unknown_instruction = runner.error().message.find("SIGILL") != std::string::npos;
+    result.unknown_instruction = runner.error().why == cause::illegal_instruction;
     return result;
   }
   const auto limit = std::max(0.5, context.watch.left());
   if (auto called = runner->call(0, 1, 1, limit); !called) {
     const auto log = runner->log();
-    result.unknown_instruction = log.find("nrecognised instruction") != std::string::npos || called.error().message.find("SIGILL") != std::string::npos;
+    result.unknown_instruction = log.find("nrecognised instruction") != std::string::npos || called.error().why == cause::illegal_instruction;
     if (called.error().code == ec::timeout)
       result.counts = fail(ec::timeout, "one call took more than the " + format_seconds(limit) + " that were left");
     else

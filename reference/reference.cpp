@@ -3,25 +3,18 @@
 #include "base/files.hpp"
 #include "base/memory.hpp"
 #include "base/hash.hpp"
-#include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "base/utc.hpp"
-#include "sandbox/allocator.hpp"
-#include "devices/device_lease.hpp"
 #include "reference/limits_cache.hpp"
 #include "sandbox/memory_file.hpp"
 #include "reference/python_search.hpp"
+#include "reference/reference_process.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <limits>
-#include <fstream>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace pragma {
 
@@ -31,12 +24,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr int channel_fd = 3;                      // where reference.py expects its socket
-constexpr double import_timeout_seconds = 120;     // `import torch` from a cold disk on a busy machine
-constexpr double cancel_poll_seconds = 0.05;
 constexpr double compile_seconds = 600;            // for torch.compile and its autotuning, on a busy machine
 constexpr double oracle_factor = 100;              // float64 convolutions have no fast path in Torch
-constexpr uint64_t virtual_overhead = 8ull << 30;  // address space of Torch's libraries, stacks and arenas
 constexpr double memory_share = 0.9;               // of what is available now, for one task: its parts are counted one by one
 constexpr uint64_t unknown_memory = 8ull << 30;    // where the system does not say how much there is
 constexpr uint64_t alive_at_once = 3;              // tensors as large as the largest of a call: what an operator reads, writes, and the name before it
@@ -48,41 +37,8 @@ constexpr uint64_t large_set = 256ull << 20;       // bytes of inputs and output
 
 constexpr const char* kind_names[] = {"own", "large", "tiny", "negative", "near_one", "constant_rows", "ties"};
 
-/// The number behind a key in a file of the kernel's, as "MemAvailable:  1234 kB" is a line of /proc/meminfo; 0 where there is none.
-uint64_t number_in(const char* path, const std::string& wanted) {
-  std::ifstream file(path);
-  std::string key;
-  uint64_t value = 0;
-  for (std::string rest; file >> key >> value && std::getline(file, rest);)
-    if (key == wanted) return value;
-  return 0;
-}
-
-uint64_t processes_out_of_memory() { return number_in("/proc/vmstat", "oom_kill"); } // killed for it since the machine started
-
-/// Torch's fastest kernels: it picks AVX2 by itself even where AVX-512 would be faster.
-bool has_avx512() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.compare(0, 5, "flags") != 0) continue;
-    line += ' ';
-    for (const char* flag : {" avx512f ", " avx512bw ", " avx512dq ", " avx512vl "})
-      if (line.find(flag) == std::string::npos) return false;
-    return true;
-  }
-  return false;
-}
-
-std::string last_lines(const std::string& text) { return trim(cut_lines(printable(text), 2, 6, 2000)); }
-
 json layout_json(const tensor_layout& layout) {
   return {{"specs", layout.specs}, {"offsets", layout.offsets}, {"slot_bytes", layout.slot_bytes}};
-}
-
-ec code_named(const std::string& text) {
-  for (ec code : {ec::task_invalid, ec::not_found, ec::unsupported, ec::limit_exceeded, ec::timeout})
-    if (text == name(code)) return code;
-  return ec::internal;
 }
 
 } // namespace
@@ -108,12 +64,11 @@ tensor_layout tensor_layout::of(const std::vector<tensor_spec>& specs, int slots
 // -- the process -------------------------------------------------------------------------------------------------------
 
 struct reference::impl {
+  impl(const reference_options& given, reference_process started) : options(given), process(std::move(started)) { options.threads = std::max(options.threads, 1); }
+
   reference_options options;
-  python_info python;
+  reference_process process;
   std::string baseline = "eager"; ///< what is timed, as the reference process names it
-  std::optional<child_process> child;
-  int channel = -1;
-  std::string torch_capability, blas, device_name, ended;
   int n_slots = 0;
   fs::path task_path;
   bool float64_oracle = false, loaded = false;
@@ -130,7 +85,6 @@ struct reference::impl {
   };
   std::vector<kept_set> kept;
   uint64_t kept_bytes = 0, kept_limit = 0;
-  uint64_t out_of_memory_before = processes_out_of_memory(); // as of the last reply
   uint64_t largest_bytes = 0; // that one call allocates at once, in its own type; 0: not known
 
   struct slot_part {
@@ -166,96 +120,6 @@ struct reference::impl {
     kept.push_back(std::move(set));
   }
 
-  static expected<std::unique_ptr<impl>> start(const reference_options& options, const python_info& python);
-
-  ~impl() {
-    if (channel >= 0) ::close(channel);
-  }
-
-  /// How the child ended, for the message of this and every later call.
-  tl::unexpected<error> died(const std::string& doing) {
-    const auto end = child->kill();
-    const std::string said = last_lines(end.err);
-    ended = "the reference process has ended (" + describe_end(end) + ") while " + doing;
-    if (end.signal == SIGKILL && processes_out_of_memory() > out_of_memory_before) {
-      ended += ": the machine ran out of memory";
-      return fail(ec::limit_exceeded, ended, "end what else uses memory, or use smaller shapes");
-    }
-    return fail(ec::task_invalid, ended + (said.empty() ? "" : ":\n" + said), "does the task file end its process?");
-  }
-
-  /// Waits for one reply line. `doing` completes "while ...".
-  expected<std::string> wait(const std::string& doing, double timeout_seconds) {
-    const auto start = clock::now();
-    while (true) {
-      const double left = timeout_seconds - std::chrono::duration<double>(clock::now() - start).count();
-      auto line = child->read_line(options.cancel ? std::clamp(left, 0.0, cancel_poll_seconds) : std::max(left, 0.0));
-      if (line) return line;
-      if (line.error().code != ec::timeout) return died(doing);
-      if (options.cancel && options.cancel->load()) {
-        child->kill();
-        ended = "the reference process was stopped while " + doing;
-        return fail(ec::interrupted, "interrupted while " + doing);
-      }
-      if (left <= cancel_poll_seconds) {
-        child->kill();
-        ended = "the reference process was ended after " + format_seconds(timeout_seconds) + " of " + doing;
-        return fail(ec::timeout, "no result after " + format_seconds(timeout_seconds) + " of " + doing,
-                    "use smaller shapes, or allow more time");
-      }
-    }
-  }
-
-  expected<void> ready() {
-    if (!child || !ended.empty()) return fail(ec::task_invalid, ended.empty() ? "no reference process" : ended, "start another");
-    return {};
-  }
-
-  expected<json> exchange(const json& command, const std::string& doing, double timeout_seconds) {
-    if (auto ok = ready(); !ok) return fail(ok.error());
-    static constexpr const char* on_device[] = {"trial", "check", "compute", "time", "capture", "share", "limits"};
-    const auto what = command.value("do", "");
-    const bool computes = std::find(std::begin(on_device), std::end(on_device), what) != std::end(on_device);
-    const auto lease = lease_device(computes ? options.device : device_choice());
-    const std::string line = command.dump() + "\n";
-    if (auto sent = child->write_all(line.data(), line.size()); !sent) return died(doing);
-    auto reply = wait(doing, timeout_seconds);
-    if (!reply) return fail(reply.error());
-    out_of_memory_before = processes_out_of_memory();
-    return decode(*reply, doing);
-  }
-
-  static expected<json> decode(const std::string& reply, const std::string& doing) {
-    auto value = parse_json(reply, "the reference process's reply");
-    if (!value) return value;
-    if (value->value("ok", false)) return value;
-    const ec code = code_named(value->value("code", ""));
-    std::string message = value->value("message", "no reason given");
-    if (code == ec::internal) message = "while " + doing + ": " + message;
-    return fail(code, std::move(message), value->value("hint", ""));
-  }
-
-  expected<void> send_files() {
-    const int files[4] = {params.fd(), inputs.fd(), outputs.fd(), oracle.fd()};
-    char byte = 0;
-    iovec data{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof files)] = {};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof files);
-    std::memcpy(CMSG_DATA(header), files, sizeof files);
-    ssize_t sent = 0;
-    while ((sent = ::sendmsg(channel, &message, MSG_NOSIGNAL)) < 0 && errno == EINTR) {}
-    if (sent < 0) return fail(ec::internal, std::string("cannot hand memory to the reference process: ") + std::strerror(errno));
-    return {};
-  }
-
   void lay_out(const task& t, int slots) {
     std::vector<tensor_spec> wide;
     oracle_index.clear();
@@ -274,10 +138,10 @@ struct reference::impl {
   /// `pieces`: of the batch, in which the float64 model computes its results; 0: it does not.
   uint64_t needed(int pieces) const {
     const auto once = [](const tensor_layout& l) { return l.slot_bytes; };
-    const uint64_t results = 2 * once(outputs_layout), wide = 2 * once(oracle_layout), way = alive_at_once * largest_bytes;
-    const uint64_t in_float64 = pieces == 0 ? 0 : std::max(pieces == 1 ? wide : 2 * wide, 2 * way) / static_cast<uint64_t>(pieces);
+    const uint64_t results = 2 * once(outputs_layout), wide = 2 * once(oracle_layout), between = alive_at_once * largest_bytes;
+    const uint64_t in_float64 = pieces == 0 ? 0 : std::max(pieces == 1 ? wide : 2 * wide, 2 * between) / static_cast<uint64_t>(pieces);
     return 4 * params_layout.total_bytes() + inputs_layout.total_bytes() + 2 * outputs_layout.total_bytes() + oracle_layout.total_bytes() +
-           3 * once(inputs_layout) + (pieces == 0 ? std::max(results + wide, way) : pieces == 1 ? results + in_float64 : std::max(results + in_float64, way));
+           3 * once(inputs_layout) + (pieces == 0 ? std::max(results + wide, between) : pieces == 1 ? results + in_float64 : std::max(results + in_float64, between));
   }
 
   /// Bytes that one task may take here and now.
@@ -291,7 +155,7 @@ struct reference::impl {
     const auto absolute = fs::absolute(file, ignored);
     if (!fs::is_regular_file(absolute, ignored))
       return fail(ec::not_found, "no task file " + file.string(), "give the path of a KernelBench-format .py file");
-    auto reply = exchange({{"do", "describe"}, {"file", absolute.string()}, {"max_bytes", options.max_task_bytes ? options.max_task_bytes : static_cast<uint64_t>(available())}},
+    auto reply = process.exchange({{"do", "describe"}, {"file", absolute.string()}, {"max_bytes", options.max_task_bytes ? options.max_task_bytes : static_cast<uint64_t>(available())}},
                           "loading and tracing " + file.string(), options.load_timeout_seconds);
     if (!reply) {
       auto e = reply.error();
@@ -309,64 +173,6 @@ reference::reference(reference&&) noexcept = default;
 reference& reference::operator=(reference&&) noexcept = default;
 reference::~reference() = default;
 
-/// One attempt with one Python; `hello` proves that it imports Torch.
-expected<std::unique_ptr<reference::impl>> reference::impl::start(const reference_options& options, const python_info& python) {
-  auto p = std::make_unique<impl>();
-  p->options = options;
-  p->options.threads = std::max(options.threads, 1);
-  int pair[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-    return fail(ec::io_error, std::string("cannot make a socket for the reference process: ") + std::strerror(errno));
-  p->channel = pair[0];
-
-  process_spec spec;
-  spec.argv = {python.executable, (share_dir() / "python" / "reference.py").string()};
-  const std::string threads = std::to_string(p->options.threads);
-  spec.env = {{"OMP_NUM_THREADS", threads},
-              {"OPENBLAS_NUM_THREADS", threads},
-              {"MKL_NUM_THREADS", threads},
-              // Outputs above glibc's thresholds would be unmapped and faulted in again on every call.
-              {"GLIBC_TUNABLES", allocator_tunables},
-              {"PYTHONHASHSEED", "0"}};
-  // Where the installation of Torch has no compiled modules, and we may write them, every later process starts twice as fast.
-  if (!options.device.on_device()) spec.env.push_back({"PYTHONDONTWRITEBYTECODE", "1"});
-  if (options.device.on_device()) {
-    auto chosen = find_backend(options.device.backend);
-    if (!chosen) return fail(chosen.error());
-    if (const auto why = why_absent(*chosen); !why.empty())
-      return fail(ec::not_found, "there is no " + chosen->title + " here: " + why, "`pragma doctor` shows what this machine has");
-    spec.env.push_back({"PRAGMA_DEVICE", chosen->torch_device + ":" + std::to_string(options.device.index)});
-    spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
-  } else {
-    spec.env.push_back({"CUDA_VISIBLE_DEVICES", ""});
-  }
-  spec.env.push_back({"PRAGMA_BASELINE", options.baseline});
-  // libgomp's spinning fights OpenBLAS's own pool of threads.
-  if (p->options.threads > 1) spec.env.emplace_back("GOMP_SPINCOUNT", "1000");
-  if (has_avx512()) spec.env.emplace_back("ATEN_CPU_CAPABILITY", "avx512");
-  spec.cpus = options.cpus;
-  spec.inherit_fds = {{pair[1], channel_fd}};
-  // A task that asks for more gets a Python error instead of the kernel's out-of-memory killer.
-  if (const auto available = available_memory(); available && !options.device.on_device()) spec.limits.memory_bytes = *available + virtual_overhead;
-  auto child = child_process::start(spec);
-  ::close(pair[1]);
-  if (!child) return fail(child.error());
-  p->child.emplace(std::move(*child));
-  auto hello = p->exchange({{"do", "hello"}}, "importing torch", std::max(options.load_timeout_seconds, import_timeout_seconds));
-  if (!hello) {
-    auto e = hello.error();
-    if (e.code == ec::task_invalid) e = {ec::tool_failed, python.executable + ": " + e.message, "try `pragma doctor`"};
-    return fail(e);
-  }
-  p->torch_capability = hello->value("capability", "");
-  p->blas = hello->value("blas", "");
-  p->device_name = hello->value("device", "");
-  p->python = python;
-  p->python.version = hello->value("python", "");
-  p->python.torch = hello->value("torch", "");
-  return p;
-}
-
 expected<reference> reference::start(const reference_options& options) {
   const auto script = share_dir() / "python" / "reference.py";
   std::error_code ignored;
@@ -376,20 +182,20 @@ expected<reference> reference::start(const reference_options& options) {
   // The first Python that looks as if it had Torch is tried in earnest; only if that fails each is asked to import it.
   auto python = likely_python();
   if (python.executable.empty() || python.torch.empty()) {
-    expected<std::unique_ptr<impl>> p = fail(ec::not_found, "no Python with Torch");
-    if (!python.executable.empty()) p = impl::start(options, python);
+    expected<reference_process> p = fail(ec::not_found, "no Python with Torch");
+    if (!python.executable.empty()) p = reference_process::start(options, python);
     if (p) {
-      remember_python((*p)->python);
-      return reference(std::move(*p));
+      remember_python(p->python);
+      return reference(std::make_unique<impl>(options, std::move(*p)));
     }
     if (p.error().code != ec::tool_failed && p.error().code != ec::not_found) return fail(p.error());
     auto found = find_python();
     if (!found) return fail(found.error());
     python = std::move(*found);
   }
-  auto p = impl::start(options, python);
+  auto p = reference_process::start(options, python);
   if (!p) return fail(p.error());
-  return reference(std::move(*p));
+  return reference(std::make_unique<impl>(options, std::move(*p)));
 }
 
 expected<task> reference::describe(const fs::path& file) { return impl_->ask(file); }
@@ -397,7 +203,7 @@ expected<task> reference::describe(const fs::path& file) { return impl_->ask(fil
 expected<task> reference::load(const fs::path& file, int slots) {
   auto& p = *impl_;
   if (p.loaded)
-    if (auto released = p.exchange({{"do", "release"}}, "leaving the earlier task", p.options.load_timeout_seconds); !released)
+    if (auto released = p.process.exchange({{"do", "release"}}, "leaving the earlier task", p.options.load_timeout_seconds); !released)
       return fail(released.error());
   p.loaded = false;
   forget_sets();
@@ -421,7 +227,7 @@ expected<task> reference::load(const fs::path& file, int slots) {
                   " of memory; " + format_bytes(available) + " can be used here now",
                 "make the shapes smaller (a sidecar with \"constants\" does it without touching the file)");
   p.kept_limit = std::min(most_kept_bytes, static_cast<uint64_t>(kept_share * std::max(0.0, available - needed)));
-  if (const auto note = passed_over(p.python); !note.empty()) t->notes.push_back(note);
+  if (const auto note = passed_over(p.process.python); !note.empty()) t->notes.push_back(note);
   if (slots < asked) t->notes.push_back("memory is short: " + std::to_string(slots) + " input sets at once");
 
   struct wanted {
@@ -435,9 +241,9 @@ expected<task> reference::load(const fs::path& file, int slots) {
     if (!made) return fail(made.error());
     file_ = std::move(*made);
   }
-  if (auto sent = p.send_files(); !sent) return fail(sent.error());
+  if (auto sent = p.process.send_files({p.params.fd(), p.inputs.fd(), p.outputs.fd(), p.oracle.fd()}); !sent) return fail(sent.error());
   const std::string doing = "creating the model and its inputs (" + t->name + ")";
-  auto mapped = p.exchange({{"do", "map"},
+  auto mapped = p.process.exchange({{"do", "map"},
                             {"slots", slots},
                             {"params", layout_json(p.params_layout)},
                             {"inputs", layout_json(p.inputs_layout)},
@@ -458,10 +264,10 @@ expected<task> reference::load(const fs::path& file, int slots) {
     }
     return fail(std::move(e));
   };
-  auto trial = p.exchange({{"do", "trial"}}, "one reference call (" + t->name + ")", p.options.call_timeout_seconds);
+  auto trial = p.process.exchange({{"do", "trial"}}, "one reference call (" + t->name + ")", p.options.call_timeout_seconds);
   if (!trial) return slow(trial.error());
   p.call_seconds = trial->value("seconds", 0.0);
-  auto checked = p.exchange({{"do", "check"}, {"pieces", pieces}}, "checking the reference (" + t->name + ")",
+  auto checked = p.process.exchange({{"do", "check"}, {"pieces", pieces}}, "checking the reference (" + t->name + ")",
                             p.options.load_timeout_seconds + (3 + oracle_factor) * p.call_seconds + (p.options.baseline == "eager" ? 0 : compile_seconds));
   if (!checked) return slow(checked.error());
   p.baseline = checked->value("baseline", p.options.baseline);
@@ -473,16 +279,16 @@ expected<task> reference::load(const fs::path& file, int slots) {
   return t;
 }
 
-const python_info& reference::python() const { return impl_->python; }
+const python_info& reference::python() const { return impl_->process.python; }
 
 std::string reference::baseline_name() const {
   const auto& p = *impl_;
   const int n = p.options.threads;
   if (p.options.device.on_device())
-    return "torch " + p.python.torch + " " + p.baseline + ", no_grad, " + p.device_name +
+    return "torch " + p.process.python.torch + " " + p.baseline + ", no_grad, " + p.process.device_name +
            (p.options.allow_tf32 ? ", TF32 on" : ", TF32 off");
-  return "torch " + p.python.torch + " " + p.baseline + ", no_grad, " + std::to_string(n) + (n == 1 ? " thread" : " threads") +
-         (p.torch_capability.empty() ? "" : ", ATen " + p.torch_capability) + (p.blas.empty() ? "" : ", BLAS " + p.blas);
+  return "torch " + p.process.python.torch + " " + p.baseline + ", no_grad, " + std::to_string(n) + (n == 1 ? " thread" : " threads") +
+         (p.process.torch_capability.empty() ? "" : ", ATen " + p.process.torch_capability) + (p.process.blas.empty() ? "" : ", BLAS " + p.process.blas);
 }
 
 int reference::slots() const { return impl_->n_slots; }
@@ -493,7 +299,7 @@ const tensor_layout& reference::inputs_layout() const { return impl_->inputs_lay
 const tensor_layout& reference::outputs_layout() const { return impl_->outputs_layout; }
 std::byte* reference::inputs_data() { return impl_->inputs.data(); }
 bool reference::oracle_is_float64() const { return impl_->float64_oracle; }
-int reference::pid() const { return impl_->child ? impl_->child->pid() : -1; }
+int reference::pid() const { return impl_->process.pid(); }
 
 expected<void> reference::make_inputs(int slot, uint64_t seed, input_kind kind, bool keep) {
   auto& p = *impl_;
@@ -501,11 +307,11 @@ expected<void> reference::make_inputs(int slot, uint64_t seed, input_kind kind, 
     return fail(ec::internal, "make_inputs: slot " + std::to_string(slot) + " of " + std::to_string(p.loaded ? p.n_slots : 0));
   if (keep && p.recall(slot, seed, kind)) return {};
   const auto start = clock::now();
-  if (auto filled = p.exchange({{"do", "fill"}, {"slot", slot}, {"seed", seed >> 1}, {"kind", pragma::name(kind)}},
+  if (auto filled = p.process.exchange({{"do", "fill"}, {"slot", slot}, {"seed", seed >> 1}, {"kind", pragma::name(kind)}},
                                std::string("making inputs of kind '") + pragma::name(kind) + "'", p.options.call_timeout_seconds);
       !filled)
     return fail(filled.error());
-  auto reply = p.exchange({{"do", "compute"}, {"slot", slot}},
+  auto reply = p.process.exchange({{"do", "compute"}, {"slot", slot}},
                           std::string("computing the expected output for inputs of kind '") + pragma::name(kind) + "'",
                           p.options.call_timeout_seconds + oracle_factor * p.call_seconds);
   if (!reply) return fail(reply.error());
@@ -541,7 +347,7 @@ std::span<const double> reference::oracle(int slot, size_t output) const {
 
 expected<std::optional<reference::pointed_to>> reference::point_to(int slot, size_t output, const std::vector<int64_t>& positions, const std::vector<int64_t>& indices) {
   auto& p = *impl_;
-  auto reply = p.exchange({{"do", "point_to"}, {"slot", slot}, {"output", output}, {"positions", positions}, {"indices", indices}},
+  auto reply = p.process.exchange({{"do", "point_to"}, {"slot", slot}, {"output", output}, {"positions", positions}, {"indices", indices}},
                           "looking up what a candidate's indices point to", p.options.call_timeout_seconds + oracle_factor * p.call_seconds);
   if (!reply) return fail(reply.error());
   const auto& found = (*reply)["found"];
@@ -562,14 +368,14 @@ const device_choice& reference::device() const { return impl_->options.device; }
 expected<double> reference::time(int64_t calls, bool graph) {
   auto& p = *impl_;
   if (!p.loaded) return fail(ec::internal, "reference::time before load");
-  auto reply = p.exchange({{"do", "time"}, {"calls", calls}, {"graph", graph}}, std::to_string(calls) + " timed reference calls",
+  auto reply = p.process.exchange({{"do", "time"}, {"calls", calls}, {"graph", graph}}, std::to_string(calls) + " timed reference calls",
                           p.options.call_timeout_seconds + 2 * static_cast<double>(calls) * std::max(p.call_seconds, 1e-3));
   if (!reply) return fail(reply.error());
   return reply->value("seconds", 0.0);
 }
 
 expected<bool> reference::capture() {
-  auto reply = impl_->exchange({{"do", "capture"}}, "capturing the reference", impl_->options.load_timeout_seconds);
+  auto reply = impl_->process.exchange({{"do", "capture"}}, "capturing the reference", impl_->options.load_timeout_seconds);
   if (!reply) return fail(reply.error());
   return reply->value("captured", false);
 }
@@ -580,7 +386,7 @@ error device_is_shared_error() {
 }
 
 expected<double> reference::device_share() {
-  auto reply = impl_->exchange({{"do", "share"}}, "finding out who else works on the device", impl_->options.call_timeout_seconds);
+  auto reply = impl_->process.exchange({{"do", "share"}}, "finding out who else works on the device", impl_->options.call_timeout_seconds);
   if (!reply) return fail(reply.error());
   return reply->value("share", 1.0);
 }
@@ -588,8 +394,8 @@ expected<double> reference::device_share() {
 expected<machine_limits> reference::limits(bool remeasure) {
   auto& p = *impl_;
   if (!remeasure)
-    if (auto known = known_limits(p.options.device, p.device_name, p.python.torch)) return *known;
-  auto reply = p.exchange({{"do", "limits"}}, "measuring the limits of " + p.device_name, p.options.load_timeout_seconds);
+    if (auto known = known_limits(p.options.device, p.process.device_name, p.process.python.torch)) return *known;
+  auto reply = p.process.exchange({{"do", "limits"}}, "measuring the limits of " + p.process.device_name, p.options.load_timeout_seconds);
   if (!reply) return fail(reply.error());
   auto limits = from_json_value<machine_limits>((*reply)["limits"], "limits");
   if (!limits) return limits;
@@ -599,25 +405,14 @@ expected<machine_limits> reference::limits(bool remeasure) {
   limits->backend = p.options.device.backend;
   limits->cores = limits->compute_units;
   limits->measured_at = utc_now();
-  keep_limits(*limits, p.options.device, p.device_name, p.python.torch);
+  keep_limits(*limits, p.options.device, p.process.device_name, p.process.python.torch);
   return limits;
 }
 
 expected<void> reference::run(int64_t calls) {
   auto& p = *impl_;
   if (!p.loaded) return fail(ec::internal, "reference::run before load");
-  if (auto ok = p.ready(); !ok) return ok;
-  const auto lease = lease_device(p.options.device);
-  char line[32];
-  const int size = std::snprintf(line, sizeof line, "r%lld\n", static_cast<long long>(calls));
-  const auto doing = [&] { return std::to_string(calls) + " reference calls"; };
-  if (auto sent = p.child->write_all(line, static_cast<size_t>(size)); !sent) return p.died(doing());
-  auto reply = p.wait(doing(), p.options.call_timeout_seconds +
-                                 2 * static_cast<double>(calls) * std::max(p.call_seconds, 1e-3));
-  if (!reply) return fail(reply.error());
-  if (*reply == "k") return {};
-  auto decoded = impl::decode(*reply, doing());
-  return decoded ? fail(ec::internal, "unexpected reply of the reference process") : fail(decoded.error());
+  return p.process.run(calls, std::to_string(calls) + " reference calls", p.options.call_timeout_seconds + 2 * static_cast<double>(calls) * std::max(p.call_seconds, 1e-3));
 }
 
 } // namespace pragma

@@ -32,7 +32,7 @@ int64_t outer_calls(double call_seconds) {
 
 } // namespace
 
-const char* words(device_clock_kind how) {
+const char* description(device_clock_kind how) {
   return how == device_clock_kind::graphs      ? "flushed; graphs replayed, the device's events"
          : how == device_clock_kind::our_clock ? "warm; calls back to back with their launches, our clock"
                                  : "flushed; the device's events";

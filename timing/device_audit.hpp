@@ -15,7 +15,8 @@ constexpr int64_t probe_calls = 40;            ///< to find out how long a call 
 
 /// How both sides of one comparison are timed.
 enum class device_clock_kind { events, graphs, our_clock };
-const char* words(device_clock_kind how);
+/// For timing::cache: what was done before each call, and by which clock it was timed.
+const char* description(device_clock_kind how);
 
 /// compare_times() on the clock of a device: it advances by what the timed calls took there, and not by flushes and launches. A process
 /// whose clock stands still could go on for ever, so that ours has a limit, too.

@@ -18,16 +18,19 @@ namespace pragma {
 
 namespace {
 
-constexpr double graphs_below = 2e-3;        ///< launches from Python, on either side, are no time of a call: graphs where they can be had
-constexpr double short_call = 50e-6;         ///< below it a launch counts for as much as the call: our own clock where there are no graphs
-constexpr double least_share = 0.02;         ///< of the wall-clock time that a device's clock may advance in
-constexpr int most_shared = 2;               ///< comparisons, where somebody else was at work during the first
+/// Seconds of a call. Below it what a launch from Python takes is seen in the events: both sides are replayed from captured graphs, where both can be captured.
+constexpr double graphs_below = 2e-3;
+/// Seconds of a call. Below it, and without graphs, the launch is part of what a user waits for: our own clock around the calls counts.
+constexpr double short_call = 50e-6;
+/// The device's clock advances in at least this part of the wall-clock time; the limit on a whole comparison is set by it, so that it stays finite.
+constexpr double least_share = 0.02;
+/// CPU time of the candidate's process in a second in which the reference is timed. It waits on a pipe then, which takes none.
+constexpr double most_idle_cpu = 0.1;
+/// Comparisons that are made while another process works on the device in between.
+constexpr int most_shared = 2;
 
-using way = device_clock_kind;
 using steady = std::chrono::steady_clock;
 double since(steady::time_point start) { return std::chrono::duration<double>(steady::now() - start).count(); }
-
-bool is_candidates_fault(const error& e) { return e.code == ec::candidate_failed || e.code == ec::timeout; }
 
 expected<std::shared_ptr<runner_process>> running(const build_output& built, const reference& ref, const timing_options& options) {
   if (built.kept && built.kept->runner && !built.kept->runner->usable()) built.kept->runner.reset();
@@ -49,8 +52,8 @@ expected<std::shared_ptr<runner_process>> running(const build_output& built, con
   return runner;
 }
 
-expected<double> reference_seconds(reference& ref, int64_t calls, way how) {
-  if (how != way::our_clock) return ref.time(calls, how == way::graphs);
+expected<double> reference_seconds(reference& ref, int64_t calls, device_clock_kind how) {
+  if (how != device_clock_kind::our_clock) return ref.time(calls, how == device_clock_kind::graphs);
   const auto start = steady::now();
   if (auto ran = ref.run(calls); !ran) return fail(ran.error());
   return since(start);
@@ -64,14 +67,14 @@ expected<bool> device_is_shared(reference& ref, const device_choice& device) {
   return *share < least_device_share;
 }
 
-/// The way for two sides whose calls take so long by events; both are captured where either is no long one.
-template <class Left, class Right> expected<way> choose_way(double left, double right, Left capture_left, Right capture_right) {
-  if (std::min(left, right) >= graphs_below) return way::events;
+/// How two sides are timed whose calls take so long by events; both are captured where either is no long one.
+template <class Left, class Right> expected<device_clock_kind> choose_clock(double left, double right, Left capture_left, Right capture_right) {
+  if (std::min(left, right) >= graphs_below) return device_clock_kind::events;
   auto one = capture_left();
   if (!one) return fail(one.error());
   auto other = *one ? capture_right() : expected<bool>(false);
   if (!other) return fail(other.error());
-  return *one && *other ? way::graphs : std::min(left, right) < short_call ? way::our_clock : way::events;
+  return *one && *other ? device_clock_kind::graphs : std::min(left, right) < short_call ? device_clock_kind::our_clock : device_clock_kind::events;
 }
 
 } // namespace
@@ -84,148 +87,187 @@ expected<void> keep_running(const build_output& built, const reference& ref, con
 
 namespace {
 
-/// `forced`: the way to time both sides, where an earlier look has decided it.
-expected<timed_verdict> time_by(std::optional<way> forced, const task& t, const task_audit& audit, reference& ref, const build_output& built,
-                                const verdict& earlier, const timing_options& options) {
-  timed_verdict answer;
-  answer.result = earlier;
-  answer.result.binary = built.binary_hash;
-  const auto refuse = [&](verdict_stage stage, std::string reason, std::vector<mismatch> mismatches = {}) {
-    answer.result.stage = stage;
-    answer.result.reason = std::move(reason);
-    if (!mismatches.empty()) answer.result.mismatches = std::move(mismatches);
-    if (built.kept) built.kept->runner.reset();
-    return answer;
-  };
-  if (const auto why = why_unverifiable(audit); !why.empty()) return refuse(verdict_stage::audit, why);
-  const auto blame = [&](const error& e, const std::string& when) -> expected<timed_verdict> {
-    if (!is_candidates_fault(e)) return fail(e);
-    return refuse(verdict_stage::run, e.message + when);
-  };
-  auto runner = running(built, ref, options);
-  if (!runner) return is_candidates_fault(runner.error()) ? refuse(verdict_stage::load, runner.error().message) : expected<timed_verdict>(fail(runner.error()));
-  const auto one_call = limit_of_call(ref, shortest_device_command);
-  if (!one_call) return fail(one_call.error());
-  const device_side side(*runner, ref, *one_call);
+/// One look at a candidate beside the reference, in the process that its build keeps.
+class device_session {
+public:
+  /// `forced`: how both sides are timed, where an earlier look has decided it.
+  device_session(std::optional<device_clock_kind> forced, const task& t, const task_audit& audit, reference& ref, const build_output& built, const timing_options& options)
+      : forced_(forced), audit_(audit), ref_(ref), built_(built), options_(options), seed_(seed_source().next() | 1), checker_(t, ref, options.tolerance, audit.tightening) {}
 
-  const uint64_t seed = seed_source().next() | 1;
-  slot_checker checker(t, ref, chosen_tolerance(t, ref, earlier, audit), audit.tightening);
-  for (int slot = 0; slot < side.slots; ++slot) {
-    if (auto made = ref.make_inputs(slot, seed_of_set(seed, static_cast<int>(input_kind::own), slot + 1), input_kind::own); !made) return fail(made.error());
-    checker.refresh(slot, "unseen seed " + std::to_string(slot + 1));
+  /// The events see less of its calls than our clock does: it is to be looked at again, by our clock.
+  bool doubtful() const { return doubtful_; }
+
+  expected<timed_pair> run(const std::vector<std::string>& torch_operators) {
+    for (const auto step : {&device_session::start, &device_session::first_look, &device_session::time, &device_session::nothing_in_between})
+      if (auto done = (this->*step)(); !done || result_.found) return result_or(done);
+    if (result_.found = unbelievable(result_.time.candidate_seconds, options_); result_.found) return result_;
+    if (lease_->owns_lock()) lease_->unlock(); // what follows asks for it as it needs it
+    return result_or(audits(torch_operators));
   }
-  device_audit audits(side, built.device, ref, checker, seed);
-  if (auto sent = (*runner)->upload(0, side.slots, side.timeout); !sent) return blame(sent.error(), "");
 
-  auto lease = lease_device(built.device);
-  // A first look: right on what it never saw, and how long a call takes on either side.
-  const auto start = steady::now();
-  const auto looks = side.few(probe_calls);
-  auto mine = side.events(looks, false);
-  const double wall = since(start);
-  if (!mine) return blame(mine.error(), " (while it was timed)");
-  auto right = audits.results_are_right("before timing");
-  if (!right) return blame(right.error(), " (before timing)");
-  if (!right->empty()) return refuse(verdict_stage::compare, *right, audits.mismatches);
-  auto theirs = ref.time(looks, false);
-  if (!theirs) return fail(theirs.error());
-  const double share = std::clamp(*mine / wall, least_share, 1.0);
-  const auto calls = static_cast<double>(looks);
-  auto how = choose_way(*mine / calls, *theirs / calls, [&] { return (*runner)->capture(0, side.slots, side.limit(3 * side.slots)); },
-                        [&] { return ref.capture(); });
-  if (how && forced) how = *forced;
-  if (!how) return blame(how.error(), " (while its call was captured)");
+private:
+  expected<timed_pair> result_or(const expected<void>& done) {
+    if (!done) return fail(done.error());
+    if (result_.found && built_.kept) built_.kept->runner.reset();
+    return result_;
+  }
+  expected<void> found(verdict_stage stage, std::string reason, std::vector<mismatch> mismatches = {}, doubt why_not = doubt::none) {
+    result_.found = finding_of_audit{stage, why_not, false, std::move(reason), std::move(mismatches)};
+    return {};
+  }
+  expected<void> blame(const error& e, const std::string& when, verdict_stage stage = verdict_stage::run) {
+    if (!is_candidates_fault(e)) return fail(e);
+    return found(stage, e.message + when, {}, doubt_about(e));
+  }
 
-  auto failure = std::make_shared<error>();
-  double used = 0, baseline_wall = 0; // CPU time of the candidate and its children while the reference is timed
-  const auto look = since(start);
-  const auto compared = [&]() -> expected<timing> {
-    device_clock clock(options, look);
+  /// Its process, and inputs there that it has not seen.
+  expected<void> start() {
+    if (const auto why = why_unverifiable(audit_); !why.empty()) return found(verdict_stage::audit, why);
+    auto runner = running(built_, ref_, options_);
+    if (!runner) return blame(runner.error(), "", verdict_stage::load);
+    const auto one_call = limit_of_call(ref_, shortest_device_command);
+    if (!one_call) return fail(one_call.error());
+    side_.emplace(*runner, ref_, *one_call);
+    for (int slot = 0; slot < side_->slots; ++slot) {
+      if (auto made = ref_.make_inputs(slot, seed_of_set(seed_, static_cast<int>(input_kind::own), slot + 1), input_kind::own); !made) return fail(made.error());
+      checker_.refresh(slot, "unseen seed " + std::to_string(slot + 1));
+    }
+    audits_.emplace(*side_, built_.device, ref_, checker_, seed_);
+    if (auto sent = side_->runner->upload(0, side_->slots, side_->timeout); !sent) return blame(sent.error(), "");
+    return {};
+  }
+
+  /// Right on what it never saw, and how long a call takes on either side: that chooses the clock.
+  expected<void> first_look() {
+    lease_.emplace(lease_device(built_.device));
+    const auto begin = steady::now();
+    const auto looks = side_->few(probe_calls);
+    auto mine = side_->events(looks, false);
+    const double wall = since(begin);
+    if (!mine) return blame(mine.error(), " (while it was timed)");
+    auto right = audits_->results_are_right("before timing");
+    if (!right) return blame(right.error(), " (before timing)");
+    if (!right->empty()) return found(verdict_stage::compare, *right, audits_->mismatches);
+    auto theirs = ref_.time(looks, false);
+    if (!theirs) return fail(theirs.error());
+    share_ = std::clamp(*mine / wall, least_share, 1.0);
+    const auto calls = static_cast<double>(looks);
+    auto how = choose_clock(*mine / calls, *theirs / calls, [&] { return side_->runner->capture(0, side_->slots, side_->limit(3 * side_->slots)); },
+                            [&] { return ref_.capture(); });
+    if (!how) return blame(how.error(), " (while its call was captured)");
+    how_ = forced_.value_or(*how);
+    look_ = since(begin);
+    return {};
+  }
+
+  expected<timing> compared(const std::shared_ptr<error>& failure) {
+    device_clock clock(options_, look_);
     const auto reference_side = [&](int64_t n) {
-      const double before = session_cpu_seconds((*runner)->pid());
+      const double before = session_cpu_seconds(side_->runner->pid());
       const auto begin = steady::now();
-      auto seconds = reference_seconds(ref, n, *how);
+      auto seconds = reference_seconds(ref_, n, how_);
       const double wall_seconds = since(begin);
-      const double after = session_cpu_seconds((*runner)->pid());
+      const double after = session_cpu_seconds(side_->runner->pid());
       if (before >= 0 && after >= 0) {
-        used += std::max(0.0, after - before); // less: a child is gone that nobody waited for
-        baseline_wall += wall_seconds;
+        used_ += std::max(0.0, after - before); // less: a child is gone that nobody waited for
+        baseline_wall_ += wall_seconds;
       }
       return seconds;
     };
-    auto result = compare_times(side.timed(clock, "candidate", *how, failure), clock.side(ref.baseline_name(), reference_side),
-                                clock.options(options, *how == way::our_clock ? 1.0 : share));
-    (*runner)->thaw();
+    auto result = compare_times(side_->timed(clock, "candidate", how_, failure), clock.side(ref_.baseline_name(), reference_side),
+                                clock.options(options_, how_ == device_clock_kind::our_clock ? 1.0 : share_));
+    side_->runner->thaw();
     return result;
-  };
-  expected<timing> time = compared();
-  expected<bool> shared = device_is_shared(ref, built.device);
-  for (int more = 1; time && shared && *shared && more < most_shared; ++more) { // somebody was at work for a moment
-    time = compared();
-    shared = device_is_shared(ref, built.device);
   }
-  if (!time) {
-    if (!failure->message.empty()) return blame(*failure, " (while it was timed)");
-    return fail(time.error());
+
+  expected<void> time() {
+    const auto failure = std::make_shared<error>();
+    auto time = compared(failure);
+    auto shared = device_is_shared(ref_, built_.device);
+    for (int more = 1; time && shared && *shared && more < most_shared; ++more) { // somebody was at work for a moment
+      time = compared(failure);
+      shared = device_is_shared(ref_, built_.device);
+    }
+    if (!time) return failure->message.empty() ? expected<void>(fail(time.error())) : blame(*failure, " (while it was timed)");
+    if (!shared) return fail(shared.error());
+    shared_ = *shared;
+    result_.time = std::move(*time);
+    result_.time.cache = description(how_);
+    if (const auto b = find_backend(built_.device.backend); b && b->on_device())
+      if (const auto state = device_state(*b, built_.device.index); !state.empty()) result_.time.note = "device: " + state;
+    if (lease_->disturbed())
+      result_.time.note += (result_.time.note.empty() ? "" : "; ") + std::string("another PRAGMA process holds this device, and did not let go: both measure into each other");
+    return {};
   }
-  if (!shared) return fail(shared.error());
-  time->cache = words(*how);
-  answer.time = *time;
-  if (const auto b = find_backend(built.device.backend); b && b->on_device())
-    if (const auto state = device_state(*b, built.device.index); !state.empty()) answer.time.note = "device: " + state;
-  if (lease.disturbed()) answer.time.note += (answer.time.note.empty() ? "" : "; ") + std::string("another PRAGMA process holds this device, and did not let go: both measure into each other");
-  if (baseline_wall > 0 && used > 0.1 * baseline_wall)
-    return refuse(verdict_stage::audit, "it used " + format_seconds(used) + " of CPU time in the " + format_seconds(baseline_wall) +
-                                            " in which the reference was being timed: it slows the reference down");
-  // What another process on the device could explain, too: when the candidate has ended, its own work has.
-  const auto refuse_unless_shared = [&](const std::string& reason) -> expected<timed_verdict> {
-    (*runner)->end();
-    const auto still = device_is_shared(ref, built.device);
+
+  /// While nothing was asked of it, it did nothing: not here, not on the device.
+  expected<void> nothing_in_between() {
+    if (baseline_wall_ > 0 && used_ > most_idle_cpu * baseline_wall_)
+      return found(verdict_stage::audit, "it used " + format_seconds(used_) + " of CPU time in the " + format_seconds(baseline_wall_) +
+                                             " in which the reference was being timed: it slows the reference down");
+    if (shared_) return found_unless_shared("the device was busy while nothing was asked of the candidate, and is not since its process has ended: it works in the background");
+    return {};
+  }
+
+  /// What another process on the device could explain, too: when the candidate has ended, its own work has.
+  expected<void> found_unless_shared(const std::string& reason) {
+    side_->runner->end();
+    const auto still = device_is_shared(ref_, built_.device);
     if (!still) return fail(still.error());
     if (*still) return fail(device_is_shared_error());
-    return refuse(verdict_stage::audit, reason);
-  };
-  if (*shared)
-    return refuse_unless_shared("the device was busy while nothing was asked of the candidate, and is not since its process has ended: it works in the background");
+    return found(verdict_stage::audit, reason);
+  }
 
-  const double call_seconds = time->candidate_seconds;
-  if (const auto doubted = unbelievable(call_seconds, options)) {
-    refuse(doubted->stage, doubted->reason);
-    answer.result.why_not = doubted->why_not;
-    return answer;
-  }
-  if (lease.owns_lock()) lease.unlock(); // what follows asks for it as it needs it
-  bool doubtful = false;
-  for (const auto step : {0, 1, 2, 3}) {
-    auto found = step == 0   ? audits.results_are_right("after timing")
-                 : step == 1 ? audits.clock_agrees(call_seconds, *how, doubtful)
-                 : step == 2 ? audits.unseen_is_as_fast(call_seconds, *how)
-                             : audits.calls_as_before(earlier.torch_operators, call_seconds, *how);
-    if (!found) return blame(found.error(), " (after timing)");
-    if (!found->empty() && step == 1 && audits.mismatches.empty()) return refuse_unless_shared(*found);
-    if (!found->empty()) return refuse(verdict_stage::audit, *found, audits.mismatches);
-    if (doubtful) {
-      if (built.kept) built.kept->by_our_clock = true; // in comparisons with others, too
-      return time_by(way::our_clock, t, audit, ref, built, earlier, options);
+  expected<void> audits(const std::vector<std::string>& torch_operators) {
+    const double call_seconds = result_.time.candidate_seconds;
+    for (const auto step : {0, 1, 2, 3}) {
+      auto seen = step == 0   ? audits_->results_are_right("after timing")
+                  : step == 1 ? audits_->clock_agrees(call_seconds, how_, doubtful_)
+                  : step == 2 ? audits_->unseen_is_as_fast(call_seconds, how_)
+                              : audits_->calls_as_before(torch_operators, call_seconds, how_);
+      if (!seen) return blame(seen.error(), " (after timing)");
+      if (!seen->empty() && step == 1 && audits_->mismatches.empty()) return found_unless_shared(*seen);
+      if (!seen->empty()) return found(verdict_stage::audit, *seen, audits_->mismatches);
+      if (doubtful_) return {};
     }
+    result_.checked = {"results of the timed calls, on unseen seeds",
+                       how_ == device_clock_kind::our_clock ? "timed by our clock" : "our clock agrees with the device's events",
+                       "unseen inputs take as long as seen ones"};
+    return {};
   }
-  answer.result.checked.push_back("results of the timed calls, on unseen seeds");
-  answer.result.checked.push_back(*how == way::our_clock ? "timed by our clock" : "our clock agrees with the device's events");
-  answer.result.checked.push_back("unseen inputs take as long as seen ones");
-  return answer;
-}
+
+  std::optional<device_clock_kind> forced_;
+  const task_audit& audit_;
+  reference& ref_;
+  const build_output& built_;
+  const timing_options& options_;
+  uint64_t seed_;
+  slot_checker checker_;
+  std::optional<device_side> side_;
+  std::optional<device_audit> audits_;
+  std::optional<device_lease> lease_;
+  device_clock_kind how_ = device_clock_kind::events;
+  double share_ = 1, look_ = 0;
+  double used_ = 0, baseline_wall_ = 0; ///< CPU time of the candidate and its children while the reference is timed, and how long that was
+  bool shared_ = false, doubtful_ = false;
+  timed_pair result_;
+};
 
 } // namespace
 
-expected<timed_verdict> time_on_device(const task& t, const task_audit& audit, reference& ref, const build_output& built,
-                                       const verdict& earlier, const timing_options& options) {
+expected<timed_pair> time_pair_on_device(const task& t, const task_audit& audit, reference& ref, const build_output& built,
+                                         const std::vector<std::string>& torch_operators, const timing_options& options) {
   const bool decided = built.kept && built.kept->by_our_clock;
-  return time_by(decided ? std::optional(way::our_clock) : std::nullopt, t, audit, ref, built, earlier, options);
+  device_session session(decided ? std::optional(device_clock_kind::our_clock) : std::nullopt, t, audit, ref, built, options);
+  auto pair = session.run(torch_operators);
+  if (!pair || pair->found || !session.doubtful()) return pair;
+  if (built.kept) built.kept->by_our_clock = true; // in comparisons with others, too
+  return device_session(device_clock_kind::our_clock, t, audit, ref, built, options).run(torch_operators);
 }
 
 namespace {
 
-/// Two candidates, each in the process that it has: a device's memory is placed alike in every process. With the audits of time_by() that need no
+/// Two candidates, each in the process that it has: a device's memory is placed alike in every process. With the audits of device_session that need no
 /// reference at work.
 class device_pair {
 public:
@@ -253,10 +295,11 @@ private:
   expected<side_by_side> over(const error& e) {
     if (answer_.failed != failed_side::none) return answer_;
     if (!is_candidates_fault(e)) return fail(e);
-    return refuse(verdict_stage::run, e.message);
+    return refuse(verdict_stage::run, e.message, doubt_about(e));
   }
-  side_by_side refuse(verdict_stage stage, const std::string& reason) {
+  side_by_side refuse(verdict_stage stage, const std::string& reason, doubt why_not = doubt::none) {
     answer_.failed = at_ == 0 ? failed_side::challenger : failed_side::champion;
+    answer_.result.why_not = why_not;
     answer_.result.stage = stage;
     answer_.result.reason = reason;
     return answer_;
@@ -269,7 +312,7 @@ private:
       auto runner = running(*built_[at_], ref_, options_);
       if (!runner) {
         // The challenger has been timed: where the best finds no place beside it, that ends the comparison and not the run.
-        if (at_ == 1 && runner.error().code != ec::interrupted) refuse(verdict_stage::load, runner.error().message);
+        if (at_ == 1 && runner.error().code != ec::interrupted) refuse(verdict_stage::load, runner.error().message, doubt_about(runner.error()));
         return fail(runner.error());
       }
       sides_.emplace_back(*runner, ref_, *one_call);
@@ -296,11 +339,11 @@ private:
       at_ = i;
       return sides_[i].runner->capture(0, sides_[i].slots, sides_[i].limit(3 * sides_[i].slots));
     };
-    auto how = choose_way(call_seconds[0], call_seconds[1], [&] { return capture(0); }, [&] { return capture(1); });
+    auto how = choose_clock(call_seconds[0], call_seconds[1], [&] { return capture(0); }, [&] { return capture(1); });
     if (!how) return fail(how.error());
     how_ = *how;
     for (const auto* built : built_)
-      if (built->kept && built->kept->by_our_clock) how_ = way::our_clock;
+      if (built->kept && built->kept->by_our_clock) how_ = device_clock_kind::our_clock;
     return {};
   }
 
@@ -309,14 +352,14 @@ private:
     std::shared_ptr<error> failures[2] = {std::make_shared<error>(), std::make_shared<error>()};
     device_clock clock(options_, look_);
     auto time = compare_times(sides_[0].timed(clock, "challenger", how_, failures[0]), sides_[1].timed(clock, "best", how_, failures[1]),
-                              clock.options(options_, how_ == way::our_clock ? 1.0 : share_));
+                              clock.options(options_, how_ == device_clock_kind::our_clock ? 1.0 : share_));
     for (const auto& side : sides_) side.runner->thaw();
     for (at_ = 0; at_ < 2; ++at_)
       if (!failures[at_]->message.empty()) return fail(*failures[at_]);
     at_ = 0;
     if (!time) return fail(ec::measurement_failed, time.error().message, time.error().hint);
     answer_.time = std::move(*time);
-    answer_.time.cache = words(how_);
+    answer_.time.cache = description(how_);
     for (at_ = 0; at_ < 2; ++at_)
       if (const auto doubted = unbelievable(at_ == 0 ? answer_.time.candidate_seconds : answer_.time.baseline_seconds, options_)) {
         answer_.result.stage = doubted->stage;
@@ -343,7 +386,7 @@ private:
       }
       if (!doubtful) continue;
       if (built_[at_]->kept) built_[at_]->kept->by_our_clock = true;
-      how_ = way::our_clock;
+      how_ = device_clock_kind::our_clock;
       return true;
     }
     return false;
@@ -356,7 +399,7 @@ private:
   uint64_t seed_;
   std::vector<device_side> sides_;
   size_t at_ = 0; ///< the side that is at work
-  way how_ = way::events;
+  device_clock_kind how_ = device_clock_kind::events;
   double share_ = 1, look_ = 0;
   side_by_side answer_;
 };

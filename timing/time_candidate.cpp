@@ -1,5 +1,6 @@
 // How often a pair is timed until something can be said: two looks have to agree before anybody is accused for a time, a busy machine is
 // waited for, and a comparison that decides nothing is made again.
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "timing/device_timing.hpp"
 #include "timing/time_pair.hpp"
@@ -83,12 +84,17 @@ bool decided(const interval& i) { return i.low > 1 || i.high < 1 || (i.low > 1 -
 
 bool says_nothing(const timing& t) { return t.contended && t.speedup.high > widest_of_a_figure * t.speedup.low; }
 
+namespace {
+
+/// The tolerance that the user chose for the verification; 0 when it was the task's or the default.
 double chosen_tolerance(const task& t, reference& ref, const verdict& earlier, const task_audit& audit) {
   const slot_checker usual(t, ref, 0, audit.tightening);
   for (size_t i = 0; i < t.outputs.size(); ++i)
     if (is_floating(t.outputs[i].dtype)) return earlier.tolerance > 0 && earlier.tolerance != usual.tolerance(i) ? earlier.tolerance / audit.tightening : 0;
   return 0;
 }
+
+} // namespace
 
 timing together(std::vector<timing> comparisons) {
   const auto clean = std::count_if(comparisons.begin(), comparisons.end(), [](const timing& t) { return !t.contended; });
@@ -117,7 +123,6 @@ timing together(std::vector<timing> comparisons) {
 
 expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& given) {
-  if (built.language == "triton") return time_on_device(t, audit, ref, built, earlier, given);
   timed_verdict answer;
   answer.result = earlier;
   answer.result.binary = built.binary_hash;
@@ -127,7 +132,8 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
   timed_pair last;
   int busy = 0;
   for (int look = 0; look < most_looks; ++look) {
-    auto pair = time_pair(t, audit, ref, {&built, "candidate"}, {}, options);
+    auto pair = in_python(built.language) ? time_pair_on_device(t, audit, ref, built, earlier.torch_operators, options)
+                                          : time_pair(t, audit, ref, {&built, "candidate"}, {}, options);
     if (!pair) return fail(pair.error());
     if (accused.stands(*pair)) {
       answer.time = pair->time;
@@ -154,16 +160,13 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
     answer.result.reason = "other work kept the machine busy: a speed-up between " + format_number(answer.time.speedup.low, 2) + " and " + format_number(answer.time.speedup.high, 2) + " says nothing. Try again when it is quiet";
     return answer;
   }
-  answer.result.checked.push_back("right in a fresh process on unseen seeds, before, in and after the timed batches");
-  answer.result.checked.push_back("unseen inputs take as long as seen ones");
-  answer.result.checked.push_back("inputs exchanged in the middle of a batch are answered");
-  answer.result.checked.push_back("stands still between calls");
+  answer.result.checked.insert(answer.result.checked.end(), last.checked.begin(), last.checked.end());
   return answer;
 }
 
 expected<side_by_side> compare_candidates(const task& t, const task_audit& audit, reference& ref, const build_output& challenger,
                                           const build_output& champion, const timing_options& options) {
-  if (challenger.language == "triton") return compare_on_device(t, audit, ref, challenger, champion, options);
+  if (in_python(challenger.language)) return compare_on_device(t, audit, ref, challenger, champion, options);
   auto share = options;
   share.max_seconds /= fresh_processes;
   share.blocks = std::max(defaults::min_accepted_blocks, options.blocks / fresh_processes);

@@ -16,6 +16,7 @@ struct timed_pair {
   std::optional<finding_of_audit> found;
   size_t side = 0;                     ///< whose
   std::string log;
+  std::vector<std::string> checked;    ///< the audits that were passed, where nothing was found
 };
 
 /// Programs of the host. Never fails because of a candidate: that is a finding.

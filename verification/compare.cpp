@@ -3,9 +3,9 @@
 #include "base/text.hpp"
 #include "verification/pieces.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cfloat>
 #include <charconv>
 #include <cmath>
@@ -39,49 +39,6 @@ double epsilon_of(dtype type) {
   }
 }
 
-double half_to_double(uint16_t bits) {
-  const double sign = bits & 0x8000 ? -1 : 1;
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  if (exponent == 31) return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(1024 + fraction, exponent - 25);
-}
-
-/// Rounds to nearest even, through the integer grid of the target's exponent.
-uint16_t double_to_half(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value)) return sign | 0x7e00;
-  const double magnitude = std::fabs(value);
-  if (magnitude >= 65520) return sign | 0x7c00;
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);
-  const int step = std::max(exponent - 11, -24); // the half's unit in the last place is 2^step
-  const double units = std::nearbyint(std::ldexp(magnitude, -step));
-  const double rounded = std::ldexp(units, step);
-  if (rounded < std::ldexp(1, -14)) return sign | static_cast<uint16_t>(std::ldexp(rounded, 24));
-  std::frexp(rounded, &exponent);
-  const auto fraction = static_cast<uint16_t>(std::ldexp(rounded, 11 - exponent) - 1024);
-  return sign | static_cast<uint16_t>((exponent + 14) << 10) | fraction;
-}
-
-double bfloat_to_double(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-uint16_t double_to_bfloat(double value) {
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (std::isnan(value)) return 0x7fc0;
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-struct half_bits {
-  uint16_t bits;
-  operator double() const { return half_to_double(bits); }
-};
-struct bfloat_bits {
-  uint16_t bits;
-  operator double() const { return bfloat_to_double(bits); }
-};
-
 template <class T> T load(const std::byte* data, int64_t index) {
   T value;
   std::memcpy(&value, data + static_cast<size_t>(index) * sizeof(T), sizeof(T));
@@ -95,8 +52,8 @@ template <class T> void store(std::byte* data, int64_t index, T value) {
 template <class F> decltype(auto) with_type(dtype type, F&& f) {
   switch (type) {
     case dtype::float64: return f(double{});
-    case dtype::float16: return f(half_bits{});
-    case dtype::bfloat16: return f(bfloat_bits{});
+    case dtype::float16: return f(Eigen::half{});
+    case dtype::bfloat16: return f(Eigen::bfloat16{});
     case dtype::int64: return f(int64_t{});
     case dtype::int32: return f(int32_t{});
     case dtype::int16: return f(int16_t{});
@@ -196,8 +153,8 @@ void set_element(dtype type, std::byte* data, int64_t index, double value) {
   switch (type) {
     case dtype::float32: return store(data, index, static_cast<float>(value));
     case dtype::float64: return store(data, index, value);
-    case dtype::float16: return store(data, index, double_to_half(value));
-    case dtype::bfloat16: return store(data, index, double_to_bfloat(value));
+    case dtype::float16: return store(data, index, Eigen::half(static_cast<float>(value)));
+    case dtype::bfloat16: return store(data, index, Eigen::bfloat16(static_cast<float>(value)));
     case dtype::boolean: return store(data, index, static_cast<uint8_t>(value != 0));
     default: break;
   }
@@ -254,49 +211,76 @@ bool few_make_the_deviation(output_scale& scale, const std::array<int64_t, expon
   return scale.heavy_tail = true;
 }
 
+/// Of the elements [first, last) of an output, or of all of them.
+struct moments {
+  int64_t finite = 0, count = 0;
+  double sum = 0, error = 0, largest = 0;
+  double relative = 0;
+  std::array<int64_t, exponents> elements{}; ///< that are not zero
+
+  void add(double reference, double truth, double underflow) {
+    finite += std::isfinite(reference);
+    if (!std::isfinite(truth)) return;
+    sum += truth;
+    ++count;
+    largest = std::max(largest, std::fabs(truth));
+    elements[bin_of(truth)] += truth != 0;
+    if (!std::isfinite(reference)) return;
+    error = std::max(error, std::fabs(reference - truth));
+    if (std::fabs(reference - truth) > underflow) relative = std::max(relative, std::fabs(reference - truth) / std::fabs(truth));
+  }
+  void add(const moments& part) {
+    finite += part.finite;
+    count += part.count;
+    sum += part.sum;
+    error = std::max(error, part.error);
+    largest = std::max(largest, part.largest);
+    relative = std::max(relative, part.relative);
+    for (size_t b = 0; b < elements.size(); ++b) elements[b] += part.elements[b];
+  }
+};
+
+/// The dimension along which the reference's errors differ most, where they do: `value` and `truth` of an element.
+template <class Value, class Truth>
+void find_uneven_errors(const tensor_spec& spec, double largest_error, double underflow, Value&& value, Truth&& truth, output_scale& scale) {
+  const int64_t n = spec.elements();
+  double most_uneven = tail_factor;
+  for (int64_t stride = 1, d = static_cast<int64_t>(spec.shape.size()) - 1; d >= 0; --d) {
+    const int64_t extent = std::max<int64_t>(spec.shape[static_cast<size_t>(d)], 1);
+    output_scale::slices part{stride, extent, std::vector<double>(static_cast<size_t>(extent))};
+    stride *= extent;
+    if (extent < 2 || n / extent < least_slice) continue;
+    for (int64_t i = 0; i < n; ++i) {
+      const double r = value(i), o = truth(i);
+      auto& worst = part.errors[static_cast<size_t>(i / part.stride % extent)];
+      if (std::isfinite(r) && std::isfinite(o)) worst = std::max(worst, std::fabs(r - o));
+    }
+    auto sorted = part.errors;
+    std::nth_element(sorted.begin(), sorted.begin() + extent / 2, sorted.end());
+    const double usual = std::max(sorted[static_cast<size_t>(extent / 2)], underflow);
+    if (largest_error <= most_uneven * usual) continue;
+    most_uneven = largest_error / usual;
+    scale.part = std::move(part);
+  }
+}
+
 } // namespace
 
 output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle) {
-  struct partial {
-    int64_t finite = 0, count = 0;
-    double sum = 0, error = 0, largest = 0;
-    double relative = 0;
-    std::array<int64_t, exponents> elements{}; ///< that are not zero
-  };
   output_scale scale;
   const int64_t n = spec.elements();
   const double underflow = underflow_of(spec.dtype);
   with_type(spec.dtype, [&](auto kind) {
     using T = decltype(kind);
-    const auto truth = [&](int64_t i) {
-      return oracle.empty() ? static_cast<double>(load<T>(reference_output.data(), i)) : oracle[static_cast<size_t>(i)];
-    };
-    partial all;
+    const auto value = [&](int64_t i) { return static_cast<double>(load<T>(reference_output.data(), i)); };
+    const auto truth = [&](int64_t i) { return oracle.empty() ? value(i) : oracle[static_cast<size_t>(i)]; };
+    moments all;
     for (const auto& part : in_pieces(n, [&](int64_t first, int64_t last) {
-           partial p;
-           for (int64_t i = first; i < last; ++i) {
-             const double r = static_cast<double>(load<T>(reference_output.data(), i)), o = truth(i);
-             const bool finite = std::isfinite(r);
-             p.finite += finite;
-             if (!std::isfinite(o)) continue;
-             p.sum += o;
-             ++p.count;
-             p.largest = std::max(p.largest, std::fabs(o));
-             p.elements[bin_of(o)] += o != 0;
-             if (!finite) continue;
-             p.error = std::max(p.error, std::fabs(r - o));
-             if (std::fabs(r - o) > underflow) p.relative = std::max(p.relative, std::fabs(r - o) / std::fabs(o));
-           }
-           return p;
-         })) {
-      all.finite += part.finite;
-      all.count += part.count;
-      all.sum += part.sum;
-      all.error = std::max(all.error, part.error);
-      all.largest = std::max(all.largest, part.largest);
-      all.relative = std::max(all.relative, part.relative);
-      for (size_t b = 0; b < all.elements.size(); ++b) all.elements[b] += part.elements[b];
-    }
+           moments m;
+           for (int64_t i = first; i < last; ++i) m.add(value(i), truth(i), underflow);
+           return m;
+         }))
+      all.add(part);
     scale.finite = all.finite;
     scale.reference_error = all.error;
     scale.largest = all.largest;
@@ -305,37 +289,17 @@ output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> refere
     double deviation = 0;
     for (const double part : in_pieces(n, [&](int64_t first, int64_t last) {
            double sum = 0;
-           for (int64_t i = first; i < last; ++i) {
-             const double o = truth(i);
-             if (std::isfinite(o)) sum += std::fabs(o - scale.mean);
-           }
+           for (int64_t i = first; i < last; ++i)
+             if (const double o = truth(i); std::isfinite(o)) sum += std::fabs(o - scale.mean);
            return sum;
          }))
       deviation += part;
     scale.mad = deviation / static_cast<double>(all.count);
     if (!few_make_the_deviation(scale, all.elements)) return;
-    if (!oracle.empty() && all.relative <= well_conditioned * epsilon_of(spec.dtype)) {
+    if (!oracle.empty() && all.relative <= well_conditioned * epsilon_of(spec.dtype))
       scale.relative_error = std::max(all.relative, epsilon_of(spec.dtype));
-      return;
-    }
-    double most_uneven = tail_factor;
-    for (int64_t stride = 1, d = static_cast<int64_t>(spec.shape.size()) - 1; d >= 0; --d) {
-      const int64_t extent = std::max<int64_t>(spec.shape[static_cast<size_t>(d)], 1);
-      output_scale::slices part{stride, extent, std::vector<double>(static_cast<size_t>(extent))};
-      stride *= extent;
-      if (extent < 2 || n / extent < least_slice) continue;
-      for (int64_t i = 0; i < n; ++i) {
-        const double r = static_cast<double>(load<T>(reference_output.data(), i)), o = truth(i);
-        auto& worst = part.errors[static_cast<size_t>(i / part.stride % extent)];
-        if (std::isfinite(r) && std::isfinite(o)) worst = std::max(worst, std::fabs(r - o));
-      }
-      auto sorted = part.errors;
-      std::nth_element(sorted.begin(), sorted.begin() + extent / 2, sorted.end());
-      const double usual = std::max(sorted[static_cast<size_t>(extent / 2)], underflow);
-      if (all.error <= most_uneven * usual) continue;
-      most_uneven = all.error / usual;
-      scale.part = std::move(part);
-    }
+    else
+      find_uneven_errors(spec, all.error, underflow, value, truth, scale);
   });
   return scale;
 }

@@ -1,5 +1,6 @@
 #include "verification/verify.hpp"
 
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "reference/call_limit.hpp"
 #include "verification/fingerprint.hpp"
@@ -80,7 +81,8 @@ private:
 
   /// A failure of the candidate becomes the verdict; any other is handed on.
   expected<void> blame(verdict_stage stage, const error& e, const std::string& where) {
-    if (e.code != ec::candidate_failed && e.code != ec::timeout) return fail(e);
+    if (!is_candidates_fault(e)) return fail(e);
+    result_.why_not = doubt_about(e);
     stop(stage, e.message + (where.empty() ? "" : " (" + where + ")") + (e.hint.empty() ? "" : ": " + e.hint));
     return {};
   }
@@ -101,7 +103,7 @@ private:
       if (built_.kept) built_.kept->runner.reset();
       if (built_.kept && built_.kept->failure) return blame(verdict_stage::load, *built_.kept->failure, "");
       auto runner = runner_process::start(built_, ref_, run);
-      if (!runner && runner.error().code == ec::timeout && built_.language == "triton") { // slow is not wrong
+      if (!runner && runner.error().code == ec::timeout && in_python(built_.language)) { // slow is not wrong
         stop(verdict_stage::not_established, runner.error().message + ": it may be slow to load, which is a limit of ours");
         result_.why_not = doubt::our_limit;
         return {};
@@ -121,7 +123,7 @@ private:
     result_.reason = "right on " + std::to_string(sets_.size()) + " input sets";
     result_.checked.push_back("outputs filled with garbage before each call");
     result_.checked.push_back("same memory with other contents gives other outputs");
-    result_.checked.push_back(options_.threads == 1 && task_.deterministic && built_.language == "c++" ? "two runs give the same bits" : "two runs agree");
+    result_.checked.push_back(options_.threads == 1 && task_.deterministic && !in_python(built_.language) ? "two runs give the same bits" : "two runs agree");
     result_.checked.push_back("inputs and parameters unchanged");
     return {};
   }
@@ -155,7 +157,7 @@ private:
 
     // Second run: other garbage beneath, all calls in one batch, as timing does it. On a device each slot twice: nobody puts the inputs
     // back in between, so that who writes to them computes on its own traces, whatever its process says of them.
-    const int calls = built_.language == "c++" ? slots : 2 * slots;
+    const int calls = !in_python(built_.language) ? slots : 2 * slots;
     fill_outputs(ref_.outputs_layout(), runner_->outputs(), 0, slots);
     before = probe_fill(ref_.outputs_layout(), runner_->outputs());
     if (auto called = runner_->call(0, slots, calls, timeout_ * calls); !called)
@@ -163,7 +165,7 @@ private:
     if (leaves_work_to_torch()) return {};
     if (!read_outputs(slots, before, prints)) return {};
     const auto again = fingerprints(slots);
-    for (int slot = 0; slot < slots && options_.threads == 1 && task_.deterministic && built_.language == "c++"; ++slot)
+    for (int slot = 0; slot < slots && options_.threads == 1 && task_.deterministic && !in_python(built_.language); ++slot)
       if (again[static_cast<size_t>(slot)] != prints[static_cast<size_t>(slot)]) {
         stop(verdict_stage::compare, "two runs on the same inputs gave different outputs (" + checker_.input_set(slot) +
                                          "), both within tolerance: it reads memory that it did not write, or keeps state between calls");
@@ -227,7 +229,7 @@ private:
   expected<void> choose_timeout() {
     timeout_ = options_.call_timeout_seconds;
     if (timeout_ > 0) return {};
-    const auto limit = limit_of_call(ref_, built_.language == "c++" ? shortest_timeout : shortest_device_timeout);
+    const auto limit = limit_of_call(ref_, !in_python(built_.language) ? shortest_timeout : shortest_device_timeout);
     if (!limit) return fail(limit.error());
     timeout_ = limit->seconds;
     return {};

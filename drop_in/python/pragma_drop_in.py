@@ -38,37 +38,6 @@ SENTENCES = {
 }
 
 
-def _no_value(names):
-    for name in names:
-        value = torch._C
-        for part in name.split("."):
-            value = getattr(value, part, None)
-        if value is not None:
-            return value
-    return None
-
-
-def ambient(threads, device):
-    """[(name, function, arguments, value)]: what is to hold in the thread that calls, each by the function that this Torch has."""
-    newer = _no_value(["_len_torch_dispatch_stack"]) is not None
-    found = [("tracing", _no_value(["_get_tracing_state"]), (), None),
-             ("deterministic mode", _no_value(["_get_deterministic_algorithms"]), (), False),
-             ("default dtype", torch.get_default_dtype, (), torch.float32)]
-    if threads > 0:  # of a kernel on a CPU
-        found.append(("number of threads", torch.get_num_threads, (), threads))
-    if newer:
-        found += [("dispatch mode", torch._C._len_torch_dispatch_stack, (), 0), ("function mode", torch._C._len_torch_function_stack, (), 0)]
-    else:
-        found += [("function mode", _no_value(["_is_torch_function_mode_enabled"]), (), False)]
-        found += [("dispatch mode", _no_value(["_get_torch_dispatch_mode"]), (), None)]
-    found.append(("functorch", _no_value(["_functorch.peek_interpreter_stack"]), (), None))
-    if hasattr(torch.amp, "is_autocast_available"):
-        found.append(("autocast", torch._C.is_autocast_enabled, (device,), False))
-    else:
-        found.append(("autocast", torch.is_autocast_cpu_enabled if device == "cpu" else torch.is_autocast_enabled, (), False))
-    return [one for one in found if one[1] is not None]
-
-
 def describe(tensor):
     if not isinstance(tensor, torch.Tensor):
         return "%s %.60r" % (type(tensor).__name__, tensor)
@@ -181,7 +150,7 @@ class Task:
         device = self.device_of(params, args) if self.launcher else None
         if device is not None and device.type != self.settings["device"]:
             verdict = verdict or "device"
-        surroundings = ambient(self.settings["threads"], self.settings.get("device", "cpu"))
+        surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu"))
         return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
 
     def device_of(self, params, args):

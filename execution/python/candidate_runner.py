@@ -32,7 +32,7 @@ READY, STARTED = 0x7072616764793031, 0x7072616773743031   # replies that nobody 
 CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE, TUNE, LOAD = range(9) # enum pragma_operation
 GRAPH = 1                                                         # enum pragma_command_flag
 CHANGED_INPUTS, CALLS_TORCH, NO_GRAPH = 8, 16, 32                 # enum pragma_reply_flag
-RAISED, TORCH_OPS = "pragma-raised", "pragma-torch"
+RAISED, NO_MEMORY, TORCH_OPS = "pragma-raised", "pragma-no-memory", "pragma-torch"
 TUNED = os.path.abspath("pragma-tuned")                           # there once autotuners have chosen: for the build's later processes
 
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
@@ -376,6 +376,14 @@ def explain(error, module):
     return "raised %s%s: %s" % (type(error).__name__, " in line %d" % line if line else "", text)
 
 
+def lacks_memory(error):
+    """Whether memory was refused, on the device or here. Drivers and old versions of Torch have no type for it, only these words."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text or "not enough memory" in text)
+
+
 def main():
     settings = json.loads(sys.argv[2])
     write, unpack, size, ready, started = os_write, COMMAND.unpack, COMMAND.size, REPLY.pack(READY, 0, 0.0), REPLY.pack(STARTED, 0, 0.0)
@@ -400,7 +408,7 @@ def main():
         raise
     except BaseException as e:
         traceback.print_exc()
-        print("%s %s" % (RAISED, explain(e, settings["module"])), file=sys.stderr, flush=True)
+        print("%s %s" % (NO_MEMORY if lacks_memory(e) else RAISED, explain(e, settings["module"])), file=sys.stderr, flush=True)
         os._exit(3)
 
 

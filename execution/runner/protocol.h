@@ -66,6 +66,7 @@ enum pragma_reply_flag {
 #define PRAGMA_HINT_FORBIDDEN "pragma-forbidden"  /* system call number, then a path, PRAGMA_THREAD of a clone, or '-' */
 #define PRAGMA_THREAD "thread"
 #define PRAGMA_HINT_RAISED "pragma-raised"        /* what a Python candidate raised, as one line */
+#define PRAGMA_HINT_NO_MEMORY "pragma-no-memory"  /* the same, where it was that memory was refused */
 #define PRAGMA_HINT_TORCH "pragma-torch"          /* operator:count,... of aten in one call */
 #define PRAGMA_HINT_FAULT "pragma-fault"          /* r|w|?, group 0..2 (params, inputs, outputs) or -, slot, tensor, byte offset */
 

@@ -64,3 +64,35 @@ def constructor_of(function, args, kwargs):
     bound.apply_defaults()
     texts = {name: text_of(value) for name, value in list(bound.arguments.items())[1:]}
     return {name: text for name, text in texts.items() if text is not None}
+
+
+def _first_of(names):
+    """The first of these members of torch._C that this Torch has, or None."""
+    for name in names:
+        value = torch._C
+        for part in name.split("."):
+            value = getattr(value, part, None)
+        if value is not None:
+            return value
+    return None
+
+
+def ambient(threads, device):
+    """[(name, function, arguments, value)]: what is to hold in the thread that calls, each by the function that this Torch has."""
+    newer = _first_of(["_len_torch_dispatch_stack"]) is not None
+    found = [("tracing", _first_of(["_get_tracing_state"]), (), None),
+             ("deterministic mode", _first_of(["_get_deterministic_algorithms"]), (), False),
+             ("default dtype", torch.get_default_dtype, (), torch.float32)]
+    if threads > 0:  # of a kernel on a CPU
+        found.append(("number of threads", torch.get_num_threads, (), threads))
+    if newer:
+        found += [("dispatch mode", torch._C._len_torch_dispatch_stack, (), 0), ("function mode", torch._C._len_torch_function_stack, (), 0)]
+    else:
+        found += [("function mode", _first_of(["_is_torch_function_mode_enabled"]), (), False)]
+        found += [("dispatch mode", _first_of(["_get_torch_dispatch_mode"]), (), None)]
+    found.append(("functorch", _first_of(["_functorch.peek_interpreter_stack"]), (), None))
+    if hasattr(torch.amp, "is_autocast_available"):
+        found.append(("autocast", torch._C.is_autocast_enabled, (device,), False))
+    else:
+        found.append(("autocast", torch.is_autocast_cpu_enabled if device == "cpu" else torch.is_autocast_enabled, (), False))
+    return [one for one in found if one[1] is not None]

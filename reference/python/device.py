@@ -56,6 +56,14 @@ class Device:
     def native(self):
         return self.api is None
 
+    def take(self, model):
+        """Moves all tensors of a model here, those that are plain attributes too."""
+        model.to(self.torch)
+        for module in model.modules():
+            for key, value in list(vars(module).items()):
+                if isinstance(value, torch.Tensor):
+                    setattr(module, key, self.place(value))
+
     def place(self, value):
         """The value on the device, in memory of its own."""
         if not isinstance(value, torch.Tensor):

@@ -14,11 +14,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import contextlib
 import copy
-import ctypes
 import gc
 import importlib
 import json
-import mmap
 import re
 import socket
 import time
@@ -35,21 +33,15 @@ from device import Device
 from describe import describe
 from indices import IndexRecord, point_to
 from inputs import transform
+from memory_files import first_bad, Memory, trim
 from oracle import in_pieces, is_full, MOST_PIECES, widened
-from taskfile import seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
+from taskfile import drawing_modules, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
 from trace import flatten_outputs
-
-TYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
-         "int64": torch.int64, "int32": torch.int32, "int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8,
-         "bool": torch.bool}
-
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 DEVICE = None  # where Model runs; set in main(), whose failure is an answer
 BASELINE = os.environ.get("PRAGMA_BASELINE", "eager")
 TF32 = os.environ.get("PRAGMA_TF32") == "1"
-LARGE_HEAP = 1 << 30  # bytes, of which calls of float32 and of float64 in turn leave more and more behind
-LIBC = ctypes.CDLL(None)
 
 
 def reset_defaults():
@@ -79,70 +71,6 @@ def all_cpus():
         os.sched_setaffinity(0, own)
 
 
-def trim():
-    """Gives freed memory back. The heap keeps all of it, so that timed calls need not fault it in again (GLIBC_TUNABLES); but what calls of one
-    type leave free fits those of the other badly, and large tasks would need twice their memory."""
-    with open("/proc/self/statm") as f:
-        resident, shared = (int(word) * mmap.PAGESIZE for word in f.read().split()[1:3])
-    if resident - shared > LARGE_HEAP and hasattr(LIBC, "malloc_trim"):
-        LIBC.malloc_trim(0)
-
-
-class Memory:
-    """One memory file as tensors: views[slot][i]. The layout is reference/reference.hpp's tensor_layout."""
-
-    def __init__(self, fd, layout, slots):
-        size = max(layout["slot_bytes"] * slots, mmap.PAGESIZE)
-        self.map = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
-        os.close(fd)
-        self.views = []
-        for slot in range(slots):
-            row = []
-            for spec, offset in zip(layout["specs"], layout["offsets"]):
-                count = 1
-                for d in spec["shape"]:
-                    count *= d
-                dtype = TYPES[spec["dtype"]]
-                if count == 0:
-                    row.append(torch.empty(spec["shape"], dtype=dtype))
-                else:
-                    flat = torch.frombuffer(self.map, dtype=dtype, count=count, offset=slot * layout["slot_bytes"] + offset)
-                    row.append(flat.reshape(spec["shape"]))
-            self.views.append(row)
-
-
-def first_bad(tensor):
-    """(what, index) of the first NaN or Inf, or None."""
-    if not tensor.is_floating_point():
-        return None
-    bad = ~torch.isfinite(tensor)
-    if not bool(bad.any()):
-        return None
-    index = bad.nonzero()[0].tolist()
-    return ("NaN" if bool(torch.isnan(tensor[tuple(index)])) else "Inf"), index
-
-
-def drawing_modules(model):
-    """Modules that draw random numbers as they are now: "nn.Dropout 'drop' is in training mode; call self.eval()"."""
-    found = []
-    for name, module in model.named_modules():
-        kind = type(module).__name__
-        draws = "Dropout" in kind and getattr(module, "p", 0) > 0 or kind == "RReLU" or \
-            isinstance(getattr(module, "dropout", 0), float) and module.dropout > 0
-        if module.training and draws:
-            found.append("nn.%s '%s' is in training mode; call self.eval()" % (kind, name))
-    return found
-
-
-def to_device(model):
-    """All of its tensors, those that are plain attributes too."""
-    model.to(DEVICE.torch)
-    for module in model.modules():
-        for key, value in list(vars(module).items()):
-            if isinstance(value, torch.Tensor):
-                setattr(module, key, DEVICE.place(value))
-
-
 class Reference:
     """The loaded task and its memory."""
 
@@ -160,7 +88,7 @@ class Reference:
         self.constants = {i: v for i, v in enumerate(own) if not isinstance(v, torch.Tensor)}
         self.count = len(own)
         if not DEVICE.native:
-            to_device(self.model)
+            DEVICE.take(self.model)
         # On a device the inputs have a second home, whose addresses stay; on the CPU they are the shared memory itself.
         self.resident = self.inputs.views if DEVICE.native else [[DEVICE.place(v) for v in row] for row in self.inputs.views]
         self.arguments = [self._arguments(row) for row in self.resident]

@@ -282,3 +282,15 @@ class swapped_state:
         for table, key, value in self.undo:
             table[key] = value
         return False
+
+
+def drawing_modules(model):
+    """Modules that draw random numbers as they are now: "nn.Dropout 'drop' is in training mode; call self.eval()"."""
+    found = []
+    for name, module in model.named_modules():
+        kind = type(module).__name__
+        draws = "Dropout" in kind and getattr(module, "p", 0) > 0 or kind == "RReLU" or \
+            isinstance(getattr(module, "dropout", 0), float) and module.dropout > 0
+        if module.training and draws:
+            found.append("nn.%s '%s' is in training mode; call self.eval()" % (kind, name))
+    return found

@@ -89,6 +89,8 @@ private:
   /// An operand of a contraction must lie in memory.
   std::pair<int, index_form> operand(int n, const std::vector<index_form>& idx);
   int contracted_axis(int64_t extent);
+  void contract_product(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c);
+  void contract_convolution(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c);
   int contract(int n, const tensor_node& node, const std::vector<index_form>& idx);
   int pointwise(const tensor_node& node, const std::vector<index_form>& idx);
   int folded(const expr& e);
@@ -104,6 +106,9 @@ private:
   struct window_dim { size_t dim; int64_t first; bool varies; };
   /// An element of a window, times its weight where the window has any.
   int weighted(int value, const tensor_node& node, const std::vector<window_dim>& positions, const std::vector<int>& numbers, const std::vector<index_form>& idx);
+  bool window_fits(const std::vector<axis>& wanted) const;
+  std::pair<axis, window_dim> window_axis(int n, const tensor_node& node, size_t s, size_t d, const index_form& f);
+  std::vector<int> window_axes(const std::vector<axis>& wanted);
   int window(int n, const tensor_node& node, const std::vector<index_form>& idx);
 
   const tensor_program& p_;

@@ -57,84 +57,89 @@ int puller::contracted_axis(int64_t extent) {
   return a;
 }
 
+/// c = a b: rows and columns of the operands along the output's last two dimensions.
+void puller::contract_product(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c) {
+  const int a = node.args[0], b = node.args[1];
+  const size_t rank = idx.size();
+  c.m = dense_axes(n, idx[rank - 2], node.shape[rank - 2]);
+  c.n = dense_axes(n, idx[rank - 1], node.shape[rank - 1]);
+  c.k = contracted_axis(at(a).shape[rank - 1]);
+  auto rows = idx, columns = idx;
+  rows[rank - 2] = along(c.m);
+  rows[rank - 1] = columns[rank - 2] = along({c.k});
+  columns[rank - 1] = along(c.n);
+  for (size_t i = 0; i + 2 < rank; ++i)
+    for (int x : dense_axes(n, idx[i], node.shape[i])) c.batch.push_back(x);
+  for (size_t i = 0; i + 2 < rank; ++i)
+    if (node.shape[i] == 1) rows[i] = columns[i] = index_form{};
+  std::tie(c.a, c.a_at) = operand(a, rows);
+  std::tie(c.b, c.b_at) = operand(b, columns);
+}
+
+/// Weights as rows, the image's patches as columns.
+void puller::contract_convolution(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c) {
+  const int a = node.args[1], b = node.args[0];
+  const int64_t groups = node.groups, per_group = node.shape[1] / groups, channels = at(b).shape[1] / groups;
+  if (groups > 1 && per_group > 1 && idx[1].terms.size() == 1 && idx[1].terms[0].first < domain_axes_)
+    throw needs_split{idx[1].terms[0].first, per_group};
+  c.batch = dense_axes(n, idx[0], node.shape[0]);
+  const auto batch = node.shape[0] == 1 ? index_form{} : along(c.batch);
+  index_form group;
+  if (groups > 1) {
+    const auto both = dense_axes(n, idx[1], node.shape[1]);
+    if (both.size() != (per_group > 1 ? 2u : 1u) || r.axes[static_cast<size_t>(both[0])].extent != groups) throw needs_buffer{n};
+    c.group = both[0];
+    c.m = {per_group > 1 ? both[1] : add_axis(1, false)};
+    c.batch.insert(c.batch.begin(), c.group);
+    group = along({c.group});
+  } else {
+    c.m = dense_axes(n, idx[1], node.shape[1]);
+    if (c.m.size() != 1) throw needs_buffer{n};
+  }
+  c.k = contracted_axis(channels);
+  // weights [m of all groups, k, taps..], transposed [k of all groups, m, taps..]
+  std::vector<index_form> weights(idx.size()), image(idx.size());
+  const auto wide_m = sum(scaled(group, per_group), along(c.m)), wide_k = sum(scaled(group, channels), along({c.k}));
+  weights[0] = c.transposed ? wide_k : wide_m;
+  weights[1] = c.transposed ? along(c.m) : along({c.k});
+  image[0] = batch;
+  image[1] = wide_k;
+  for (size_t d = 2; d < idx.size(); ++d) {
+    image_dim x;
+    x.in = at(b).shape[d];
+    x.out = node.shape[d];
+    x.kernel = node.window.kernel[d - 2];
+    x.stride = node.window.stride[d - 2];
+    x.padding = node.window.padding[d - 2];
+    x.dilation = node.window.dilation[d - 2];
+    const auto out = dense_axes(n, idx[d], x.out);
+    if (out.size() != 1) throw needs_buffer{n};
+    x.out_axis = out[0];
+    x.in_axis = contracted_axis(x.in);
+    x.tap_axis = contracted_axis(x.kernel);
+    c.n.push_back(x.out_axis);
+    image[d] = along({x.in_axis});
+    weights[d] = along({x.tap_axis});
+    c.dims.push_back(x);
+  }
+  std::tie(c.a, c.a_at) = operand(a, weights);
+  std::tie(c.b, c.b_at) = operand(b, image);
+}
+
 int puller::contract(int n, const tensor_node& node, const std::vector<index_form>& idx) {
   if (n != anchor_ || r.reduced_mask() != 0) throw needs_buffer{n};
   if (r.anchor) throw needs_buffer{n}; // seen from two places of its tail
   contraction c;
   c.op = node.op;
   c.transposed = node.transposed;
-  const int a = node.args[node.op == operation::matmul ? 0 : 1], b = node.args[node.op == operation::matmul ? 1 : 0];
-  uint32_t outer = 0;
-  if (node.op == operation::matmul) {
-    const size_t rank = idx.size();
-    c.m = dense_axes(n, idx[rank - 2], node.shape[rank - 2]);
-    c.n = dense_axes(n, idx[rank - 1], node.shape[rank - 1]);
-    c.k = contracted_axis(at(a).shape[rank - 1]);
-    auto rows = idx, columns = idx;
-    rows[rank - 2] = along(c.m);
-    rows[rank - 1] = columns[rank - 2] = along({c.k});
-    columns[rank - 1] = along(c.n);
-    for (size_t i = 0; i + 2 < rank; ++i)
-      for (int x : dense_axes(n, idx[i], node.shape[i])) c.batch.push_back(x);
-    for (size_t i = 0; i + 2 < rank; ++i)
-      if (node.shape[i] == 1) rows[i] = columns[i] = index_form{};
-    std::tie(c.a, c.a_at) = operand(a, rows);
-    std::tie(c.b, c.b_at) = operand(b, columns);
-  } else {
-    const int64_t groups = node.groups, per_group = node.shape[1] / groups, channels = at(b).shape[1] / groups;
-    if (groups > 1 && per_group > 1 && idx[1].terms.size() == 1 && idx[1].terms[0].first < domain_axes_)
-      throw needs_split{idx[1].terms[0].first, per_group};
-    c.batch = dense_axes(n, idx[0], node.shape[0]);
-    const auto batch = node.shape[0] == 1 ? index_form{} : along(c.batch);
-    index_form group;
-    if (groups > 1) {
-      const auto both = dense_axes(n, idx[1], node.shape[1]);
-      if (both.size() != (per_group > 1 ? 2u : 1u) || r.axes[static_cast<size_t>(both[0])].extent != groups) throw needs_buffer{n};
-      c.group = both[0];
-      c.m = {per_group > 1 ? both[1] : add_axis(1, false)};
-      c.batch.insert(c.batch.begin(), c.group);
-      group = along({c.group});
-    } else {
-      c.m = dense_axes(n, idx[1], node.shape[1]);
-      if (c.m.size() != 1) throw needs_buffer{n};
-    }
-    c.k = contracted_axis(channels);
-    // weights [m of all groups, k, taps..], transposed [k of all groups, m, taps..]
-    std::vector<index_form> weights(idx.size()), image(idx.size());
-    const auto wide_m = sum(scaled(group, per_group), along(c.m)), wide_k = sum(scaled(group, channels), along({c.k}));
-    weights[0] = c.transposed ? wide_k : wide_m;
-    weights[1] = c.transposed ? along(c.m) : along({c.k});
-    image[0] = batch;
-    image[1] = wide_k;
-    for (size_t d = 2; d < idx.size(); ++d) {
-      image_dim x;
-      x.in = at(b).shape[d];
-      x.out = node.shape[d];
-      x.kernel = node.window.kernel[d - 2];
-      x.stride = node.window.stride[d - 2];
-      x.padding = node.window.padding[d - 2];
-      x.dilation = node.window.dilation[d - 2];
-      const auto out = dense_axes(n, idx[d], x.out);
-      if (out.size() != 1) throw needs_buffer{n};
-      x.out_axis = out[0];
-      x.in_axis = contracted_axis(x.in);
-      x.tap_axis = contracted_axis(x.kernel);
-      c.n.push_back(x.out_axis);
-      image[d] = along({x.in_axis});
-      weights[d] = along({x.tap_axis});
-      c.dims.push_back(x);
-    }
-    std::tie(c.a, c.a_at) = operand(a, weights);
-    std::tie(c.b, c.b_at) = operand(b, image);
-  }
-  for (int x : c.batch) outer |= 1u << x;
+  if (node.op == operation::matmul) contract_product(n, node, idx, c);
+  else contract_convolution(n, node, idx, c);
   expr e;
   e.kind = expr_kind::anchor;
   e.dtype = node.dtype;
   e.op = node.op;
-  e.axes = outer;
-  for (int x : c.m) e.axes |= 1u << x;
-  for (int x : c.n) e.axes |= 1u << x;
+  for (const auto* list : {&c.batch, &c.m, &c.n})
+    for (int x : *list) e.axes |= 1u << x;
   r.anchor = std::move(c);
   return intern(e);
 }

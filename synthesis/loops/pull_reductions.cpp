@@ -135,65 +135,74 @@ int puller::weighted(int value, const tensor_node& node, const std::vector<windo
   return intern(e);
 }
 
+/// Can a window have these axes here? A second one (values and positions of one pooling) may share the axes of the first.
+bool puller::window_fits(const std::vector<axis>& wanted) const {
+  if (!r.has_window()) return r.reduced_mask() == 0;
+  size_t i = 0;
+  for (const auto& a : r.axes) {
+    if (!a.window) continue;
+    if (i >= wanted.size() || a.extent != wanted[i].extent || !(a.guard == wanted[i].guard)) return false;
+    ++i;
+  }
+  return i == wanted.size();
+}
+
+/// The axis over the taps of spatial dimension `s`, at the index `f` of the output's dimension `d`; a guard where a tap may lie outside of the input.
+std::pair<axis, puller::window_dim> puller::window_axis(int n, const tensor_node& node, size_t s, size_t d, const index_form& f) {
+  const auto& w = node.window;
+  const int64_t extent = at(node.args[0]).shape[d], k = w.kernel[s], dilation = w.dilation[s];
+  const bool direct = f.offset == 0 && f.terms.size() == 1 && f.terms[0].second == 1;
+  if (f.dynamic >= 0 || (!direct && !f.terms.empty())) refuse(n);
+  int64_t begin = 0, end = k;
+  axis a;
+  a.window = a.reduced = true;
+  if (f.terms.empty()) {
+    const int64_t base = w.stride[s] * f.offset - w.padding[s];
+    while (begin < end && base + dilation * begin < 0) ++begin;
+    while (end > begin && base + dilation * (end - 1) >= extent) --end;
+  } else {
+    const int64_t last = (node.shape[d] - 1) * w.stride[s] - w.padding[s] + dilation * (k - 1);
+    if (w.padding[s] > 0 || last >= extent) {
+      if (f.terms[0].first >= domain_axes_) refuse(n);
+      a.guard = {f.terms[0].first, w.stride[s], dilation, w.padding[s], extent};
+    }
+  }
+  a.extent = end - begin;
+  return {a, window_dim{d, begin, a.extent != 1 || a.guard.output_axis >= 0}};
+}
+
+/// The region's axes of a window: those of the first one where it has one.
+std::vector<int> puller::window_axes(const std::vector<axis>& wanted) {
+  std::vector<int> numbers;
+  if (r.has_window()) {
+    for (size_t i = 0; i < r.axes.size(); ++i)
+      if (r.axes[i].window) numbers.push_back(static_cast<int>(i));
+    return numbers;
+  }
+  for (const auto& a : wanted) {
+    numbers.push_back(add_axis(a.extent, true));
+    r.axes.back() = a;
+  }
+  return numbers;
+}
+
 int puller::window(int n, const tensor_node& node, const std::vector<index_form>& idx) {
   const auto& source = at(node.args[0]);
   const auto& w = node.window;
   const size_t rank = idx.size(), spatial = w.kernel.size();
   std::vector<axis> axes;
+  std::vector<window_dim> positions;
+  bool guarded = false;
+  for (size_t s = 0; s < spatial; ++s) {
+    const auto [a, position] = window_axis(n, node, s, rank - spatial + s, idx[rank - spatial + s]);
+    positions.push_back(position);
+    if (position.varies) axes.push_back(a);
+    guarded = guarded || a.guard.output_axis >= 0;
+  }
+  if (!window_fits(axes) || !inside_.empty()) refuse(n);
+  const auto numbers = window_axes(axes);
   auto inner = idx;
   index_form plane;
-  const auto fits = [&](const std::vector<axis>& wanted) {
-    // A second window (values and positions of one pooling) may share the axes of the first.
-    if (!r.has_window()) return r.reduced_mask() == 0;
-    size_t i = 0;
-    for (const auto& a : r.axes) {
-      if (!a.window) continue;
-      if (i >= wanted.size() || a.extent != wanted[i].extent || a.guard.output_axis != wanted[i].guard.output_axis ||
-          a.guard.stride != wanted[i].guard.stride || a.guard.padding != wanted[i].guard.padding ||
-          a.guard.dilation != wanted[i].guard.dilation || a.guard.limit != wanted[i].guard.limit)
-        return false;
-      ++i;
-    }
-    return i == wanted.size();
-  };
-  std::vector<window_dim> positions;
-  for (size_t s = 0; s < spatial; ++s) {
-    const size_t d = rank - spatial + s;
-    const auto& f = idx[d];
-    if (f.dynamic >= 0) refuse(n);
-    const int64_t extent = source.shape[d], k = w.kernel[s], dilation = w.dilation[s];
-    const bool direct = f.offset == 0 && f.terms.size() == 1 && f.terms[0].second == 1;
-    if (!direct && !f.terms.empty()) refuse(n);
-    int64_t begin = 0, end = k;
-    axis a;
-    a.window = a.reduced = true;
-    if (f.terms.empty()) {
-      const int64_t base = w.stride[s] * f.offset - w.padding[s];
-      while (begin < end && base + dilation * begin < 0) ++begin;
-      while (end > begin && base + dilation * (end - 1) >= extent) --end;
-    } else {
-      const int64_t last = (node.shape[d] - 1) * w.stride[s] - w.padding[s] + dilation * (k - 1);
-      if (w.padding[s] > 0 || last >= extent) {
-        if (f.terms[0].first >= domain_axes_) refuse(n);
-        a.guard = {f.terms[0].first, w.stride[s], dilation, w.padding[s], extent};
-      }
-    }
-    a.extent = end - begin;
-    positions.push_back({d, begin, a.extent != 1 || a.guard.output_axis >= 0});
-    if (positions.back().varies) axes.push_back(a);
-  }
-  if (!fits(axes)) refuse(n);
-  if (!inside_.empty()) refuse(n);
-  std::vector<int> numbers;
-  if (r.has_window()) {
-    for (size_t i = 0; i < r.axes.size(); ++i)
-      if (r.axes[i].window) numbers.push_back(static_cast<int>(i));
-  } else {
-    for (const auto& a : axes) {
-      numbers.push_back(add_axis(a.extent, true));
-      r.axes.back() = a;
-    }
-  }
   size_t next = 0;
   for (size_t s = 0; s < spatial; ++s) {
     const auto& [d, first, varies] = positions[s];
@@ -203,24 +212,18 @@ int puller::window(int n, const tensor_node& node, const std::vector<index_form>
     inner[d] = f;
     plane = sum(scaled(plane, source.shape[d]), f);
   }
-  if (numbers.empty()) { // a window of one element
-    if (finds_place(node.op)) {
-      expr e;
-      e.kind = expr_kind::index;
-      e.dtype = dtype::int64;
-      e.at = plane;
-      return plane.terms.empty() ? constant(static_cast<double>(plane.offset), dtype::int64) : intern(e);
-    }
-    return weighted(eval(node.args[0], inner), node, positions, numbers, idx);
-  }
-  // Guarded loads exist for plain loads only.
-  bool guarded = false;
-  for (const auto& a : axes) guarded = guarded || a.guard.output_axis >= 0;
   expr e;
+  if (numbers.empty()) { // a window of one element
+    if (!finds_place(node.op)) return weighted(eval(node.args[0], inner), node, positions, numbers, idx);
+    e.kind = expr_kind::index;
+    e.dtype = dtype::int64;
+    e.at = plane;
+    return plane.terms.empty() ? constant(static_cast<double>(plane.offset), dtype::int64) : intern(e);
+  }
   e.kind = expr_kind::reduce;
   e.dtype = node.dtype;
   e.op = node.op;
-  if (guarded && source.kind != node_kind::leaf && !stored_.count(node.args[0])) {
+  if (guarded && source.kind != node_kind::leaf && !stored_.count(node.args[0])) { // guarded loads exist for plain loads only
     int below = node.args[0];
     while (at(below).kind == node_kind::view || at(below).kind == node_kind::reshape) below = at(below).args[0];
     if (at(below).kind != node_kind::leaf && !stored_.count(below)) throw needs_buffer{node.args[0]};

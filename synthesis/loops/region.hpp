@@ -31,6 +31,7 @@ struct index_form {
 struct window_guard {
   int output_axis = -1; ///< o; -1: no guard needed
   int64_t stride = 1, dilation = 1, padding = 0, limit = 0;
+  bool operator==(const window_guard&) const = default;
 };
 
 struct axis {

@@ -1,6 +1,7 @@
 #include "synthesis/search/builtin.hpp"
 
 #include "base/hash.hpp"
+#include "base/language.hpp"
 #include "synthesis/lower/algebra.hpp"
 #include "synthesis/lower/lower.hpp"
 #include "synthesis/search/search.hpp"
@@ -54,20 +55,42 @@ std::vector<finding> unused_results(const graph& g) {
   return found;
 }
 
+/// How the built-in coder writes a language: a row for each.
+struct language_writer {
+  std::string_view language;
+  bool joins_batches; ///< regions run in the batch loop of the anchor before them: for caches of processors
+  std::unique_ptr<any_search> (*search)(const loop_program&, const builtin_options&, const std::string& title);
+};
+constexpr language_writer writers[] = {
+    {language_name::cpp, true,
+     [](const loop_program& program, const builtin_options& options, const std::string& title) -> std::unique_ptr<any_search> {
+       return std::make_unique<schedule_search<schedule>>(processor_space(program, options, title), options, program);
+     }},
+    {language_name::triton, false,
+     [](const loop_program& program, const builtin_options& options, const std::string& title) -> std::unique_ptr<any_search> {
+       return std::make_unique<schedule_search<triton_schedule>>(triton_space(program, options, title), options, program);
+     }},
+};
+const language_writer* writer_of(const std::string& language) {
+  for (const auto& w : writers)
+    if (w.language == language) return &w;
+  return nullptr;
+}
+
 } // namespace
 
 expected<builtin_coder> builtin_coder::create(const task& t, const builtin_options& options) {
   if (t.graph.empty())
     return fail(ec::unsupported, "task " + t.name + " has no traced graph" + (t.graph_error.empty() ? "" : ": " + t.graph_error),
                 "use --coder llm or --coder command for this task");
-  const bool triton = options.language == "triton";
-  if (!triton && options.language != "c++") return fail(ec::invalid_argument, "the built-in coder writes no " + options.language, "use c++ or triton");
+  const auto* writer = writer_of(options.language);
+  if (!writer) return fail(ec::invalid_argument, "the built-in coder writes no " + options.language, "use " + language_names());
   auto g = parse_graph(t.graph);
   if (!g) return fail(g.error());
   auto lowered = lower(*g, options.algebra);
   if (!lowered) return fail(lowered.error());
   if (options.algebra) *lowered = simplify(*lowered);
-  auto loops = build_program(*lowered, !triton);
+  auto loops = build_program(*lowered, writer->joins_batches);
   if (!loops) return fail(loops.error());
   auto p = std::make_unique<impl>();
   p->program = std::move(*loops);
@@ -75,8 +98,7 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
   for (const auto& text : p->program.redundant) p->facts.push_back(redundant(text));
   auto own = options;
   own.seed = hash64(t.name, options.seed); // else a suite's tasks would all be given the same draws
-  if (triton) p->search = std::make_unique<schedule_search<triton_schedule>>(triton_space(p->program, own, t.name), own, p->program);
-  else p->search = std::make_unique<schedule_search<schedule>>(processor_space(p->program, own, t.name), own, p->program);
+  p->search = writer->search(p->program, own, t.name);
   return builtin_coder(std::move(p));
 }
 

@@ -18,7 +18,7 @@ enum class search_mode {
 };
 
 struct builtin_options {
-  std::string language = "c++";     ///< of the candidates: "c++" or "triton"
+  std::string language = "c++";     ///< of the candidates (base/language.hpp)
   bool allow_tf32 = false;          ///< Triton: contractions may round their factors to TF32 (about 2^-11)
   int threads = 1;
   search_mode search = search_mode::findings;

@@ -1,5 +1,6 @@
 // The space of Triton schedules: its moves, which schedules of other runs fit, what is safer than the start.
 #include "synthesis/search/search.hpp"
+#include "base/language.hpp"
 #include "synthesis/triton/emit.hpp"
 #include "synthesis/triton/reductions.hpp"
 
@@ -207,7 +208,7 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
   space.emit = [&program, title](const triton_schedule& s) {
     auto source = emit_triton(program, s, title);
     candidate c;
-    c.language = "triton";
+    c.language = language_name::triton;
     c.compiler = "";
     c.flags = {};
     c.source = std::move(source.text);

@@ -2,9 +2,11 @@
 #include "base/subprocess.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
+#include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 
@@ -162,4 +164,35 @@ TEST_CASE("writing to a child that has gone is an error, not the end of us") {
   const auto result = child->write_all(big.data(), big.size());
   REQUIRE(!result);
   CHECK(result.error().code == ec::io_error);
+}
+
+TEST_CASE("a program for which the system has no process at first is started when it has one; until then nobody is at fault") {
+  // The kernel's answer to one process too many comes from exec, too (RLIMIT_NPROC): the child gives it, and counts.
+  void* shared = ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED);
+  auto* tries = new (shared) std::atomic<int>(0);
+  int refused = 2;
+  auto spec = shell("echo there");
+  spec.before_exec = [tries, &refused] {
+    if (++*tries > refused) return true;
+    errno = EAGAIN;
+    return false;
+  };
+  const auto ran = run_process(spec);
+  if (!ran) FAIL(render(ran.error()));
+  CHECK(ran->out == "there\n");
+  CHECK(*tries == 3);
+
+  refused = 1000;
+  const auto never = run_process(spec);
+  REQUIRE_FALSE(never);
+  CHECK(never.error().code == ec::busy);
+  CHECK_FALSE(never.error().hint.empty());
+
+  *tries = 0;
+  const std::atomic<bool> cancelled{true};
+  spec.cancel = &cancelled;
+  CHECK_FALSE(run_process(spec));
+  CHECK(*tries == 1); // whoever was told to stop does not wait
+  ::munmap(shared, sizeof(std::atomic<int>));
 }

@@ -176,7 +176,7 @@ TEST_CASE("three times the same failure: quarantine, with the reason, until it i
   d.submit(verify_job("v"), 0);
   for (int i = 0; i < 3; ++i) {
     const auto o = d.take_orders(i);
-    d.failed("v", of(o, "v").ticket, "no space left on device", i);
+    d.failed("v", of(o, "v").ticket, {ec::io_error, "cannot write /tmp/" + std::to_string(i) + ": no space left on device", ""}, i); // another file each time
   }
   const auto o = d.take_orders(4);
   CHECK(o.assign.empty());
@@ -198,13 +198,28 @@ TEST_CASE("different failures do not add up, and a job that fails everywhere is 
   std::vector<abandoned_job> given_up;
   for (int i = 0; i < 5; ++i) {
     const auto o = d.take_orders(i);
-    d.failed("v", of(o, "v").ticket, "reason " + std::to_string(i), i);
+    d.failed("v", of(o, "v").ticket, {i % 2 == 0 ? ec::io_error : ec::tool_failed, "reason " + std::to_string(i), ""}, i);
   }
   const auto o = d.take_orders(6);
   REQUIRE(o.abandon.size() == 1);
   CHECK(o.abandon[0].job == "v");
   CHECK(o.abandon[0].why.message.find("reason 4") != std::string::npos);
   CHECK(o.quarantined.empty());
+}
+
+TEST_CASE("a node that lacks a compiler, or has no process left now, is in no quarantine for it") {
+  for (const auto code : {ec::no_compiler, ec::busy}) {
+    dispatcher d;
+    d.joined(node("a"), 0);
+    d.submit(verify_job("v"), 0);
+    for (int i = 0; i < 4; ++i) {
+      const auto o = d.take_orders(i);
+      d.failed("v", of(o, "v").ticket, {code, "clang is not installed", ""}, i);
+    }
+    const auto o = d.take_orders(5);
+    CHECK(o.quarantined.empty());
+    CHECK(d.nodes()[0].state == node_state::ready);
+  }
 }
 
 TEST_CASE("runs share the nodes: one with a hundred jobs does not keep another's first one waiting") {

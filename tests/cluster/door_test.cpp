@@ -41,6 +41,8 @@ struct house {
   std::mutex mutex;
   std::vector<door_event> events;
   std::atomic<bool> answers = true;
+  std::function<uint64_t()> epoch_;
+  std::function<std::string(const greeting&, const identity&)> turn_away_;
   std::unique_ptr<door> opened;           // last: its thread uses the others
 
   house() {
@@ -53,6 +55,8 @@ struct house {
     o.listen = {"127.0.0.1", 0};
     if (tls) o.tls = ca / "head";
     o.limits = limits;
+    o.epoch = epoch_;
+    o.turn_away = turn_away_;
     o.on_event = [this](door_event e) {
       const std::lock_guard lock(mutex);
       if (e.kind == door_event::asked && e.said.id != 0 && answers) opened->send(e.connection, {"reply", e.said.id, e.said.body, nullptr});
@@ -236,9 +240,9 @@ TEST_CASE_METHOD(house, "what each role may do is what docs/cluster.md says") {
     INFO(kind << " stands in docs/cluster.md");
     REQUIRE(said[kind].size() == 4);
   }
-  for (const char* want : {"node", "user"}) CHECK(refusal("head", want).find("is for a head") != std::string::npos); // it asks for nothing here
-  for (const auto& kind : frame_kinds()) CHECK_FALSE(said[kind]["head"]);
-  for (const auto& [who, want] : {std::pair{"node", "node"}, {"user", "user"}, {"admin", "user"}}) {
+  for (const char* want : {"node", "user"}) CHECK(refusal("head", want).find("is for a head") != std::string::npos);
+  for (const char* who : {"node", "user", "admin"}) CHECK(refusal(who, "head").find("--role head") != std::string::npos); // or it could read all records
+  for (const auto& [who, want] : {std::pair{"node", "node"}, {"user", "user"}, {"admin", "user"}, {"head", "head"}}) {
     auto made = link::dial(to(who, want));
     REQUIRE(made);
     for (const auto& kind : frame_kinds()) {
@@ -269,6 +273,38 @@ TEST_CASE_METHOD(house, "who comes for what its certificate is not for is told s
   CHECK(may_be_called(who, "rack1"));
   CHECK(may_be_called(who, "rack1.host7"));
   for (const char* name : {"rack2", "rack1.", "rack10", "rack", "", "host7"}) CHECK_FALSE(may_be_called(who, name));
+}
+
+TEST_CASE_METHOD(house, "a head that stands by turns members away, for now; an older head is refused by who heard of a newer") {
+  std::atomic<uint64_t> epoch = 3, heard = 0;
+  std::atomic<bool> stands_by = true;
+  epoch_ = [&] { return epoch.load(); };
+  turn_away_ = [&](const greeting& g, const identity&) {
+    heard = g.epoch;
+    return stands_by && g.want != "head" ? g.node + " is to ask elsewhere" : std::string();
+  };
+  open();
+  auto as_node = to("node", "node");
+  as_node.node = "node.7";
+  as_node.newest = std::make_shared<std::atomic<uint64_t>>(2);
+  const auto refused = link::dial(as_node);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ec::locked);
+  CHECK(refused.error().message.find("node.7 is to ask elsewhere") != std::string::npos);
+  CHECK(heard == 2); // and the head knows what the member has heard of
+  CHECK(link::dial(to("head", "head")));
+  stands_by = false;
+  auto let_in = link::dial(as_node);
+  REQUIRE(let_in);
+  CHECK(*as_node.newest == 3);
+  opened->tell_all({"epoch", 0, 4, nullptr}); // it went on without the other head
+  CHECK(within(10, [&] { return *as_node.newest == 4; }));
+  const auto older = link::dial(as_node); // the head that did not hear of it
+  REQUIRE_FALSE(older);
+  CHECK(older.error().message.find("older") != std::string::npos);
+  CHECK(heard == 4);
+  epoch = 4;
+  CHECK(link::dial(as_node));
 }
 
 TEST_CASE_METHOD(house, "an impostor with a node's certificate, its own listener, is no head to a user") {

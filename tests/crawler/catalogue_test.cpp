@@ -136,6 +136,23 @@ TEST_CASE("perf list in plain text: events with their other names, metrics with 
   CHECK(find_record(d, "ex_miss_ratio")->description == "Share of accesses that missed. Unit: cpu");
 }
 
+TEST_CASE("LIKWID's performance groups: metrics with their units, formulas in events, and what the group is for") {
+  const auto d = parsed(page_format::text, "SHORT Widget bandwidth in MBytes/s\n\nEVENTSET\nFIXC1 ACTUAL_CLOCK\nPMC0  INSTRUCTIONS\nPMC2:EDGEDETECT WIDGET_REQUESTS\n\nMETRICS\n"
+                                           "CPI  FIXC1/PMC0\nWidget bandwidth [MBytes/s] 1.0E-06*(PMC2)*64.0/time\n\nLONG\nFormulas:\n"
+                                           "Widget bandwidth [MBytes/s] = 1.0E-06*(WIDGET_REQUESTS)*64/time\n-\nGroup to measure what widgets ask for.\nStores are not counted.\n");
+  REQUIRE(d.records.size() == 2);
+  const auto* own = find_record(d, "Widget bandwidth");
+  REQUIRE(own);
+  CHECK(own->unit == "MBytes/s");
+  CHECK(own->description == "Widget bandwidth in MBytes/s. Group to measure what widgets ask for. Stores are not counted.");
+  CHECK(own->fields.at("Formula") == "1.0E-06*(WIDGET_REQUESTS)*64/time");
+  REQUIRE(find_record(d, "CPI"));
+  CHECK(find_record(d, "CPI")->description == "Computed as ACTUAL_CLOCK/INSTRUCTIONS."); // the group is about something else
+  // Broken ones are text without metrics, no crash.
+  for (const char* text : {"SHORT x\n\nEVENTSET\n\nMETRICS\n", "SHORT x\nEVENTSET\nA\nMETRICS\nB\nLONG\nFormulas:\n = \n-"}) CHECK(parsed(page_format::text, text).records.empty());
+  CHECK_FALSE(contains(parsed(page_format::text, "SHORT stories of METRICS and EVENTSET").title, "stories"));
+}
+
 TEST_CASE("a tool's catalogue becomes segments in one call") {
   auto all = catalogue_segments(page_format::csv_catalogue, data_file("ncu_query.csv"), "ncu", "ncu --query-metrics", "2026-01-02");
   REQUIRE(all);

@@ -129,6 +129,27 @@ TEST_CASE("an option is found by its longest spelling, with the others and its u
   CHECK(find_record(all, "--kill"));
 }
 
+TEST_CASE("settings are told from metrics: by the table's header, by a default, by what they switch") {
+  const auto parameters = cut(parsed(page_format::markdown, "# Events\n\n| Parameter | Description | Default |\n|---|---|---|\n| `max_events` | The max number of events to return | 10 |\n"
+                                                            "| `start_time` | Start time of events to query | now |\n\n| Metric | Description |\n|---|---|\n"
+                                                            "| `oom_events_total` | Number of times that memory ran out | \n"));
+  REQUIRE(find_record(parameters, "max_events"));
+  CHECK(find_record(parameters, "max_events")->record.kind == "option");
+  CHECK(claim_of(*find_record(parameters, "start_time")).kind == "option");
+  REQUIRE(find_record(parameters, "oom_events_total"));
+  CHECK(find_record(parameters, "oom_events_total")->record.kind == "metric");
+
+  const auto list = cut(parsed(page_format::markdown, "# Statistics\n\n- `heap_bytes_total`: number of bytes that the heap has\n- `heap_limit_bytes`: Sets the limit on the total size of the heap\n"
+                                                      "- `remap_failure_total`: Whether remapping of rows has failed, number of rows\n- `disable_metrics=\"percpu\"` - events are counted together\n"));
+  REQUIRE(find_record(list, "heap_bytes_total"));
+  CHECK(find_record(list, "heap_bytes_total")->record.kind == "metric");
+  REQUIRE(find_record(list, "heap_limit_bytes"));
+  CHECK(find_record(list, "heap_limit_bytes")->record.kind == "option");
+  REQUIRE(find_record(list, "remap_failure_total"));
+  CHECK(find_record(list, "remap_failure_total")->record.kind == "metric"); // a state, and no choice
+  for (const auto& s : list) CHECK_FALSE(contains(s.record.name, "disable_metrics"));
+}
+
 TEST_CASE("AsciiDoc: titles in both styles, tables without a header, definitions that go on behind a plus") {
   const auto d = parsed(page_format::asciidoc, "= The Tool\n\n== Properties\n\n[cols=\",\",]\n|===\n\n|`generic.heap_size` |Bytes of memory reserved\nby the allocator.\n\n"
                                                "|`generic.used_bytes` |Number of bytes in use.\n|===\n\nOPTIONS\n-------\n-e::\n--event=::\n\tSelect the event to count.\n+\nMay be given twice.\n\n"

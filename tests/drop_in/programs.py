@@ -460,9 +460,6 @@ def device_parameters():
     hits(new, 7)
 
 
-# -- newer Torch -----------------------------------------------------------------------------------------------------------------------------
-
-
 def newer():
     if not hasattr(torch.library, "custom_op"):
         sys.exit(77)

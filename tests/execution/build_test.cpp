@@ -111,6 +111,13 @@ TEST_CASE("clang has no static OpenMP library: -fopenmp is refused with the way 
   CHECK_THAT(e.hint, Catch::Contains("-fopenmp-simd"));
 }
 
+TEST_CASE("A tool chain that finds no process is asked again, and is nobody's fault then", "[build]") {
+  // What g++ says where the user has no process left; the driver itself is run_process()'s to start again (subprocess_test.cpp).
+  const auto e = refused(from_source("#line 1 \"g++: fatal error: cannot execute 'cc1plus': vfork\"\n#error Resource temporarily unavailable\n"));
+  CHECK(e.code == ec::busy);
+  CHECK_THAT(e.message, Catch::Contains("no process"));
+}
+
 TEST_CASE("Extra flags for a twin win over the candidate's own", "[build]") {
   build_options options;
   options.want_assembly = true;

@@ -5,11 +5,13 @@
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
 #include "small_task.hpp"
+#include "tests/fixtures/made_up_node.hpp"
 
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
+#include <deque>
 #include <fstream>
 #include <future>
 #include <map>
@@ -110,7 +112,9 @@ private:
 struct cluster {
   temp_dir dir = std::move(*temp_dir::create("pragma-cluster-"));
   std::map<std::string, child_process> members;
+  std::map<std::string, std::unique_ptr<test::made_up_node>> made_up;
   int port = 0;
+  uint64_t head_files = 0; ///< that the head may open; 0: as many as this process
   bool tls;
 
   explicit cluster(bool with_tls) : tls(with_tls) {
@@ -121,6 +125,7 @@ struct cluster {
       REQUIRE(run({"cluster", "ca", "issue", name, "--role", role, "--dir", path("ca")}).exit_code == 0);
   }
   ~cluster() {
+    made_up.clear();
     for (auto& [name, child] : members) child.kill();
   }
   std::string path(const std::string& name) const { return (dir.path() / name).string(); }
@@ -154,6 +159,7 @@ struct cluster {
     auto spec = command(PRAGMA_EXE, with_tls({"head", "--listen", interface + ":" + std::to_string(port), "--ready-file", ready}, "head"), "head");
     spec.argv.insert(spec.argv.end(), more.begin(), more.end());
     spec.env.emplace_back("TMPDIR", path("head-tmp"));
+    spec.limits.open_files = head_files;
     auto child = child_process::start(spec);
     REQUIRE(child);
     members.insert_or_assign("head", std::move(*child));
@@ -164,10 +170,28 @@ struct cluster {
   void start_node(const std::string& name, const far_host* host = nullptr, const std::vector<std::pair<std::string, std::string>>& environment = {}) {
     auto spec = command(PRAGMA_NODE_EXE, with_tls({"--join", (host ? host->address : "127.0.0.1") + ":" + std::to_string(port), "--name", name}, name), name);
     spec.env.insert(spec.env.end(), environment.begin(), environment.end());
+    // What this machine can do is measured once, not by each node of each test.
+    static const temp_dir shared = std::move(*temp_dir::create("pragma-cache-"));
+    fs::create_directories(path("home-" + name));
+    std::error_code there_already;
+    fs::create_directory_symlink(shared.path(), path("home-" + name + "/cache"), there_already);
     if (host) spec.argv = host->inside(spec.argv);
     auto child = child_process::start(spec);
     REQUIRE(child);
     members.insert_or_assign(name, std::move(*child));
+  }
+  /// A node in this process that makes its results up: for tests of what is not the node's.
+  test::made_up_node& start_made_up(const std::string& name, double job_seconds, const std::string& machine = {}, bool answers = true) {
+    test::made_up_node::options o;
+    o.heads = {{"127.0.0.1", static_cast<uint16_t>(port)}};
+    if (tls) o.tls = path("ca/" + name);
+    o.name = name;
+    o.job_seconds = job_seconds;
+    o.machine = machine;
+    o.answers = answers;
+    auto& node = made_up[name] = std::make_unique<test::made_up_node>(o);
+    REQUIRE(within(30, [&] { return node->joined(); }));
+    return *node;
   }
   json status() const {
     const auto result = run(with_tls({"cluster", "status", "--head", address(), "--json"}, "user"));

@@ -82,8 +82,7 @@ TEST_CASE("hosts of their own, each node process 1 there: a cable pulled, or dea
 TEST_CASE("the head is killed in the middle of a run and started again: nodes rejoin, the run goes on, the user sees its end") {
   cluster c(false);
   c.start_head();
-  c.start_node("a");
-  REQUIRE(within(30, [&] { return c.has_joined("a"); }));
+  c.start_made_up("a", 0.2);
   auto run = c.optimize();
   REQUIRE(within(60, [&] {
     const auto now = c.status();
@@ -95,6 +94,48 @@ TEST_CASE("the head is killed in the middle of a run and started again: nodes re
   c.members.at("head").kill(); // reaps
   c.start_head();
   c.check(run);
+}
+
+TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run ends at once") {
+  cluster c(true);
+  c.start_head();
+  c.start_node("a");
+  REQUIRE(within(30, [&] { return c.has_joined("a"); }));
+  auto run = c.optimize(many);
+  std::string id;
+  REQUIRE(within(60, [&] {
+    const auto now = c.status();
+    for (const auto& r : now["runs"]) id = r["id"];
+    return !id.empty();
+  }));
+  const auto as = [&](const std::string& who, std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--head", c.address()});
+    return c.run(c.with_tls(arguments, who));
+  };
+  CHECK(as("other", {"runs", "--json"}).out.find(id) == std::string::npos);
+  CHECK(as("other", {"show", id}).exit_code == 3);
+  CHECK(as("other", {"cancel", id}).exit_code == 3);
+  CHECK(as("other", {"attach", id}).exit_code == 3);
+  CHECK(as("other", {"resume", id}).exit_code == 3);
+  CHECK(as("other", {"cluster", "release", "a"}).exit_code == 3);
+  CHECK(as("a", {"runs"}).exit_code == 3); // a node's certificate
+  CHECK(as("admin", {"runs", "--json"}).out.find(id) != std::string::npos);
+  CHECK(as("admin", {"runs", "--mine", "--json"}).out.find(id) == std::string::npos);
+  CHECK(as("user", {"runs", "--mine", "--json"}).out.find(id) != std::string::npos);
+  // A node under another's name.
+  auto spec = c.command(PRAGMA_NODE_EXE, {"--join", c.address(), "--tls", c.path("ca/b"), "--name", "a2"}, "b");
+  const auto refused = run_process(spec);
+  REQUIRE(refused);
+  CHECK(refused->exit_code == 2);
+  CHECK((refused->err + refused->out).find("certificate is of b") != std::string::npos);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(as("admin", {"cancel", ""}).exit_code != 0); // names no run, and ends none
+  CHECK(as("admin", {"cancel", id}).exit_code == 0);
+  const auto ended = run.get();
+  REQUIRE(ended);
+  CHECK(ended->exit_code == 130);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(15));
+  CHECK(within(20, [&] { return c.busy_node().empty(); })); // and its node has nothing in hand
 }
 
 TEST_CASE("a node offers its accelerators, and work for them goes there on the device that is leased") {

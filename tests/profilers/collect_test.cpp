@@ -1,6 +1,7 @@
 // collect() on a real task and real candidates: which metrics come, from where, and what is said of those that don't.
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "profilers/by_manifest.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/hardware.hpp"
 
@@ -267,7 +268,7 @@ json shell_tool() {
                                      {"metrics", {{"widgets", "count"}, {"slack", "%"}}},
                                      {"outputs", json::array({{{"file", "out.json"}, {"format", "json"}, {"columns", {{"metric", "name"}, {"value", "value"}}}}})}}})},
             {"rules", json::array({{{"metric", "slack"}, {"above", 10}, {"bottleneck", "memory_latency_bound"}, {"why", "The widgets wait."}, {"remedies", {"oil them"}},
-                                    {"confidence", 0.8}},
+                                    {"confidence", 0.8}, {"ask", {"widgets"}}},
                                    {{"metric", "slack"}, {"below", 10}, {"bottleneck", "divider_bound"}, {"why", "Not this one."}}})}}}};
 }
 
@@ -291,6 +292,14 @@ TEST_CASE("a tool for the CPU that only its manifest describes is run, and its r
   CHECK(p->told[0].what == "memory_latency_bound");
   CHECK(p->told[0].metric == "slack");
   CHECK(p->told[0].tool == "shelltool");
+  // What a rule asks for is asked for after a finding of that rule, and after no other.
+  finding f;
+  f.what = bottleneck::memory_latency_bound;
+  f.proof.push_back({"slack", 12.5, "%", 0, false, ""});
+  CHECK(asked_by_rules({f}, "cpu", options.manifests) == std::vector<std::string>{"widgets"});
+  CHECK(asked_by_rules({f}, "cuda", options.manifests).empty());
+  f.what = bottleneck::divider_bound;
+  CHECK(asked_by_rules({f}, "cpu", options.manifests).empty());
   // Its names can be asked for, others cannot.
   CHECK(check_metric_names(device_choice{}, {"widgets"}, options.manifests));
   CHECK_FALSE(check_metric_names(device_choice{}, {"wodgets"}, options.manifests));

@@ -102,6 +102,15 @@ TEST_CASE("A module that fails says why", "[python]") {
   CHECK_THAT(v.reason, Contains("ended its process by itself"));
 }
 
+TEST_CASE("That memory was refused to a module is told apart, and not by words that it prints", "[python]") {
+  auto v = judge(module_of("raise RuntimeError('CUDA out of memory. Tried to allocate 20 GiB')")); // as a driver's error without a type
+  CHECK(v.stage == verdict_stage::load);
+  CHECK(v.why_not == doubt::out_of_memory);
+  v = judge(module_of("raise ValueError('out of memory')"));
+  CHECK(v.stage == verdict_stage::load);
+  CHECK(v.why_not == doubt::none);
+}
+
 TEST_CASE("Wrong modules are found out", "[python]") {
   CHECK(judge(module_of("return torch.zeros_like(x)")).stage == verdict_stage::compare);
   CHECK(judge(module_of("return torch.empty_like(x)")).stage == verdict_stage::compare);

@@ -1,0 +1,56 @@
+// One run as the desk keeps it in memory: its state and its latest news. For desk.cpp alone.
+#pragma once
+
+#include "actors/messages.hpp"
+#include "cluster/messages.hpp"
+
+#include <deque>
+#include <mutex>
+#include <string>
+
+namespace pragma {
+
+inline constexpr size_t kept_events = 500;                ///< of a run; who was away longer reads the record
+
+/// The observer writes, the desk reads.
+struct desk_run {
+  std::mutex mutex;
+  std::string id, task, state = "running", owner;
+  int priority = 0;
+  std::deque<json> events;                                ///< run_event
+  uint64_t first = 0;                                     ///< number of events.front()
+  pragma::failure failure;
+  int attempts = 0;
+  double speedup = 0;
+
+  void add(const run_event& event) {
+    const std::lock_guard lock(mutex);
+    if (event.what == "iteration") {
+      attempts = event.iteration.number;
+      if (event.iteration.new_best) speedup = event.iteration.code.measured.time.speedup.value;
+    }
+    events.push_back(json(event));
+    if (events.size() > kept_events) {
+      events.pop_front();
+      ++first;
+    }
+  }
+  /// At the end: what was confirmed, not what the search saw; 0: nothing.
+  void settle(double confirmed) {
+    const std::lock_guard lock(mutex);
+    speedup = confirmed;
+  }
+  void note(const std::string& text) {
+    run_event event;
+    event.what = "note";
+    event.text = text;
+    add(event);
+  }
+  void end(const std::string& how, pragma::failure why = {}) {
+    const std::lock_guard lock(mutex);
+    state = how;
+    failure = std::move(why);
+  }
+};
+
+} // namespace pragma
