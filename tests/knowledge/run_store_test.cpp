@@ -246,7 +246,7 @@ TEST_CASE("a store of a newer pragma is refused before anything is changed") {
     rocksdb::DB* db = nullptr;
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const char* name : {"default", "runs", "iterations", "schedules", "later"}) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    for (const char* name : {"default", "runs", "iterations", "schedules", "tasks", "later"}) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
     rocksdb::Options options;
     options.create_missing_column_families = true;
     REQUIRE(rocksdb::DB::Open(options, dir->path().string(), families, &handles, &db).ok());
