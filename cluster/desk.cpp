@@ -110,6 +110,12 @@ struct desk_state {
     if (who.owns(owner_of(id))) return {};
     return fail(ec::not_found, "you have no run " + printable(id) + " here", "`pragma runs` lists yours; an admin sees all");
   }
+  /// ... and there is such a run, whoever asks.
+  expected<void> check_known(const std::string& id, const caller& who) const {
+    if (auto allowed = check(id, who); !allowed) return allowed;
+    if (runs.contains(id) || summaries.contains(id)) return {};
+    return fail(ec::not_found, "there is no run '" + printable(id) + "' here", "`pragma runs` lists them");
+  }
 
   static const std::string& id_of(const run_order& order) { return order.request.id.empty() ? order.request.new_id : order.request.id; }
 
@@ -444,14 +450,14 @@ desk_actor::behavior_type desk(desk_state::pointer self, desk_options options, s
       [self](list_atom, const caller& who) { return self->state.list(who); },
       [self](ask_atom, const std::string& text) { return self->delegate(self->state.books, ask_atom::value, text); },
       [self](halt_atom, const std::string& run, const caller& who) -> caf::result<bool> {
-        if (auto allowed = self->state.check(run, who); !allowed) return to_caf(allowed.error());
+        if (auto allowed = self->state.check_known(run, who); !allowed) return to_caf(allowed.error());
         const auto it = self->state.at_work.find(run);
         if (it == self->state.at_work.end()) return self->state.cancel(run);
         self->send(it->second.conductor, halt_atom::value);
         return true;
       },
       [self](cancel_atom, const std::string& run, const caller& who) -> caf::result<bool> {
-        if (auto allowed = self->state.check(run, who); !allowed) return to_caf(allowed.error());
+        if (auto allowed = self->state.check_known(run, who); !allowed) return to_caf(allowed.error());
         return self->state.cancel(run);
       },
       [self](recover_atom) { return self->state.recover(); },
