@@ -45,7 +45,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   code.flags = c.flags;
   const auto device = find_backend(request.backend);
   if (!device) return fail(device.error());
-  if (auto written = write_drop_in(place->path(), t, code, request.threads, request.allow_tf32, device->torch_device); !written) return written;
+  if (auto written = write_drop_in(place->path(), t, code, request.threads, {device->torch_device, request.allow_tf32, request.allow_torch}); !written) return written;
   drop_in_options options;
   options.language = c.language;
   options.device = request.where();

@@ -165,6 +165,20 @@ PRAGMA_JSON(run_header, id, state, started, finished, stop_reason, request, envi
             graph_findings, usage, wall_seconds, load_seconds, code_seconds, build_seconds, verify_seconds, time_seconds,
             profile_seconds, confirm_seconds, overhead_seconds)
 
+/// What a list of runs shows of one; the store keeps it beside the header, which is a hundred times as long.
+struct run_summary {
+  std::string id, task;                   ///< the task's own name, or its file's where the run ended before the task was read
+  std::string file;                       ///< the task's file, without folder and ending
+  std::string state, started, stop_reason; ///< as in the header
+  int best_attempt = 0;
+  bool confirmed = false;
+  interval speedup;                       ///< the figure that is reported, where it was confirmed
+  double wall_seconds = 0;
+  std::string owner;
+  int priority = 0;
+};
+PRAGMA_JSON(run_summary, id, task, file, state, started, stop_reason, best_attempt, confirmed, speedup, wall_seconds, owner, priority)
+
 /// Live progress for whoever watches (the CLI).
 struct run_event {
   std::string what;                       ///< "loading", "loaded", "coding", "verifying", "measuring", "iteration", "confirming", "note"

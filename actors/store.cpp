@@ -2,6 +2,43 @@
 
 namespace pragma {
 
+run_summary summary_of(const run_header& run) {
+  run_summary s;
+  s.id = run.id;
+  s.file = std::filesystem::path(run.request.load.path).stem().string();
+  s.task = run.environment.task.name.empty() ? s.file : run.environment.task.name;
+  s.state = run.state;
+  s.started = run.started;
+  s.stop_reason = run.stop_reason;
+  s.best_attempt = run.best_attempt;
+  s.confirmed = run.confirmed;
+  s.speedup = run.final.time.speedup;
+  s.wall_seconds = run.wall_seconds;
+  s.owner = run.request.owner;
+  s.priority = run.request.priority;
+  return s;
+}
+
+static expected<json> summarise(const json& header) {
+  auto decoded = from_json_value<run_header>(header, "the header of a run");
+  if (!decoded) return fail(decoded.error());
+  return json(summary_of(*decoded));
+}
+
+expected<run_store> open_runs(const std::filesystem::path& folder, run_store::mode m) { return run_store::open(folder, m, summarise); }
+
+expected<std::vector<run_summary>> list_runs(const run_store& runs) {
+  auto listed = runs.list_runs();
+  if (!listed) return fail(listed.error());
+  std::vector<run_summary> all;
+  for (const auto& [id, value] : *listed) {
+    auto summary = from_json_value<run_summary>(value, "the summary of run " + id);
+    if (!summary) return fail(summary.error());
+    all.push_back(std::move(*summary));
+  }
+  return all;
+}
+
 expected<run_result> read_run(const run_store& runs, const std::string& id) {
   auto header = runs.get_run(id);
   if (!header) return fail(header.error());

@@ -14,6 +14,12 @@ struct store_state {
 
 store_actor::behavior_type store(store_actor::stateful_pointer<store_state> self, std::shared_ptr<run_store> runs);
 
+/// The store of runs in a folder, whose lists are run_summary: errors as run_store::open.
+expected<run_store> open_runs(const std::filesystem::path& folder, run_store::mode m);
+run_summary summary_of(const run_header& run);
+/// Newest first.
+expected<std::vector<run_summary>> list_runs(const run_store& runs);
+
 /// A stored run decoded; parse_error when it was written by something else. Also used by `pragma show`.
 expected<run_result> read_run(const run_store& runs, const std::string& id);
 

@@ -31,7 +31,7 @@ struct candidate_settings {
     command.add_option("task", task, "KernelBench-format file")->required();
     command.add_option("candidate", source, "C++ source that defines pragma_kernel (pragma_kernel.h), with --backend cuda a Triton module with ModelNew (.py), or a run.json: its best version")->required();
     command.add_option("--compiler", compiler, "gcc or clang")->check(CLI::IsMember({"gcc", "clang"}))->capture_default_str();
-    command.add_option("--flags", flags, "compiler flags, comma separated, e.g. --flags=-O3,-march=native")->delimiter(',')->capture_default_str();
+    command.add_option("--flags", flags, "compiler flags, comma separated, e.g. --flags=-O3,-march=native")->delimiter(',')->allow_extra_args(false)->capture_default_str();
     add_threads(command, threads, "threads of the kernel and of Torch");
     command.add_option("--seeds", seeds, "fresh input seeds")->check(CLI::Range(1, 100))->capture_default_str();
     command.add_flag("--json", json, "print JSON");
@@ -148,7 +148,7 @@ void add_candidate(CLI::App& app, action& chosen) {
     auto s = std::make_shared<candidate_settings>();
     auto* command = app.add_subcommand("profile", "verify, time against Torch, read the counters, diagnose");
     s->add_to(*command);
-    command->add_option("--metrics", s->metrics, "further metrics by name, comma separated")->delimiter(',');
+    command->add_option("--metrics", s->metrics, "further metrics by name, comma separated")->delimiter(',')->allow_extra_args(false);
     command->add_option("--profile-seconds", s->profile_seconds, "budget of all tools together; on a device 60 at the least")->capture_default_str();
     command->add_option("--against", s->against, "another candidate (or run.json) to time side by side with");
     command->footer("Example:\n  pragma profile examples/normalization_rms.py kernel.cpp\n  pragma profile task.py new/run.json --against old/run.json");

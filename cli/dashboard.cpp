@@ -23,20 +23,20 @@ struct dashboard_settings {
   head_choice head;
 };
 
-json listed(const run_header& h) {
+json listed(const run_summary& h) {
   return {{"id", h.id},
-          {"task", task_name(h)},
+          {"task", h.task},
           {"state", h.state},
           {"started", h.started},
-          {"speedup", h.confirmed ? json(h.final.time.speedup) : json(nullptr)},
+          {"speedup", figure_of(h)},
           {"stamp", h.state + " " + json(h.wall_seconds).dump() + " " + std::to_string(h.best_attempt)}};
 }
 
 expected<json> runs_here() {
-  auto headers = list_stored_runs();
-  if (!headers) return fail(headers.error());
+  auto runs = list_stored_runs();
+  if (!runs) return fail(runs.error());
   json all = json::array();
-  for (const auto& h : *headers) all.push_back(listed(h));
+  for (const auto& h : *runs) all.push_back(listed(h));
   return all;
 }
 

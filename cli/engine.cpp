@@ -133,7 +133,7 @@ expected<std::unique_ptr<engine>> engine::open(const head_choice& head) {
   if (problem)
     return fail(ec::io_error, "cannot make the folder of the run store " + run_store_folder().string() + ": " + problem.message(),
                 "choose a folder that can be written with --data DIR");
-  auto store = run_store::open(run_store_folder(), run_store::mode::read_write);
+  auto store = open_runs(run_store_folder(), run_store::mode::read_write);
   if (!store) return fail(store.error());
   return std::unique_ptr<engine>(new local_engine(std::move(*store)));
 }

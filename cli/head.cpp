@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 
+#include "actors/store.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cluster/door.hpp"
@@ -10,7 +11,6 @@
 #include "cluster/log.hpp"
 #include "cluster/service.hpp"
 #include "cluster/standby.hpp"
-#include "knowledge/run_store.hpp"
 
 #include <memory>
 
@@ -85,7 +85,7 @@ expected<uint64_t> copy_home(const fs::path& from, const fs::path& to) {
   std::error_code ignored;
   if (!fs::exists(from / "runs" / "CURRENT", ignored)) return fail(ec::not_found, "there is no run store in " + from.string(), "name the head's folder with --data DIR");
   if (fs::exists(to / "runs" / "CURRENT", ignored)) return fail(ec::invalid_argument, to.string() + " has runs already", "choose an empty folder");
-  auto source = run_store::open(from / "runs", run_store::mode::read_only); // as of now: what comes later is not in it
+  auto source = open_runs(from / "runs", run_store::mode::read_only); // as of now: what comes later is not in it
   if (!source) return fail(source.error());
   for (const char* folder : {"tasks", "transcripts"})
     if (auto copied = copy_folder(from / folder, to / folder); !copied) return fail(copied.error());
@@ -93,7 +93,7 @@ expected<uint64_t> copy_home(const fs::path& from, const fs::path& to) {
     if (auto text = read_file(from / "quotas.json"))
       if (auto kept = write_file_atomic(to / "quotas.json", *text); !kept) return fail(kept.error());
   fs::create_directories(to / "runs", ignored);
-  auto target = run_store::open(to / "runs", run_store::mode::read_write);
+  auto target = open_runs(to / "runs", run_store::mode::read_write);
   if (!target) return fail(target.error());
   return source->copy_into(*target);
 }

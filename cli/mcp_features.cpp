@@ -68,7 +68,7 @@ expected<std::vector<mcp::resource>> list_resources() {
   if (!runs) return fail(runs.error());
   if (runs->size() > listed_runs) runs->resize(listed_runs);
   for (const auto& h : *runs) {
-    const auto about = h.environment.task.name + ", " + h.state + ", started " + h.started;
+    const auto about = h.task + ", " + h.state + ", started " + h.started;
     all.push_back({"pragma://runs/" + h.id + "/record", "run " + h.id, "the whole record: " + about, "application/json"});
     if (h.best_attempt > 0) all.push_back({"pragma://runs/" + h.id + "/kernel", "kernel of " + h.id, "the best version: " + about, "text/plain"});
     all.push_back({"pragma://runs/" + h.id + "/report", "report of " + h.id, "for people: " + about, "text/html"});

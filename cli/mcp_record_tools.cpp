@@ -15,13 +15,13 @@ namespace {
 
 using mcp::kind;
 
-json summary_of(const run_header& h) {
-  return {{"id", h.id}, {"task", task_name(h)}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
-          {"speedup", h.confirmed ? json(h.final.time.speedup) : json(nullptr)}, {"stop_reason", h.stop_reason}};
+json listed(const run_summary& h) {
+  return {{"id", h.id}, {"task", h.task}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
+          {"speedup", figure_of(h)}, {"stop_reason", h.stop_reason}};
 }
 
-std::string line_of(const run_header& h) {
-  return h.id + "  " + h.state + "  " + figure_text(h) + "  " + task_name(h) + "\n";
+std::string line_of(const run_summary& h) {
+  return h.id + "  " + h.state + "  " + figure_text(h) + "  " + h.task + "\n";
 }
 
 expected<mcp::answer> recorded_runs(const mcp::call& call) {
@@ -33,8 +33,8 @@ expected<mcp::answer> recorded_runs(const mcp::call& call) {
   auto& list = answer.data["runs"] = json::array();
   for (const auto& h : *all) {
     if (list.size() == limit) break;
-    if (!wanted.empty() && task_name(h).find(wanted) == std::string::npos) continue;
-    list.push_back(summary_of(h));
+    if (!wanted.empty() && h.task.find(wanted) == std::string::npos) continue;
+    list.push_back(listed(h));
     answer.text += line_of(h);
   }
   if (list.empty()) answer.text = "no runs recorded" + (wanted.empty() ? std::string() : " of a task whose name has \"" + wanted + "\"");

@@ -68,7 +68,7 @@ void run_options::add_to(CLI::App& app) {
   app.add_flag("--no-profile", no_profile, "no metrics and no findings (N-PRAGMA of the paper): --search unguided");
   app.add_option("--profile-seconds", profile_seconds, "budget of all profiling tools per attempt; on a device 60 at the least, and from 8 on with the tool's own rules")
       ->check(CLI::Range(0.1, 3600.0))->capture_default_str();
-  app.add_option("--metrics", metrics, "further metrics to collect, by name, comma separated")->delimiter(',');
+  app.add_option("--metrics", metrics, "further metrics to collect, by name, comma separated")->delimiter(',')->allow_extra_args(false);
   app.add_option("--max-minutes", max_minutes, "stop after this much wall-clock time (one attempt is always made)");
   app.add_option("--target", target, "stop when the speed-up is certainly above this");
   app.add_option("--budget-tokens", budget_tokens, "most tokens of the model per run");

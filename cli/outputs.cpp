@@ -73,7 +73,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
     const auto& t = result.header.environment.task;
     const auto device = find_backend(load.backend);
     if (!device) return fail(device.error());
-    if (auto done = write_drop_in(folder, t, r.code, load.threads, load.allow_tf32, device->torch_device); !done) return fail(done.error());
+    if (auto done = write_drop_in(folder, t, r.code, load.threads, {device->torch_device, load.allow_tf32, load.allow_torch}); !done) return fail(done.error());
     std::string built;
     if (deploy) {
       auto objects = build_objects(folder, r.code);

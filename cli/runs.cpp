@@ -33,13 +33,12 @@ struct listed_run {
   json data;
 };
 
-std::vector<listed_run> rows_from(const std::vector<run_header>& headers) {
+std::vector<listed_run> rows_from(const std::vector<run_summary>& runs) {
   std::vector<listed_run> all;
-  for (const auto& h : headers) {
-    const auto name = task_name(h);
-    listed_run r{h.id, h.state, name, h.id + "  " + column(h.state, 11) + "  " + column(figure_text(h), 24) + "  " + name + (h.state == "failed" ? "  (" + h.stop_reason + ")" : ""), {}};
-    r.data = {{"id", h.id}, {"task", name}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
-              {"speedup", h.confirmed ? json(h.final.time.speedup) : json(nullptr)}, {"stop_reason", h.stop_reason}};
+  for (const auto& h : runs) {
+    listed_run r{h.id, h.state, h.task, h.id + "  " + column(h.state, 11) + "  " + column(figure_text(h), 24) + "  " + h.task + (h.state == "failed" ? "  (" + h.stop_reason + ")" : ""), {}};
+    r.data = {{"id", h.id}, {"task", h.task}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
+              {"speedup", figure_of(h)}, {"stop_reason", h.stop_reason}};
     all.push_back(std::move(r));
   }
   return all;
@@ -73,9 +72,9 @@ std::string own_name(const head_choice& head) {
 
 expected<std::vector<listed_run>> read_list(head_client* client, const runs_settings& s, const std::string& me) {
   if (!client) {
-    auto headers = list_stored_runs();
-    if (!headers) return fail(headers.error());
-    return chosen_of(rows_from(*headers), s);
+    auto stored = list_stored_runs();
+    if (!stored) return fail(stored.error());
+    return chosen_of(rows_from(*stored), s);
   }
   auto runs = client->runs();
   if (!runs) return fail(runs.error());

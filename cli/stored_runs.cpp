@@ -9,39 +9,25 @@
 
 namespace pragma::cli {
 
-std::string task_name(const run_header& run) {
-  return run.environment.task.name.empty() ? std::filesystem::path(run.request.load.path).stem().string() : run.environment.task.name;
-}
-
 namespace {
 
 constexpr const char* nothing_established = "not established";
 
 /// A task is also known by its file's name.
-expected<std::string> find_header(const std::string& word, const std::vector<run_header>& headers) {
+expected<std::string> find_summary(const std::string& word, const std::vector<run_summary>& runs) {
   std::vector<named_run> known;
-  for (const auto& h : headers) {
-    known.push_back({h.id, task_name(h)});
-    known.push_back({h.id, std::filesystem::path(h.request.load.path).stem().string()});
+  for (const auto& r : runs) {
+    known.push_back({r.id, r.task});
+    known.push_back({r.id, r.file});
   }
   return find_run(word, known);
 }
 
-expected<std::vector<run_header>> headers_in(const run_store& store) {
-  auto listed = store.list_runs();
-  if (!listed) return fail(listed.error());
-  std::vector<run_header> headers;
-  for (const auto& [id, value] : *listed) {
-    auto header = from_json_value<run_header>(value, "run " + id);
-    if (!header) return fail(header.error());
-    headers.push_back(std::move(*header));
-  }
-  return headers;
-}
-
 } // namespace
 
-std::string figure_text(const run_header& run) { return run.confirmed ? speedup_text(run.final.time.speedup) : nothing_established; }
+std::string figure_text(const run_summary& run) { return run.confirmed ? speedup_text(run.speedup) : nothing_established; }
+
+json figure_of(const run_summary& run) { return run.confirmed ? json(run.speedup) : json(nullptr); }
 
 std::string figure_text(const cluster_run& run) {
   if (run.speedup <= 0 || (run.state != "running" && run.state != "finished")) return nothing_established;
@@ -74,11 +60,11 @@ expected<std::string> find_run(const std::string& word, head_client& client) {
 
 std::filesystem::path run_store_folder() { return data_home() / "runs"; }
 
-expected<std::vector<run_header>> list_stored_runs() {
-  if (!std::filesystem::exists(run_store_folder() / "CURRENT")) return std::vector<run_header>{};
-  auto store = run_store::open(run_store_folder(), run_store::mode::read_only);
+expected<std::vector<run_summary>> list_stored_runs() {
+  if (!std::filesystem::exists(run_store_folder() / "CURRENT")) return std::vector<run_summary>{};
+  auto store = open_runs(run_store_folder(), run_store::mode::read_only);
   if (!store) return fail(store.error());
-  return headers_in(*store);
+  return list_runs(*store);
 }
 
 expected<run_result> read_stored_run(const std::string& word, const head_choice& head) {
@@ -88,26 +74,26 @@ expected<run_result> read_stored_run(const std::string& word, const head_choice&
     auto id = find_run(word, **client);
     return (*client)->record(id ? *id : word); // a head lists its newest runs only, and knows more
   }
-  auto store = run_store::open(run_store_folder(), run_store::mode::read_only);
+  auto store = open_runs(run_store_folder(), run_store::mode::read_only);
   if (!store) return fail(store.error());
   if (auto run = read_run(*store, word); run || run.error().code != ec::not_found) return run;
-  auto headers = headers_in(*store);
-  if (!headers) return fail(headers.error());
-  auto id = find_header(word, *headers);
+  auto runs = list_runs(*store);
+  if (!runs) return fail(runs.error());
+  auto id = find_summary(word, *runs);
   if (!id) return fail(id.error());
   return read_run(*store, *id);
 }
 
 expected<std::vector<std::string>> delete_stored_runs(const std::vector<std::string>& words) {
-  auto headers = list_stored_runs();
-  if (!headers) return fail(headers.error());
+  auto runs = list_stored_runs();
+  if (!runs) return fail(runs.error());
   std::vector<std::string> ids;
   for (const auto& word : words) {
-    auto id = find_header(word, *headers);
+    auto id = find_summary(word, *runs);
     if (!id) return fail(id.error());
     if (std::find(ids.begin(), ids.end(), *id) == ids.end()) ids.push_back(std::move(*id));
   }
-  auto store = run_store::open(run_store_folder(), run_store::mode::read_write);
+  auto store = open_runs(run_store_folder(), run_store::mode::read_write);
   if (!store) return fail(store.error());
   for (const auto& id : ids)
     if (auto removed = store->remove_run(id); !removed) return fail(removed.error());

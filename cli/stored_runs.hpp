@@ -9,10 +9,10 @@
 
 namespace pragma::cli {
 
-/// The task's own name, or its file's where the run ended before the task was read.
-std::string task_name(const run_header& run);
 /// "2.31x (95% 2.25-2.38)" of a confirmed run, else "not established".
-std::string figure_text(const run_header& run);
+std::string figure_text(const run_summary& run);
+/// The speed-up of a confirmed run, else null.
+json figure_of(const run_summary& run);
 /// The same of a head's list, which has no interval: of a run under way "2.31x so far".
 std::string figure_text(const cluster_run& run);
 
@@ -28,8 +28,8 @@ expected<std::string> find_run(const std::string& word, head_client& client);
 
 /// A recorded run, of the head where one is chosen, else of this machine (beside a writer). `word` as in find_run.
 expected<run_result> read_stored_run(const std::string& word, const head_choice& head = head_choice::none());
-/// Headers of all runs that this machine recorded, newest first; none where there is no store yet.
-expected<std::vector<run_header>> list_stored_runs();
+/// All runs that this machine recorded, newest first; none where there is no store yet.
+expected<std::vector<run_summary>> list_stored_runs();
 /// Removes runs from this machine's store, all or none of them; the folders of their results stay. Gives the ids. not_found; locked
 /// while another process writes the store.
 expected<std::vector<std::string>> delete_stored_runs(const std::vector<std::string>& words);

@@ -100,7 +100,10 @@ struct desk_state {
     return stored == summaries.end() ? std::string() : stored->second.owner;
   }
   void remember(const run_header& h) {
-    summaries[h.id] = {h.id, h.environment.task.name, h.state, h.best_attempt, h.confirmed ? h.final.time.speedup.value : 0, h.request.owner, h.request.priority};
+    remember(summary_of(h));
+  }
+  void remember(const run_summary& r) {
+    summaries[r.id] = {r.id, r.task, r.state, r.best_attempt, r.confirmed ? r.speedup.value : 0, r.owner, r.priority};
   }
   void remember(const std::string& id) {
     if (auto stored = options.store->get_run(id))
@@ -392,18 +395,20 @@ struct desk_state {
   /// Goes on with what an earlier head left. What says that it is running and is not this head's to go on with is at work nowhere: who writes the
   /// store is this process alone.
   uint64_t recover() {
-    auto stored = options.store->list_runs();
+    auto stored = list_runs(*options.store);
     if (!stored) {
       log_event(log_level::error, "the runs of before cannot be read", {{"reason", stored.error().message}});
       return 0;
     }
     uint64_t going_on = 0;
     std::reverse(stored->begin(), stored->end()); // oldest first
-    for (auto& [id, value] : *stored) {
-      auto header = from_json_value<run_header>(value, "run " + id);
-      if (!header) continue;
-      remember(*header);
-      if (header->state != "running") continue;
+    for (const auto& summary : *stored) {
+      remember(summary);
+      if (summary.state != "running") continue;
+      const auto& id = summary.id;
+      auto run = read_run(*options.store, id);
+      if (!run) continue;
+      auto* header = &run->header;
       const bool ours = !header->request.owner.empty() || header->request.load.path.starts_with(options.tasks.string() + "/");
       expected<std::string> begun = fail(ec::interrupted, "the process that ran it is gone", "go on with `pragma resume`");
       if (ours) {

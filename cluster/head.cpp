@@ -1,5 +1,6 @@
 #include "cluster/head.hpp"
 
+#include "actors/store.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cluster/desk.hpp"
@@ -30,7 +31,7 @@ constexpr auto record_time = std::chrono::milliseconds(500); ///< for the last a
 expected<run_store> open_store(const std::filesystem::path& folder, const std::atomic<bool>& stop) {
   const auto end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(lock_seconds));
   for (;;) {
-    auto store = run_store::open(folder, run_store::mode::read_write);
+    auto store = open_runs(folder, run_store::mode::read_write);
     if (store || store.error().code != ec::locked || stop || clock::now() > end) return store;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }

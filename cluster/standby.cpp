@@ -1,5 +1,6 @@
 #include "cluster/standby.hpp"
 
+#include "actors/store.hpp"
 #include "base/text.hpp"
 #include "cluster/link.hpp"
 #include "cluster/log.hpp"
@@ -168,7 +169,7 @@ private:
     const fs::path copy = options_.runs.string() + ".copy";
     std::error_code ignored;
     fs::remove_all(copy, ignored);
-    auto made = run_store::open(copy, run_store::mode::read_write);
+    auto made = open_runs(copy, run_store::mode::read_write);
     if (!made) return fail(made.error());
     std::optional<run_store> store(std::move(*made));
     std::string stream;
@@ -199,7 +200,7 @@ private:
       if (ends && !whole) {
         store.reset();
         if (auto put = put_in_place(copy, now); !put) return put;
-        auto again = run_store::open(options_.runs, run_store::mode::read_write);
+        auto again = open_runs(options_.runs, run_store::mode::read_write);
         if (!again) return fail(again.error());
         store.emplace(std::move(*again));
         whole = true;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 
 #include <arpa/inet.h>
+#include <curl/curl.h>
 
 namespace pragma {
 
@@ -80,28 +82,6 @@ std::string normal_escapes(std::string_view text, bool in_query) {
   return out;
 }
 
-/// RFC 3986, 5.2.4; `path` begins with '/'.
-std::string without_dot_segments(std::string_view path) {
-  std::string out;
-  for (size_t at = 0; at < path.size();) {
-    const auto end = std::min(path.find('/', at + 1), path.size());
-    const auto segment = path.substr(at + 1, end - at - 1);
-    const bool last = end == path.size();
-    if (segment == ".") {
-      if (last) out += '/';
-    } else if (segment == "..") {
-      const auto parent = out.rfind('/');
-      out.erase(parent == std::string::npos ? 0 : parent);
-      if (last) out += '/';
-    } else {
-      out += '/';
-      out += segment;
-    }
-    at = end;
-  }
-  return out.empty() ? "/" : out;
-}
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && static_cast<unsigned char>(text.front()) <= ' ') text.remove_prefix(1);
   while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.remove_suffix(1);
@@ -126,60 +106,79 @@ size_t scheme_length(std::string_view text) {
   return 0;
 }
 
-/// Sets path, query and fragment from "path?query#fragment"; the path is absolute or empty.
-void set_target(page_url& url, std::string_view rest) {
-  const auto hash = rest.find('#');
-  url.fragment = hash == std::string_view::npos ? "" : std::string(rest.substr(hash + 1));
-  rest = rest.substr(0, hash);
-  const auto question = rest.find('?');
-  url.query = question == std::string_view::npos ? "" : normal_escapes(rest.substr(question + 1), true);
-  std::string path(rest.substr(0, question));
-  if (url.web())
-    for (auto& c : path)
-      if (c == '\\') c = '/';
-  if (url.scheme == "file") url.query.clear();
-  url.path = path.empty() ? "/" : without_dot_segments(normal_escapes(path, false));
+struct curl_url_deleter {
+  void operator()(CURLU* handle) const { ::curl_url_cleanup(handle); }
+};
+using curl_url_handle = std::unique_ptr<CURLU, curl_url_deleter>;
+
+/// One part of an address as libcurl reads it; empty where there is none.
+std::string part_of(CURLU* handle, CURLUPart part) {
+  char* text = nullptr;
+  if (::curl_url_get(handle, part, &text, 0) != CURLUE_OK) return {};
+  std::string out = text;
+  ::curl_free(text);
+  return out;
 }
 
-expected<void> set_authority(page_url& url, std::string_view authority, std::string_view whole) {
-  if (authority.find('@') != std::string_view::npos)
-    return fail(ec::invalid_argument, "an address with a user or password in it is not fetched");
-  std::string_view host = authority, port;
-  if (authority.starts_with('[')) {
-    const auto close = authority.find(']');
-    if (close == std::string_view::npos) return fail(ec::invalid_argument, shown(whole) + " has a '[' without ']'");
-    host = authority.substr(0, close + 1);
-    port = authority.substr(close + 1);
-    if (!port.empty() && port[0] != ':') return fail(ec::invalid_argument, shown(whole) + " has text behind its ']'");
-  } else if (const auto colon = authority.rfind(':'); colon != std::string_view::npos) {
-    host = authority.substr(0, colon);
-    port = authority.substr(colon);
+/// An address, or a reference against the one that the handle has. `whole`: for the message.
+expected<void> read_into(CURLU* handle, const std::string& text, std::string_view whole) {
+  switch (const auto read = ::curl_url_set(handle, CURLUPART_URL, text.c_str(), CURLU_DISALLOW_USER)) {
+  case CURLUE_OK: return {};
+  case CURLUE_USER_NOT_ALLOWED: return fail(ec::invalid_argument, "an address with a user or password in it is not fetched");
+  case CURLUE_BAD_FILE_URL: return fail(ec::invalid_argument, shown(whole) + " names a file of another machine");
+  default: return fail(ec::invalid_argument, shown(whole) + " is no address: " + ::curl_url_strerror(read));
   }
-  if (!port.empty()) port.remove_prefix(1);
-  for (const char c : port)
-    if (!is_digit(c) || port.size() > 5) return fail(ec::invalid_argument, shown(whole) + " has a port that is no number");
-  const int number = port.empty() ? 0 : std::stoi(std::string(port));
-  if (number > 65535 || (!port.empty() && number == 0))
-    return fail(ec::invalid_argument, shown(whole) + " has a port that does not exist");
-  url.port = number == (url.scheme == "https" ? 443 : 80) ? 0 : number;
+}
 
+/// The policy on hosts: what libcurl takes for a name, but plain ASCII, without the dot of the root, an IPv6 address in its one form.
+expected<std::string> host_of(std::string host, std::string_view whole) {
   if (host.starts_with('[')) {
     in6_addr parsed{};
     char text[INET6_ADDRSTRLEN] = "";
-    if (::inet_pton(AF_INET6, std::string(host.substr(1, host.size() - 2)).c_str(), &parsed) != 1 ||
-        !::inet_ntop(AF_INET6, &parsed, text, sizeof text))
+    if (::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &parsed) != 1 || !::inet_ntop(AF_INET6, &parsed, text, sizeof text))
       return fail(ec::invalid_argument, shown(whole) + " has an IPv6 address that is none");
-    url.host = "[" + std::string(text) + "]";
-    return {};
+    return "[" + std::string(text) + "]";
   }
-  if (host.ends_with('.')) host.remove_suffix(1);
-  if (host.empty() || host.size() > max_host_bytes || host.starts_with('.'))
-    return fail(ec::invalid_argument, shown(whole) + " has no host name");
+  if (host.ends_with('.')) host.pop_back();
+  if (host.empty() || host.size() > max_host_bytes || host.starts_with('.')) return fail(ec::invalid_argument, shown(whole) + " has no host name");
   for (const char c : host)
     if (!is_alpha(c) && !is_digit(c) && c != '-' && c != '.' && c != '_')
       return fail(ec::invalid_argument, shown(whole) + " has a host name that is not plain ASCII", "write it in its xn-- form");
-  url.host = lower(host);
-  return {};
+  return lower(host);
+}
+
+expected<page_url> page_of(CURLU* handle, std::string_view whole) {
+  page_url url;
+  url.scheme = part_of(handle, CURLUPART_SCHEME);
+  if (url.web()) {
+    auto host = host_of(part_of(handle, CURLUPART_HOST), whole);
+    if (!host) return fail(host.error());
+    url.host = std::move(*host);
+    const auto port = part_of(handle, CURLUPART_PORT);
+    const int number = port.empty() ? 0 : std::stoi(port); // libcurl gives 0 to 65535
+    if (!port.empty() && number == 0) return fail(ec::invalid_argument, shown(whole) + " has a port that does not exist");
+    url.port = number == (url.scheme == "https" ? 443 : 80) ? 0 : number;
+    url.query = normal_escapes(part_of(handle, CURLUPART_QUERY), true);
+  }
+  url.path = part_of(handle, CURLUPART_PATH);
+  if (url.path.empty()) url.path = "/";
+  url.fragment = part_of(handle, CURLUPART_FRAGMENT);
+  if (url.path.size() + url.query.size() > max_url_bytes) return fail(ec::invalid_argument, shown(whole) + " is longer than " + format_bytes(max_url_bytes));
+  return url;
+}
+
+/// What libcurl is given: backslashes of web addresses turned, and of the path all escapes in their one form, so that dot segments are seen as such.
+/// `before`: what stands before the path, as it is. Query and fragment as they were written, but what is no byte of an address.
+std::string cleaned(std::string_view before, std::string_view rest, bool web) {
+  const auto end = std::min(rest.find_first_of("?#"), rest.size());
+  std::string path(rest.substr(0, end));
+  if (web) std::replace(path.begin(), path.end(), '\\', '/');
+  std::string out = std::string(before) + normal_escapes(path, false);
+  for (const char c : rest.substr(end)) {
+    if (static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f) append_byte(out, c);
+    else out += c;
+  }
+  return out;
 }
 
 expected<page_url> parse_man(std::string_view rest, std::string_view whole) {
@@ -228,28 +227,20 @@ expected<page_url> parse_url(std::string_view given) {
   if (url.scheme != "http" && url.scheme != "https" && url.scheme != "file")
     return fail(ec::unsupported, shown(text) + ": addresses of the kind " + printable(url.scheme) + ": are not fetched");
 
+  const bool web = url.web();
   std::string slashes(rest.substr(0, 2));
-  if (url.web())
-    for (auto& c : slashes)
-      if (c == '\\') c = '/';
-  if (slashes != "//") {
-    if (url.scheme == "file" && rest.starts_with('/')) {
-      set_target(url, rest);
-      return url;
-    }
-    return fail(ec::invalid_argument, shown(text) + " lacks the // behind its scheme");
-  }
-  rest.remove_prefix(2);
-  const auto end = std::min(rest.find_first_of(url.web() ? "/\\?#" : "/?#"), rest.size());
-  const auto authority = rest.substr(0, end);
-  if (url.scheme == "file") {
-    if (!authority.empty() && lower(authority) != "localhost")
-      return fail(ec::invalid_argument, shown(text) + " names a file of another machine");
-  } else if (auto good = set_authority(url, authority, text); !good) {
-    return fail(good.error());
-  }
-  set_target(url, rest.substr(end));
-  return url;
+  if (web) std::replace(slashes.begin(), slashes.end(), '\\', '/');
+  size_t authority = 0; // bytes of "//host:port"
+  if (slashes == "//") authority = std::min(rest.find_first_of(web ? "/\\?#" : "/?#", 2), rest.size());
+  else if (web || !rest.starts_with('/')) return fail(ec::invalid_argument, shown(text) + " lacks the // behind its scheme");
+  if (web && authority == 2) return fail(ec::invalid_argument, shown(text) + " has no host name");
+  if (rest.substr(0, authority).find('%') != std::string_view::npos) // libcurl would decode it
+    return fail(ec::invalid_argument, shown(text) + " has a host name that is not plain ASCII", "write it in its xn-- form");
+  const curl_url_handle handle(::curl_url());
+  if (!handle) return fail(ec::limit_exceeded, "no memory for an address");
+  const auto before = url.scheme + "://" + (authority ? std::string(rest.substr(2, authority - 2)) : std::string());
+  if (auto read = read_into(handle.get(), cleaned(before, rest.substr(authority), web), text); !read) return fail(read.error());
+  return page_of(handle.get(), text);
 }
 
 expected<page_url> resolve_url(const page_url& base, std::string_view given) {
@@ -257,25 +248,19 @@ expected<page_url> resolve_url(const page_url& base, std::string_view given) {
   if (reference.size() > max_url_bytes)
     return fail(ec::invalid_argument, shown(reference) + " is longer than " + format_bytes(max_url_bytes));
   if (scheme_length(reference) > 0) return parse_url(reference);
-  std::string_view rest = reference;
-  page_url url = base;
-  if (rest.empty() || rest[0] == '#') {
-    url.fragment = rest.empty() ? "" : std::string(rest.substr(1));
+  if (reference.empty() || reference[0] == '#') {
+    auto url = base;
+    url.fragment = reference.empty() ? "" : reference.substr(1);
     return url;
   }
   if (base.scheme == "man") return fail(ec::unsupported, shown(reference) + " is relative, which a manual page has no base for");
-  const auto slash = [&](size_t at) { return at < rest.size() && (rest[at] == '/' || (base.web() && rest[at] == '\\')); };
-  if (slash(0) && slash(1)) return parse_url(base.scheme + "://" + std::string(rest.substr(2)));
-  if (slash(0)) {
-    set_target(url, rest);
-  } else if (rest[0] == '?') {
-    set_target(url, base.path + std::string(rest));
-  } else {
-    set_target(url, folder_of(base) + std::string(rest));
-  }
-  if (url.path.size() + url.query.size() > max_url_bytes)
-    return fail(ec::invalid_argument, shown(reference) + " is longer than " + format_bytes(max_url_bytes));
-  return url;
+  const auto slash = [&](size_t at) { return at < reference.size() && (reference[at] == '/' || (base.web() && reference[at] == '\\')); };
+  if (slash(0) && slash(1)) return parse_url(base.scheme + "://" + reference.substr(2));
+  const curl_url_handle handle(::curl_url());
+  if (!handle) return fail(ec::limit_exceeded, "no memory for an address");
+  if (auto read = read_into(handle.get(), base.text(), base.text()); !read) return fail(read.error());
+  if (auto read = read_into(handle.get(), cleaned("", reference, base.web()), reference); !read) return fail(read.error());
+  return page_of(handle.get(), reference);
 }
 
 expected<page_url> parse_root(std::string_view text) {
@@ -308,7 +293,7 @@ page_url file_url(std::string_view absolute_path) {
     else
       append_byte(escaped, c);
   }
-  url.path = without_dot_segments(escaped.empty() ? "/" : escaped);
+  url.path = escaped.empty() ? "/" : escaped;
   return url;
 }
 

@@ -13,11 +13,17 @@
 
 namespace pragma {
 
+/// Of a module in Python, which runs on a device.
+struct device_rules {
+  std::string torch_device = "cuda";      ///< Torch's name of it; "cpu" where the processor stands in for one
+  bool allow_tf32 = false;                ///< products of float32 may round their operands
+  bool allow_torch = false;               ///< forward() may leave operators to Torch: then its kernels are not launched by handle
+};
+
 /// Writes model_new.py: a drop-in `ModelNew` with the same constructor and forward as the task's Model, which calls the kernel where all that
 /// it was made for holds, and computes with Model.forward where not. A kernel in C++ is kernel.cpp beside it; a Triton module is kernel.py;
-/// `allow_tf32` is said there; `device` is Torch's name of what a module runs on.
-expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const code_version& code, int threads, bool allow_tf32 = false,
-                             const std::string& device = "cuda");
+/// `rules` are said there.
+expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const code_version& code, int threads, const device_rules& rules = {});
 
 /// Builds the kernel of a written drop-in for this processor and for x86-64-v2, -v3 and -v4, into built/: the names of those that were
 /// built. not_found without a compiler; of a Triton module nothing.

@@ -18,7 +18,7 @@ constexpr const char* tf32_note = "\nProducts of float32 may round their operand
 constexpr std::pair<const char*, const char*> shared_parts[] = {
   {"python/pragma_device.py", "pragma_device.py"},
   {"python/pragma_drop_in.py", "pragma_drop_in.py"}, {"python/pragma_native.py", "pragma_native.py"},   {"python/constants.py", "constants.py"},
-  {"pragma_kernel.h", "pragma_kernel.h"},            {"drop_in/pragma_call.c", "pragma_call.c"},        {"drop_in/pragma_call_make.h", "pragma_call_make.h"},
+  {"pragma_kernel.h", "pragma_kernel.h"},            {"drop_in/pragma_call.c", "pragma_call.c"},        {"drop_in/pragma_call_make.h", "pragma_call_make.h"}, {"drop_in/pragma_launch.h", "pragma_launch.h"},
   {"drop_in/pragma_call.abi3.so", "built/pragma_call.abi3.so"}};
 
 std::string replaced(std::string text, std::string_view mark, const std::string& with) {
@@ -45,11 +45,13 @@ expected<void> write_all(const fs::path& folder, const contents& files) {
 }
 
 /// In a raw triple-quoted Python string: JSON has its own escapes, and a quote run could only come from a name.
-std::string settings_of(const task& t, const code_version& code, int threads, const std::string& device) {
+std::string settings_of(const task& t, const code_version& code, int threads, const device_rules& rules) {
+  const std::string& device = rules.torch_device;
   const json settings = {{"task", t.id},           {"inputs", t.inputs},         {"params", t.params},     {"outputs", t.outputs},
                          {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"deterministic", t.deterministic},
                          {"compiler", driver_name(code)}, {"flags", kernel_flags(code)}, {"device", device},
-                         {"threads", device == "cpu" ? std::max(threads, 1) : 0}};
+                         {"threads", device == "cpu" ? std::max(threads, 1) : 0},
+                         {"by_handle", device != "cpu" && !rules.allow_torch}};
   std::string encoded = settings.dump(1, ' ', true);
   for (size_t at = 0; (at = encoded.find("\"\"\"", at)) != std::string::npos;) encoded.replace(at, 3, "\" \"\"");
   return encoded;
@@ -68,7 +70,7 @@ std::vector<std::string> kernel_flags(const code_version& code) {
   return all;
 }
 
-expected<void> write_drop_in(const fs::path& folder, const task& t, const code_version& code, int threads, bool allow_tf32, const std::string& device) {
+expected<void> write_drop_in(const fs::path& folder, const task& t, const code_version& code, int threads, const device_rules& rules) {
   const bool native = !in_python(code.language);
   auto text = read_file(share_dir() / "python" / (native ? "model_new_template.py" : "model_new_triton_template.py"));
   if (!text) return fail(text.error());
@@ -80,13 +82,13 @@ expected<void> write_drop_in(const fs::path& folder, const task& t, const code_v
     files.emplace_back(to, std::move(*part));
   }
   module = replaced(module, "@ID@", plain(t.id.substr(0, 12)));
-  module = replaced(module, "@SETTINGS@", settings_of(t, code, threads, native ? "cpu" : device));
+  module = replaced(module, "@SETTINGS@", settings_of(t, code, threads, native ? device_rules{"cpu"} : rules));
   if (native) {
     const std::string mutated = t.mutated.empty() ? "" : "\nModel.forward updates " + join(t.mutated, ", ") +
       ", which the kernel does not: Torch computes, unless ModelNew(..., keep_buffers=True) lets them keep their values.";
     module = replaced(module, " @MUTATED@", mutated);
   } else {
-    module = replaced(module, " @TF32@", allow_tf32 ? tf32_note : "");
+    module = replaced(module, " @TF32@", rules.allow_tf32 ? tf32_note : "");
   }
   files.emplace_back("model_new.py", std::move(module));
   return write_all(folder, files);

@@ -18,7 +18,7 @@ const std::string manifests_ = "manifests", crawls = "crawls", pages_ = "pages",
                   entries_ = "entries", compendium = "compendium";
 const std::string state_key = "state";
 
-record_store_options words() {
+record_store_options store_options() {
   record_store_options o;
   o.what = "knowledge store";
   o.families = {manifests_, crawls, pages_, segments_, summaries, entries_, compendium};
@@ -76,7 +76,7 @@ struct knowledge_store::impl {
 };
 
 expected<knowledge_store> knowledge_store::open(const std::filesystem::path& folder, mode m) {
-  auto records = record_store::open(folder, m == mode::read_only ? record_store::mode::read_only : record_store::mode::read_write, words());
+  auto records = record_store::open(folder, m == mode::read_only ? record_store::mode::read_only : record_store::mode::read_write, store_options());
   if (!records) return fail(records.error());
   return knowledge_store(std::make_unique<impl>(impl{std::move(*records)}));
 }

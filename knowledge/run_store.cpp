@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 namespace pragma {
 
@@ -12,17 +13,17 @@ namespace {
 
 constexpr int schema_version = 1;
 constexpr size_t max_id_bytes = 200;
-const std::string runs = "runs", iterations_ = "iterations", schedules = "schedules", tasks = "tasks";
+const std::string runs = "runs", summaries = "summaries", iterations_ = "iterations", schedules = "schedules", tasks = "tasks";
 /// Headers last: a run that is there is whole.
 const std::vector<std::string>& copied_families() {
-  static const std::vector<std::string> all{tasks, iterations_, schedules, runs};
+  static const std::vector<std::string> all{tasks, iterations_, schedules, summaries, runs};
   return all;
 }
 
-record_store_options words() {
+record_store_options store_options() {
   record_store_options o;
   o.what = "run store";
-  o.families = {runs, iterations_, schedules, tasks};
+  o.families = {runs, summaries, iterations_, schedules, tasks};
   o.schema_version = schema_version;
   o.made_by = "`pragma optimize TASK.py` makes one";
   o.while_locked = "wait until it has finished, stop it, or keep this run elsewhere with --data DIR; `pragma runs` and "
@@ -47,6 +48,13 @@ std::string encode(const json& value) {
 
 struct run_store::impl {
   record_store records;
+  summariser summary_of;
+
+  void put_header(record_store::batch& batch, const std::string& run_id, const json& header) const {
+    batch.put(runs, run_id, encode(header));
+    if (auto summary = summary_of(header)) batch.put(summaries, run_id, encode(*summary));
+    else batch.remove(summaries, run_id);
+  }
 
   expected<std::optional<json>> get(const std::string& family, const std::string& key, const std::string& what) const {
     auto text = records.get(family, key, what);
@@ -84,10 +92,10 @@ expected<void> check_id(const std::string& id, const char* what) {
 
 } // namespace
 
-expected<run_store> run_store::open(const std::filesystem::path& folder, mode m) {
-  auto records = record_store::open(folder, m == mode::read_only ? record_store::mode::read_only : record_store::mode::read_write, words());
+expected<run_store> run_store::open(const std::filesystem::path& folder, mode m, summariser summary_of) {
+  auto records = record_store::open(folder, m == mode::read_only ? record_store::mode::read_only : record_store::mode::read_write, store_options());
   if (!records) return fail(records.error());
-  return run_store(std::make_unique<impl>(impl{std::move(*records)}));
+  return run_store(std::make_unique<impl>(impl{std::move(*records), summary_of}));
 }
 
 run_store::run_store(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
@@ -97,9 +105,7 @@ run_store::~run_store() = default;
 
 expected<void> run_store::put_run(const std::string& run_id, const json& header) {
   if (auto good = check_id(run_id, "run id"); !good) return good;
-  return impl_->records.write("record run " + run_id, [&](record_store::batch& batch) {
-    batch.put(runs, run_id, encode(header));
-  });
+  return impl_->records.write("record run " + run_id, [&](record_store::batch& batch) { impl_->put_header(batch, run_id, header); });
 }
 
 expected<json> run_store::get_run(const std::string& run_id) const {
@@ -110,17 +116,31 @@ expected<json> run_store::get_run(const std::string& run_id) const {
 }
 
 expected<std::vector<std::pair<std::string, json>>> run_store::list_runs() const {
-  std::vector<std::pair<std::string, json>> all;
-  auto read = impl_->records.scan(runs, "", "the runs", [&](std::string_view key, std::string_view value) -> expected<void> {
-    auto header = parse_json(value, "run " + std::string(key) + " in the run store");
-    if (!header) return fail(header.error());
-    all.emplace_back(std::string(key), std::move(*header));
+  std::map<std::string, json, std::less<>> known;
+  auto read = impl_->records.scan(summaries, "", "the runs", [&](std::string_view key, std::string_view value) -> expected<void> {
+    auto summary = parse_json(value, "the summary of run " + std::string(key) + " in the run store");
+    if (!summary) return fail(summary.error());
+    known.emplace(key, std::move(*summary));
     return {};
   });
   if (!read) return fail(read.error());
-  const auto started = [](const json& header) {
-    const auto it = header.is_object() ? header.find("started") : header.end();
-    return it != header.end() && it->is_string() ? it->get<std::string>() : std::string();
+  std::vector<std::pair<std::string, json>> all;
+  read = impl_->records.scan(runs, "", "the runs", [&](std::string_view key, std::string_view value) -> expected<void> {
+    if (auto summary = known.find(key); summary != known.end()) {
+      all.emplace_back(std::string(key), std::move(summary->second));
+      return {};
+    }
+    auto header = parse_json(value, "run " + std::string(key) + " in the run store");
+    if (!header) return fail(header.error());
+    auto summary = impl_->summary_of(*header);
+    if (!summary) return fail(summary.error());
+    all.emplace_back(std::string(key), std::move(*summary));
+    return {};
+  });
+  if (!read) return fail(read.error());
+  const auto started = [](const json& summary) {
+    const auto it = summary.is_object() ? summary.find("started") : summary.end();
+    return it != summary.end() && it->is_string() ? it->get<std::string>() : std::string();
   };
   std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
     const auto when_a = started(a.second), when_b = started(b.second);
@@ -134,7 +154,7 @@ expected<void> run_store::put_iteration(const std::string& run_id, int number, c
   if (number < 1) return fail(ec::invalid_argument, "iterations are numbered from 1, not " + std::to_string(number));
   return impl_->records.write("record iteration " + std::to_string(number) + " of run " + run_id, [&](record_store::batch& batch) {
     batch.put(iterations_, iteration_key(run_id, number), encode(iteration));
-    batch.put(runs, run_id, encode(header));
+    impl_->put_header(batch, run_id, header);
   });
 }
 
@@ -156,6 +176,7 @@ expected<void> run_store::remove_run(const std::string& run_id) {
   if (auto header = get_run(run_id); !header) return fail(header.error());
   return impl_->records.write("remove run " + run_id, [&](record_store::batch& batch) {
     batch.remove(runs, run_id);
+    batch.remove(summaries, run_id);
     batch.remove_prefix(iterations_, run_id + '\0');
   });
 }

@@ -17,8 +17,10 @@ namespace pragma {
 class run_store {
 public:
   enum class mode { read_write, read_only };
+  /// What a list of runs shows of one, made from its header: an object with "started" (ISO time).
+  using summariser = expected<json> (*)(const json& header);
   /// locked: names the process folder that holds it; io_error; parse_error when the schema version is newer than ours.
-  static expected<run_store> open(const std::filesystem::path& folder, mode m);
+  static expected<run_store> open(const std::filesystem::path& folder, mode m, summariser summary_of);
   run_store(run_store&&) noexcept;
   run_store& operator=(run_store&&) noexcept;
   ~run_store();
@@ -26,7 +28,7 @@ public:
   /// Creates or replaces the run's header (task, options, state). Synced.
   expected<void> put_run(const std::string& run_id, const json& header);
   expected<json> get_run(const std::string& run_id) const;           ///< not_found names the nearest ids
-  /// All runs, newest first (header["started"], ISO time).
+  /// Summaries of all runs, newest first. They lie under keys of their own: no header is read but of runs that were written before there were any.
   expected<std::vector<std::pair<std::string, json>>> list_runs() const;
   /// Writes iteration `number` together with the updated header in one synced batch.
   expected<void> put_iteration(const std::string& run_id, int number, const json& iteration, const json& header);

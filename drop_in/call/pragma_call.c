@@ -90,17 +90,18 @@ typedef int32_t (*get_pointer)(void*, void**);
 typedef int32_t (*get_int64)(void*, int64_t*);
 typedef int32_t (*get_int32)(void*, int32_t*);
 typedef int32_t (*get_row)(void*, int64_t**);
-static struct { get_pointer data; get_int64 dim; get_row sizes, strides; get_int32 dtype, device; int there; } torch_c;
+static struct { get_pointer data; get_int64 dim; get_row sizes, strides; get_int32 dtype, device, index; int there; } torch_c;
 
 static void* symbol_of(void* library, const char* name) { return library ? dlsym(library, name) : NULL; }
 
 static void find_torch_c(void) {
   void* library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
-  void* found[6] = {symbol_of(library, "aoti_torch_get_data_ptr"), symbol_of(library, "aoti_torch_get_dim"), symbol_of(library, "aoti_torch_get_sizes"),
-                    symbol_of(library, "aoti_torch_get_strides"), symbol_of(library, "aoti_torch_get_dtype"), symbol_of(library, "aoti_torch_get_device_type")};
-  void* to[6] = {&torch_c.data, &torch_c.dim, &torch_c.sizes, &torch_c.strides, &torch_c.dtype, &torch_c.device};
+  void* found[7] = {symbol_of(library, "aoti_torch_get_data_ptr"), symbol_of(library, "aoti_torch_get_dim"), symbol_of(library, "aoti_torch_get_sizes"),
+                    symbol_of(library, "aoti_torch_get_strides"), symbol_of(library, "aoti_torch_get_dtype"), symbol_of(library, "aoti_torch_get_device_type"),
+                    symbol_of(library, "aoti_torch_get_device_index")};
+  void* to[7] = {&torch_c.data, &torch_c.dim, &torch_c.sizes, &torch_c.strides, &torch_c.dtype, &torch_c.device, &torch_c.index};
   torch_c.there = 1;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 7; ++i) {
     memcpy(to[i], &found[i], sizeof found[i]);
     torch_c.there &= found[i] != NULL;
   }
@@ -123,6 +124,7 @@ typedef struct {
   PyObject_HEAD
   kernel* k;
   int threads, on_cpu;
+  int32_t device_type, device_index; /* in Torch's count; type -1: one that has no number here */
   unsigned long long hits;
   PyObject *root, *verdict, *tensor_type, *parameter_type, *device, *keep;
   PyObject *data_ptr, *is_contiguous, *is_neg, *grad_enabled;
@@ -132,6 +134,7 @@ typedef struct {
   scalar* scalars;
   expected_tensor *inputs, *params;
   result* results;
+  struct plan* plan;           /* on a device: the launches of a call */
 } Call;
 
 static PyObject *name_dtype, *name_shape, *name_is_cpu, *name_device, *name_requires_grad, *name_cdata;
@@ -171,14 +174,15 @@ static PyObject* look_slowly(Call* c, const expected_tensor* e, PyObject* t, voi
 }
 
 /* By Torch's C interface. Its handle is the address of an at::Tensor, which is one pointer: the one that `_cdata` gives. */
-static PyObject* look_quickly(const expected_tensor* e, PyObject* t, void** data) {
+static PyObject* look_quickly(const Call* c, const expected_tensor* e, PyObject* t, void** data) {
   PyObject* address = PyObject_GetAttr(t, name_cdata);
   void* tensor = address ? PyLong_AsVoidPtr(address) : NULL;
   Py_XDECREF(address);
   if (!tensor) return cause_storage;
-  int32_t dtype = -1, device = -1;
+  int32_t dtype = -1, device = -1, index = -1;
   int64_t dim = -1, *sizes = NULL, *strides = NULL;
-  if (torch_c.device(&tensor, &device) || device != 0) return cause_device; /* 0: a CPU, in DLPack's count and Torch's */
+  if (torch_c.device(&tensor, &device) || device != c->device_type) return cause_device;
+  if (device != 0 && (torch_c.index(&tensor, &index) || index != c->device_index)) return cause_device;
   if (torch_c.dtype(&tensor, &dtype) || dtype != e->dtype_code) return cause_dtype;
   if (torch_c.dim(&tensor, &dim) || dim != e->entry.ndim || torch_c.sizes(&tensor, &sizes)) return cause_shape;
   for (int64_t i = 0; i < dim; ++i)
@@ -196,7 +200,7 @@ static PyObject* look_quickly(const expected_tensor* e, PyObject* t, void** data
 static PyObject* look(Call* c, const expected_tensor* e, PyObject* t, int grad, void** data) {
   PyObject* type = (PyObject*)Py_TYPE(t);
   if (type != c->tensor_type && type != c->parameter_type) return cause_type;
-  PyObject* cause = torch_c.there && c->on_cpu ? look_quickly(e, t, data) : look_slowly(c, e, t, data);
+  PyObject* cause = torch_c.there && c->device_type >= 0 ? look_quickly(c, e, t, data) : look_slowly(c, e, t, data);
   if (cause) return cause;
   int64_t elements = 1;
   for (int i = 0; i < e->entry.ndim; ++i) elements *= e->entry.shape[i];
@@ -210,6 +214,8 @@ static PyObject* look(Call* c, const expected_tensor* e, PyObject* t, int grad, 
   if (grad && !is_attribute(t, name_requires_grad, Py_False)) return cause_gradients;
   return c->on_cpu && elements > 0 && (uintptr_t)*data % ALIGNMENT ? cause_alignment : NULL;
 }
+
+#include "pragma_launch.h"
 
 /* -- a call ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -326,6 +332,8 @@ static PyObject* run(PyObject* self, PyObject* const* arguments, Py_ssize_t coun
     PyErr_NoMemory();
   } else if ((cause = gather(c, args, rows, held, &n_held))) {
     answer = failed_guard(cause);
+  } else if (!c->k && launched(c, rows, held, &answer)) {
+    ; /* on a device, by handle */
   } else if (!c->k) {
     Py_INCREF(Py_None);
     answer = Py_None;

@@ -82,6 +82,19 @@ static int others_of(Call* c, PyObject* state, PyObject* scalars, PyObject* resu
   return 0;
 }
 
+/* Of CUDA's devices: 1 in DLPack's count, Torch's own and here. */
+static void number_of_device(Call* c) {
+  PyObject* type = PyObject_GetAttrString(c->device, "type");
+  PyObject* index = PyObject_GetAttrString(c->device, "index");
+  if (type && index && PyUnicode_Check(type) && PyUnicode_CompareWithASCIIString(type, "cuda") == 0 && PyLong_Check(index)) {
+    c->device_type = 1;
+    c->device_index = (int32_t)PyLong_AsLong(index);
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(index);
+  PyErr_Clear();
+}
+
 static PyObject* call_new(PyTypeObject* type, PyObject* args, PyObject* named) {
   (void)named;
   PyObject *capsule, *functions, *types, *device, *root, *verdict, *same, *equal, *sizes, *classes, *state, *inputs, *params, *scalars, *results;
@@ -99,8 +112,10 @@ static PyObject* call_new(PyTypeObject* type, PyObject* args, PyObject* named) {
   c->threads = threads;
   c->device = device;
   c->on_cpu = device == Py_None;
+  c->device_type = c->on_cpu ? 0 : -1;
   c->root = root;
   c->verdict = verdict;
+  if (!c->on_cpu) number_of_device(c);
   const int good = PyArg_ParseTuple(types, "OO", &c->tensor_type, &c->parameter_type) && PyArg_ParseTuple(functions, "OOOO", &c->data_ptr, &c->is_contiguous, &c->is_neg, &c->grad_enabled) &&
                    (capsule == Py_None || (c->k = PyCapsule_GetPointer(capsule, "pragma.kernel"))) && (c->same = facts_of(same, &c->n_same)) &&
                    (c->equal = facts_of(equal, &c->n_equal)) && (c->sizes = facts_of(sizes, &c->n_sizes)) &&
@@ -134,6 +149,7 @@ static void call_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   call_clear(self);
   Call* c = (Call*)self;
+  drop_plan(c->plan);
   void* tables[] = {c->same, c->equal, c->sizes, c->classes, c->state, c->scalars, c->results, c->inputs, c->params};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; ++i) PyMem_Free(tables[i]);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -143,6 +159,8 @@ static void call_dealloc(PyObject* self) {
 
 static PyMethodDef call_methods[] = {
   {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, "run(model, args): the results, or the name of the guard that failed"},
+  {"attach", attach, METH_VARARGS, "attach(...): the launches of a call on a device (pragma_launch.h)"},
+  {"launch", launch_now, METH_VARARGS, "launch(inputs[, results]): the attached launches, without looking at guards"},
   {"hits", hits, METH_NOARGS, "how often all guards held"},
   {NULL, NULL, 0, NULL}};
 
@@ -158,12 +176,13 @@ static int set_up(PyObject* module) {
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     const struct { PyObject** to; const char* text; } names[] = {
       {&name_dtype, "dtype"}, {&name_shape, "shape"}, {&name_is_cpu, "is_cpu"}, {&name_device, "device"}, {&name_requires_grad, "requires_grad"},
-      {&name_cdata, "_cdata"}, {&cause_rebind, "rebind"}, {&cause_arguments, "arguments"}, {&cause_type, "type"}, {&cause_dtype, "dtype"},
+      {&name_cdata, "_cdata"}, {&name_version, "_version"}, {&cause_rebind, "rebind"}, {&cause_arguments, "arguments"}, {&cause_type, "type"}, {&cause_dtype, "dtype"},
       {&cause_shape, "shape"}, {&cause_device, "device"}, {&cause_strides, "strides"}, {&cause_storage, "storage"},
       {&cause_alignment, "alignment"}, {&cause_scalar, "scalar"}, {&cause_gradients, "gradients"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
       if (!(*names[i].to = PyUnicode_InternFromString(names[i].text))) return -1;
   }
+  if (!no_arguments && !(no_arguments = PyTuple_New(0))) return -1;
   PyObject* type = PyType_FromSpec(&call_spec);
   if (!type) return -1;
   const int failed = PyModule_AddObjectRef(module, "Call", type);

@@ -29,8 +29,8 @@ else:
     _drop_in, _device, _reference = _load("pragma_drop_in"), _load("pragma_device"), _load("task_reference")
     _settings = _drop_in.json.loads(SETTINGS)
 
-    def _launcher(model):
-        return _device.Launcher(model, _kernel, model._pragma_arguments, [e["name"] for e in _settings["params"]], _drop_in.keeper)
+    def _launcher(model, call):
+        return _device.Launcher(model, call, _kernel, model._pragma_arguments, _settings, _drop_in.keeper)
 
     class ModelNew(_drop_in.DropIn, _reference.Model):
         _pragma_task = _drop_in.Task(FOLDER, _settings, _reference, _load("constants"), _load("pragma_native"), _launcher)

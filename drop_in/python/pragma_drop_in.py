@@ -52,7 +52,7 @@ class Task:
     """One drop-in: its settings, the reference, the kernel. One for a process, shared by all models."""
 
     def __init__(self, folder, settings, reference, constants, native, launcher=None):
-        """`launcher`: for a device, where Python launches the kernels: a function of a model that gives a function of its inputs."""
+        """`launcher`: for a device, where Python launches the kernels: a function of a model and its Call that gives a function of the inputs."""
         self.folder, self.settings, self.reference, self.constants, self.native = folder, settings, reference, constants, native
         self.launcher = launcher
         self.inputs, self.params, self.outputs = settings["inputs"], settings["params"], settings["outputs"]
@@ -266,13 +266,19 @@ class Session:
         self.call, self.run, self.direct, self.launch, self.hits_before = None, None, None, None, 0
         self.fallbacks, self.warned, self.lock = collections.Counter(), set(), threading.Lock()
 
-    def renew(self, call, hooked):
+    def bound(self, call, hooked):
         """`hooked`: Module.__call__ and forward() have something to do."""
         with self.lock:
             if self.call is not None:
                 self.hits_before += self.call.hits()
             self.call, self.run = call, call.run if call is not None else None
             self.direct = None if hooked else self.run
+
+    def forget(self):
+        with self.lock:
+            if self.call is not None:
+                self.hits_before += self.call.hits()
+            self.call, self.run, self.direct, self.launch = None, None, None, None
 
     def hits(self):
         with self.lock:
@@ -362,12 +368,19 @@ class DropIn:
         hits = session.hits()
         return {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
 
+    def refresh(self):
+        """To be called after parameters were written to behind Torch's version count (`p.data.clamp_()`): on a device, kernels may have laid them out
+        anew. Changes in place (`p.mul_()`, an optimizer's step), load_state_dict() and `p.data = ...` are seen without."""
+        self._pragma_own().forget()
+
     def __call__(self, *args, **kwargs):
         """What Module.__call__ does beside forward() is for hooks and recorders: where there are none its cost is left out."""
         if not kwargs and not _compiling():
             session = self.__dict__.get("_pragma_session")
             if session is not None and session.direct is not None:
                 result = session.direct(self, args)
+                if result is None:
+                    return self._pragma_launch(args)
                 if result.__class__ is not str:
                     return result
         return super().__call__(*args, **kwargs)
@@ -387,7 +400,7 @@ class DropIn:
     def _pragma_launch(self, args):
         session = self.__dict__["_pragma_session"]
         if session.launch is None or session.launch[0] is not session.call:
-            session.launch = session.call, self._pragma_task.launcher(self)
+            session.launch = session.call, self._pragma_task.launcher(self, session.call)
         return session.launch[1](*args)
 
     def _pragma_own(self):
@@ -402,7 +415,7 @@ class DropIn:
         for _ in range(3):
             result = "rebind" if session.run is None else session.run(self, args)
             if result.__class__ is str and result == "rebind":
-                session.renew(self._pragma_task.bind(self, args), self._pragma_task.launcher is not None or any(own_hooks(self)))
+                session.bound(self._pragma_task.bind(self, args), any(own_hooks(self)))
                 if session.run is None:
                     return "kernel"
                 continue

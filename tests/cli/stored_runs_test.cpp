@@ -1,7 +1,7 @@
 // Which run a word means, and what stands where nothing was established.
+#include "actors/store.hpp"
 #include "base/files.hpp"
 #include "cli/stored_runs.hpp"
-#include "knowledge/run_store.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -18,7 +18,7 @@ public:
     if (const char* home = std::getenv("PRAGMA_HOME")) before_ = home;
     ::setenv("PRAGMA_HOME", folder_.path().c_str(), 1);
     std::filesystem::create_directories(cli::run_store_folder());
-    auto store = run_store::open(cli::run_store_folder(), run_store::mode::read_write);
+    auto store = open_runs(cli::run_store_folder(), run_store::mode::read_write);
     REQUIRE(store);
     for (const auto& [id, task] : {std::pair{"20260101-000000-000001", "softmax"}, {"20260102-000000-000002", "relu"}, {"20260103-000000-000003", "softmax"}}) {
       run_header h;
@@ -66,8 +66,8 @@ TEST_CASE("runs are deleted all or none, by any of their names") {
 }
 
 TEST_CASE("where nothing was established there is no figure") {
-  run_header run;
-  run.final.time.speedup = {2.3, 2.2, 2.4};
+  run_summary run;
+  run.speedup = {2.3, 2.2, 2.4};
   CHECK(cli::figure_text(run) == "not established");
   run.confirmed = true;
   CHECK(cli::figure_text(run) == "2.30x (95% 2.20-2.40)");

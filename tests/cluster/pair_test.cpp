@@ -1,4 +1,5 @@
 // Which of two heads serves, and what of its writing may be told: decisions and streams, without sockets and without a clock.
+#include "actors/store.hpp"
 #include "cluster/pair.hpp"
 #include "cluster/replica.hpp"
 #include "cluster/standby.hpp"
@@ -73,7 +74,7 @@ struct follower {
 struct pair_of_stores {
   temp_dir dir = std::move(*temp_dir::create("pragma-pair-"));
   std::atomic<double> now = 0;
-  std::shared_ptr<run_store> store = std::make_shared<run_store>(std::move(*run_store::open(dir.path() / "runs", run_store::mode::read_write)));
+  std::shared_ptr<run_store> store = std::make_shared<run_store>(std::move(*open_runs(dir.path() / "runs", run_store::mode::read_write)));
   std::shared_ptr<replica> first;
   std::optional<follower> second;
 
@@ -82,7 +83,7 @@ struct pair_of_stores {
     state.nodes = nodes;
     first = std::make_shared<replica>(state, dir.path() / "pair.json", store, [this] { return now.load(); });
     store->follow(first);
-    second.emplace(follower{std::move(*run_store::open(dir.path() / "copy", run_store::mode::read_write)), "", 0, 0});
+    second.emplace(follower{std::move(*open_runs(dir.path() / "copy", run_store::mode::read_write)), "", 0, 0});
   }
   ~pair_of_stores() { store->follow(nullptr); }
   void catch_up() {
@@ -293,7 +294,7 @@ TEST_CASE("what a home says of its head") {
   CHECK(state_of_home(file, runs)->told);
   CHECK(state_of_home(file, runs)->epoch > 900);
   fs::remove(file);
-  REQUIRE(run_store::open(runs, run_store::mode::read_write));
+  REQUIRE(open_runs(runs, run_store::mode::read_write));
   CHECK(state_of_home(file, runs)->served); // runs that are there are not to be lost to an empty standby
   REQUIRE(write_file_atomic(file, "{\"epoch\": -"));
   CHECK_FALSE(state_of_home(file, runs));

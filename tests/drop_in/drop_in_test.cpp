@@ -272,7 +272,7 @@ TEST_CASE("A winner that was allowed TF32 is checked with it, and says so", "[py
   auto folder = temp_dir::create("drop-in-");
   REQUIRE(folder);
   for (const bool tf32 : {false, true}) {
-    REQUIRE(write_drop_in(folder->path(), python_bench::get().loaded.task, code_of(expects("True").source, {}, "triton"), 1, tf32));
+    REQUIRE(write_drop_in(folder->path(), python_bench::get().loaded.task, code_of(expects("True").source, {}, "triton"), 1, {"cuda", tf32}));
     const auto text = read_file(folder->path() / "model_new.py");
     REQUIRE(text);
     CHECK((text->find("TF32") != std::string::npos) == tf32);

@@ -95,13 +95,38 @@ TEST_CASE("A drop-in for a device has the same guards, here with the processor a
   code.source = read_file(here() / "kernel_gate.py").value();
   auto folder = temp_dir::create("pragma-programs-device-");
   REQUIRE(folder);
-  if (auto done = write_drop_in(folder->path(), *t, code, 1, false, "cpu"); !done) FAIL(render(done.error()));
+  if (auto done = write_drop_in(folder->path(), *t, code, 1, {"cpu"}); !done) FAIL(render(done.error()));
   for (const char* name : {"plain", "device_parameters", "constructor", "constants", "other_module", "training", "shapes", "subclass", "functorch", "modes", "hooks",
                            "gradients", "trained_step_by_step", "copies", "freed", "jit_trace", "strict", "warns_once"}) {
     const auto ran = program(python_here(), folder->path(), name);
     INFO(name << "\n" << ran.out << ran.err);
     CHECK(ran.exit_code == 0);
   }
+}
+
+TEST_CASE("A device's kernels are launched by handle where nothing else would be done, here with the processor as the device") {
+  auto ref = reference::start({});
+  if (!ref) FAIL(render(ref.error()));
+  auto t = ref->load(here() / "task_gate.py", 2);
+  if (!t) FAIL(render(t.error()));
+  code_version code;
+  code.language = "triton";
+  code.source = read_file(here() / "kernel_launched.py").value();
+  auto folder = temp_dir::create("pragma-launches-");
+  REQUIRE(folder);
+  if (auto done = write_drop_in(folder->path(), *t, code, 1, {"cpu"}); !done) FAIL(render(done.error()));
+  const auto run = [](std::vector<std::string> argv) {
+    process_spec spec;
+    spec.argv = std::move(argv);
+    spec.limits.wall_seconds = 240;
+    auto ran = run_process(spec);
+    if (!ran) FAIL(render(ran.error()));
+    INFO(ran->out << ran->err);
+    CHECK(ran->exit_code == 0);
+  };
+  const auto library = (folder->path() / "launches.so").string();
+  run({"cc", "-O1", "-shared", "-fPIC", "-o", library, (here() / "launches.c").string()});
+  run({python_here(), "-B", (here() / "launches.py").string(), folder->path().string(), library});
 }
 
 TEST_CASE("Each built object is right, and without any that fits Torch computes") {

@@ -22,8 +22,11 @@ namespace {
 json header(const std::string& started, int best = 0) { return {{"started", started}, {"best_attempt", best}}; }
 json iteration(int number, size_t bytes = 100) { return {{"number", number}, {"log", std::string(bytes, 'x')}}; }
 
+/// Lists show whole headers.
+expected<json> whole(const json& header) { return header; }
+
 run_store open_store(const fs::path& folder, run_store::mode mode = run_store::mode::read_write) {
-  auto store = run_store::open(folder, mode);
+  auto store = run_store::open(folder, mode, whole);
   if (!store) FAIL(render(store.error()));
   return std::move(*store);
 }
@@ -94,6 +97,39 @@ TEST_CASE("a run and its iterations are read back as they were written") {
   CHECK(store.iterations("r10")->size() == 1); // "r1" is a prefix of "r10"
 }
 
+TEST_CASE("a list reads the summaries that were written beside the headers, and no header but of runs that have none") {
+  auto dir = temp_dir::create("run-store");
+  const auto shown = [&](run_store::summariser summary_of, const std::string& run) -> json {
+    auto store = run_store::open(dir->path(), run_store::mode::read_only, summary_of);
+    REQUIRE(store);
+    const auto all = store->list_runs();
+    REQUIRE(all);
+    for (const auto& [id, summary] : *all)
+      if (id == run) return summary.value("as", "header");
+    return nullptr;
+  };
+  {
+    auto store = run_store::open(dir->path(), run_store::mode::read_write, [](const json&) -> expected<json> { return json{{"as", "written"}}; });
+    REQUIRE(store);
+    REQUIRE(store->put_run("new", header("2026-01-01T00:00:00Z")));
+    REQUIRE(store->put_iteration("new too", 1, iteration(1), header("2026-01-01T00:00:00Z")));
+  }
+  {
+    auto store = run_store::open(dir->path(), run_store::mode::read_write, [](const json&) -> expected<json> { return fail(ec::parse_error, "as before there were summaries"); });
+    REQUIRE(store);
+    REQUIRE(store->put_run("old", header("2026-01-01T00:00:00Z")));
+  }
+  const run_store::summariser asked = [](const json&) -> expected<json> { return json{{"as", "asked for"}}; };
+  CHECK(shown(asked, "new") == "written");
+  CHECK(shown(asked, "new too") == "written");
+  CHECK(shown(asked, "old") == "asked for");
+  {
+    auto store = open_store(dir->path());
+    REQUIRE(store.remove_run("new"));
+  }
+  CHECK(shown(asked, "new") == nullptr);
+}
+
 TEST_CASE("runs are listed by time, newest first, whatever their ids are") {
   auto dir = temp_dir::create("run-store");
   auto store = open_store(dir->path());
@@ -134,12 +170,12 @@ TEST_CASE("bytes that are not UTF-8 and odd ids do no harm") {
 
 TEST_CASE("one writer at a time, readers beside it") {
   auto dir = temp_dir::create("run-store");
-  CHECK(run_store::open(dir->path() / "none", run_store::mode::read_only).error().code == ec::not_found);
+  CHECK(run_store::open(dir->path() / "none", run_store::mode::read_only, whole).error().code == ec::not_found);
   CHECK_FALSE(fs::exists(dir->path() / "none")); // a reader creates nothing
   auto writer = open_store(dir->path());
   REQUIRE(writer.put_iteration("r1", 1, iteration(1), header("2026-01-01T00:00:00Z")));
 
-  auto second = run_store::open(dir->path(), run_store::mode::read_write);
+  auto second = run_store::open(dir->path(), run_store::mode::read_write, whole);
   REQUIRE_FALSE(second);
   CHECK(second.error().code == ec::locked);
   CHECK(second.error().message.find(dir->path().string()) != std::string::npos);
@@ -159,13 +195,13 @@ TEST_CASE("another process that holds the store is named") {
   REQUIRE(child);
   auto said = child->read_line(30);
   REQUIRE(said);
-  auto second = run_store::open(dir->path(), run_store::mode::read_write);
+  auto second = run_store::open(dir->path(), run_store::mode::read_write, whole);
   REQUIRE_FALSE(second);
   CHECK(second.error().code == ec::locked);
   CHECK(second.error().message.find(std::to_string(child->pid())) != std::string::npos);
   CHECK(open_store(dir->path(), run_store::mode::read_only).iterations("r1")->size() == 1);
   child->kill(); // a dead owner leaves no lock behind
-  CHECK(run_store::open(dir->path(), run_store::mode::read_write));
+  CHECK(run_store::open(dir->path(), run_store::mode::read_write, whole));
 }
 
 TEST_CASE("holds the store", "[.][child-holds]") {
@@ -229,7 +265,7 @@ TEST_CASE("damage in the middle of the journal is reported, not skipped in silen
     file.seekp(1500);
     file.put('\x7f');
   }
-  auto store = run_store::open(dir->path(), run_store::mode::read_write);
+  auto store = run_store::open(dir->path(), run_store::mode::read_write, whole);
   REQUIRE_FALSE(store);
   CHECK(store.error().code == ec::io_error);
   CHECK(store.error().message.find("damaged") != std::string::npos);
@@ -246,7 +282,7 @@ TEST_CASE("a store of a newer pragma is refused before anything is changed") {
     rocksdb::DB* db = nullptr;
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const char* name : {"default", "runs", "iterations", "schedules", "tasks", "later"}) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    for (const char* name : {"default", "runs", "summaries", "iterations", "schedules", "tasks", "later"}) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
     rocksdb::Options options;
     options.create_missing_column_families = true;
     REQUIRE(rocksdb::DB::Open(options, dir->path().string(), families, &handles, &db).ok());
@@ -255,7 +291,7 @@ TEST_CASE("a store of a newer pragma is refused before anything is changed") {
     delete db;
   }
   for (auto mode : {run_store::mode::read_write, run_store::mode::read_only}) {
-    auto store = run_store::open(dir->path(), mode);
+    auto store = run_store::open(dir->path(), mode, whole);
     REQUIRE_FALSE(store);
     CHECK(store.error().code == ec::parse_error);
     CHECK(store.error().message.find("schema version 2") != std::string::npos);

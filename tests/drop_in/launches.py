@@ -1,0 +1,234 @@
+"""Launches by handle, with the processor as the device: `launches.py FOLDER LIBRARY`. FOLDER has the drop-in of task_gate.py with kernel_launched.py,
+LIBRARY is launches.c built. Each case
+runs in a process of its own; exits with an error where a promise of pragma_device.py does not hold."""
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+import types
+import warnings
+
+folder, path = sys.argv[1:3]
+sys.path.insert(0, folder)
+
+import torch
+
+torch.set_num_threads(1)
+warnings.simplefilter("ignore")
+import model_new
+
+library = ctypes.CDLL(path)
+library.count.restype = ctypes.c_long
+device, kernel = model_new._device, model_new._kernel
+
+
+def address(name):
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+
+
+class Function:
+    """As much of Triton's JITFunction as is looked at: its dispatcher runs the kernel as well, and counts."""
+    runs = 0
+
+    def __init__(self, name, *arguments):
+        self.name, self.arg_names = name, list(arguments) + ["ROWS"]
+        self.params = [types.SimpleNamespace(name=n, is_constexpr=n == "ROWS") for n in self.arg_names]
+        self.metadata = types.SimpleNamespace(num_warps=4, shared=0, num_ctas=1)
+
+    def __getitem__(self, grid):
+        return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
+
+    def run(self, *args, grid, warmup, **kwargs):
+        Function.runs += 1
+        pointers = [ctypes.c_void_p(t.data_ptr()) for t in args]
+        array = (ctypes.c_void_p * len(args))(*[ctypes.addressof(p) for p in pointers])
+        getattr(library, self.name)(grid[0], array)
+        return types.SimpleNamespace(function=address(self.name), metadata=self.metadata)
+
+
+class Processor:
+    """The row of DRIVERS for it."""
+    lanes, now, is_capturing = 32, 7, False
+
+    usable = staticmethod(lambda: True)
+    on = staticmethod(lambda index: contextlib.nullcontext())
+    capturing = staticmethod(lambda: Processor.is_capturing)
+    stream = staticmethod(lambda index: (lambda: Processor.now, (), Processor.now))
+    current = staticmethod(lambda index: (lambda: 0, 0))
+    start = staticmethod(lambda: address("start"))
+    empty = staticmethod(lambda tensor: (torch.empty, tuple(tensor.shape)))
+
+
+device.JITFunction = Function
+device.DRIVERS["cpu"] = Processor
+model_new._settings["by_handle"] = True
+kernel.product, kernel.finish = Function("product", "x", "w", "b", "y"), Function("finish", "y", "shift", "out")
+kernel.between = lambda tensor: tensor
+
+
+def pair():
+    torch.manual_seed(1)
+    new = model_new.ModelNew(64, strict=True)
+    old = model_new._reference.Model(64)
+    old.load_state_dict(new.state_dict())
+    return new, old
+
+
+def right(new, old, x=None):
+    """Called once, with how many runs of the dispatcher and how many launches by handle."""
+    x = torch.randn(16, 64) if x is None else x
+    before = Function.runs, library.count()
+    with torch.no_grad():
+        assert torch.allclose(new(x, 2.0), old(x, 2.0), rtol=1e-5, atol=1e-5)
+    found = Function.runs - before[0], library.count() - before[1]
+    if found == BY_DISPATCHER:
+        print("by the dispatcher:", new._pragma_session.launch[1].why_not)
+    return found
+
+
+FIRST, AFTER, BY_DISPATCHER = (6, 2), (0, 2), (2, 0)  # the first: as it is, written down, compared
+
+
+def by_handle():
+    new, old = pair()
+    assert right(new, old) == FIRST
+    for _ in range(5):
+        assert right(new, old) == AFTER
+    assert new.stats()["hits"] == 6, new.stats()
+
+
+def parameters_change():
+    new, old = pair()
+    right(new, old)
+    for change in (lambda m: m.linear.weight.mul_(2), lambda m: m.linear.bias.copy_(m.linear.weight[0]), lambda m: setattr(m, "shift", torch.full((64,), 9.0)),
+                   lambda m: setattr(m.linear.bias, "data", m.linear.bias.data + 1), lambda m: m.load_state_dict({k: v + 1 for k, v in m.state_dict().items()})):
+        with torch.no_grad():
+            change(new), change(old)
+        loads = kernel.loads
+        assert right(new, old)[0] > 0 and kernel.loads == loads + 1
+        assert right(new, old) == AFTER
+
+
+def parameters_change_unseen():
+    """Behind Torch's version count: refresh() is what a program has to say then."""
+    new, old = pair()
+    right(new, old)
+    for model in (new, old):
+        model.linear.weight.data.mul_(2)
+    new.refresh()
+    assert right(new, old) == FIRST
+    assert right(new, old) == AFTER and new.stats()["hits"] == 3
+
+
+def streams():
+    new, old = pair()
+    right(new, old)
+    Processor.now = 8
+    assert right(new, old) == FIRST
+    assert right(new, old) == AFTER
+    Processor.now = 7
+    assert right(new, old) == AFTER and right(new, old) == AFTER
+    Processor.is_capturing = True
+    Processor.now = 9
+    assert right(new, old) == BY_DISPATCHER, "launches of a capture are the module's own"
+
+
+def alignment():
+    """What was compiled for aligned inputs is not launched with others."""
+    new, old = pair()
+    right(new, old)
+    inside = torch.randn(16 * 64 + 1)[1:].view(16, 64)
+    assert inside.data_ptr() % 16
+    assert right(new, old, inside) == FIRST
+    assert right(new, old, inside) == AFTER and right(new, old) == AFTER
+
+
+def not_written_down():
+    """Work between the kernels that a plan would leave out: the dispatcher goes on, and the results stay right."""
+    kernel.between = lambda tensor: tensor * 1.0
+    new, old = pair()
+    right(new, old)
+    for _ in range(3):
+        assert right(new, old) == BY_DISPATCHER
+
+
+def other_arguments():
+    """A launch with something that is no tensor, or of a kernel with a cluster: not ours to repeat."""
+    for about in ("num_ctas", "global_scratch_size"):
+        setattr(kernel.product.metadata, about, 2)
+        new, old = pair()
+        right(new, old)
+        assert right(new, old) == BY_DISPATCHER
+        setattr(kernel.product.metadata, about, 1 if about == "num_ctas" else 0)
+
+
+def shared_memory():
+    """A result that is a part of another tensor is nothing that a call could allocate anew."""
+    kernel.between = lambda tensor: tensor
+    whole = torch.empty(32, 64)
+    kernel.torch = types.SimpleNamespace(empty_like=lambda like: whole[16:] if whole is not None else None)
+    new, old = pair()
+    right(new, old)
+    assert right(new, old) == BY_DISPATCHER
+    assert "part of another tensor" in new._pragma_session.launch[1].why_not
+
+
+def threads():
+    new, old = pair()
+    wrong = []
+
+    def work(number):
+        x = torch.randn(16, 64, generator=torch.Generator().manual_seed(number))
+        with torch.no_grad():
+            wanted = old(x, 2.0)
+            for _ in range(200):
+                if not torch.allclose(new(x, 2.0), wanted, rtol=1e-5, atol=1e-5):
+                    wrong.append(number)
+                if number == 0:
+                    new.linear.bias.add_(0)  # the plan is dropped and made again beneath the others
+
+    all_of = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    [t.start() for t in all_of], [t.join() for t in all_of]
+    assert not wrong, len(wrong)
+
+
+def refused():
+    new, old = pair()
+    right(new, old)
+    library.refuse_with(719)
+    try:
+        new(torch.randn(16, 64), 2.0)
+    except RuntimeError as e:
+        assert "719" in str(e) and "kernel 1 of 2" in str(e), e
+    else:
+        raise AssertionError("a launch that failed was taken for a result")
+    library.refuse_with(0)
+    right(new, old)
+
+
+def left_to_torch():
+    """--allow-torch: forward() may do more than launch kernels."""
+    model_new._settings["by_handle"] = False
+    new, old = pair()
+    for _ in range(3):
+        assert right(new, old) == BY_DISPATCHER
+
+
+failed = []
+for case in (by_handle, parameters_change, parameters_change_unseen, streams, alignment, not_written_down, other_arguments, shared_memory, threads, refused, left_to_torch):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            case()
+            code = 0
+        finally:
+            sys.stderr.flush()
+            if code:
+                import traceback
+                traceback.print_exc()
+            os._exit(code)
+    if os.waitpid(child, 0)[1] != 0:
+        failed.append(case.__name__)
+sys.exit(", ".join(failed) or 0)
