@@ -101,7 +101,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   if (native && landlock::abi() == 0) return not_here("without Landlock (Linux 5.13) nothing would keep a kernel in Torch's process from this user's files");
   auto python = find_python();
   if (!python) return not_here(python.error().message);
-  if (!t.deterministic) return drop_in_result{"not compared: the reference draws random numbers", {}, {}, {}, {}, {}};
+  if (!t.deterministic) return drop_in_result{"not compared: the reference draws random numbers", {}, {}, {}, {}, {}, {}};
 
   auto place = temp_dir::create("pragma-drop-in-", 0711); // the sandbox's uid may not be able to read the user's folder
   if (!place) return fail(place.error());
@@ -158,7 +158,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   const bool right = reply->is_object() && reply->value("ok", json()) == json(true);
   if (!right) return fail(ec::candidate_failed, where + ": " + (message.empty() ? "something else than the check's answer came back" : message));
   auto numbers = from_json_value<called_numbers>(reply->value("numbers", json::object()), "the drop-in's numbers").value_or(called_numbers{});
-  return drop_in_result{message, numbers, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol")};
+  return drop_in_result{message, numbers, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol"), text_of(*reply, "not_timed")};
 }
 
 } // namespace pragma

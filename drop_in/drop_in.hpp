@@ -63,6 +63,7 @@ struct drop_in_result {
   std::vector<double> torch_seconds, drop_in_seconds; ///< per call, pairs that were taken one after the other
   std::string protocol;               ///< how they were taken; on a device the one that says less for the drop-in
   std::string other_protocol;         ///< what the other one says, for people
+  std::string not_timed;              ///< why there are no times, where there could have been
 };
 /// Runs a copy of model_new.py in a fresh Torch process on unseen seeds against the task, and says what was found. In the sandbox: policy `device`
 /// for a module, `compiler` for C++ (docs/sandbox.md). candidate_failed and timeout: the drop-in's fault; unsupported: it cannot be tried on this

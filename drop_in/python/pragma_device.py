@@ -148,6 +148,10 @@ class Launcher:
         return self.graph(inputs)
 
 
+def memory_of(tensor):
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()  # Torch 1.13
+
+
 class NotPlanned(Exception):
     """What the kernels launch cannot be written down: why."""
 
@@ -209,7 +213,7 @@ class Plan:
             self.home(homes, tensor, (FROM_INPUT, position))
         for position, (tensor, entry) in enumerate(zip(results, launcher.settings["outputs"])):
             whole = list(tensor.shape) == entry["shape"] and tensor.is_contiguous() and tensor.storage_offset() == 0
-            if not whole or tensor.storage().nbytes() > tensor.numel() * tensor.element_size():
+            if not whole or memory_of(tensor).nbytes() > tensor.numel() * tensor.element_size():
                 raise NotPlanned("a result is a part of another tensor")
             self.home(homes, tensor, (FROM_RESULT, position))
             self.made.append(driver.empty(tensor))
@@ -225,7 +229,7 @@ class Plan:
 
     @staticmethod
     def home(homes, tensor, place):
-        storage = tensor.storage().data_ptr()
+        storage = memory_of(tensor).data_ptr()
         if storage in homes:
             raise NotPlanned("two tensors of the call share their memory")
         homes[storage] = place, tensor.data_ptr()
@@ -233,7 +237,7 @@ class Plan:
     def address(self, homes, tensor):
         if not isinstance(tensor, torch.Tensor) or DRIVERS.get(tensor.device.type) is not self.driver:
             raise NotPlanned("a kernel takes an argument that is no tensor on the device")
-        known = homes.get(tensor.storage().data_ptr())
+        known = homes.get(memory_of(tensor).data_ptr())
         if known is None:  # scratch, or the module's own: it stays
             self.kept.append(tensor)
             return FROM_NOWHERE, 0, tensor.data_ptr()
