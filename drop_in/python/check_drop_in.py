@@ -217,6 +217,8 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         if not device.native:
             as_made = as_made.to(device.torch)
         times = measured(device, model, as_made, inputs, seconds)
+        if not native and hasattr(as_made, "stats"):
+            said.append("kernels launched " + as_made.stats().get("launches", "by Triton's dispatcher"))
     return dict(times, message="; ".join(said), numbers=numbers.values())
 
 

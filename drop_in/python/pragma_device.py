@@ -139,6 +139,11 @@ class Launcher:
             self.call.attach(None)
             return None
 
+    def how(self):
+        if self.graphed:
+            return "a replayed graph"
+        return "by handle" if any(self.plans.values()) else "by Triton's dispatcher" + (": " + self.why_not if self.why_not else "")
+
     def replayed(self, inputs):
         """On the stream that it was captured for; elsewhere the kernels are launched one by one."""
         if self.graph is None:

@@ -362,11 +362,13 @@ class DropIn:
         return state
 
     def stats(self):
-        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} of this model since it was made."""
+        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} of this model since it was made; on a device also "launches": how
+        its kernels were launched last."""
         session = self._pragma_own()
         fallbacks = dict(session.fallbacks)
         hits = session.hits()
-        return {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
+        found = {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
+        return dict(found, launches=session.launch[1].how()) if session.launch else found
 
     def refresh(self):
         """To be called after parameters were written to behind Torch's version count (`p.data.clamp_()`): on a device, kernels may have laid them out
