@@ -26,7 +26,7 @@ MOVE = {"view", "_unsafe_view", "_reshape_alias", "reshape", "t", "transpose", "
         "select", "slice", "cat", "stack", "flip", "clone", "copy", "_to_copy", "empty", "empty_like", "zeros", "zeros_like",
         "ones", "ones_like", "full", "full_like", "diag", "diag_embed", "diagonal", "triu", "tril", "getitem", "as_strided",
         "constant_pad_nd", "index_select", "gather", "arange", "scalar_tensor", "new_zeros", "new_full", "alias", "detach",
-        "roll", "split", "split_with_sizes", "unbind", "repeat", "unfold", "new_empty", "lift_fresh", "pixel_shuffle",
+        "roll", "split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes", "unbind", "masked_fill", "where", "pixel_unshuffle", "repeat", "unfold", "new_empty", "lift_fresh", "pixel_shuffle",
         "narrow", "embedding", "scatter", "slice_scatter", "select_scatter", "reflection_pad2d", "upsample_nearest2d"}
 LINEAR = {"mul", "div", "add", "sub", "rsub", "neg"}
 # operations per input element

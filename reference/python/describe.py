@@ -11,6 +11,8 @@ import constants
 import cost
 from taskfile import TASK_SEED, TaskError, explain, state_tensors
 from trace import convert, fake_mode, flatten_outputs, GraphError, spec, trace
+
+TOLERANCES = {"float16": 2e-3, "bfloat16": 2e-2}  # base/defaults.hpp
 PHYSICAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -163,6 +165,18 @@ def look(task, limits):
     return found
 
 
+def half_inside(graph, outputs):
+    """The half type that wide results were computed in, as under autocast: the coarser one where there are both. A cast alone rounds what it is given, exactly;
+    an operator whose result is held in a half type rounds what it computes."""
+    if graph is None or any(o["dtype"] in TOLERANCES for o in outputs):
+        return None
+    computed = set()
+    for node in graph["nodes"]:
+        if cost.base_name(node["op"]) not in cost.MOVE:
+            computed.update(node["dtypes"] if "dtypes" in node else [node["dtype"]])
+    return max(computed & set(TOLERANCES), key=TOLERANCES.get, default=None)
+
+
 def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
     """The task as kernels/task.hpp has it (graph as an object), and the bytes of the largest tensor that one call allocates (0: not known). Inputs,
     parameters and outputs together may take `limit` bytes, those of the host; on a device no more than it has, which also bounds each tensor of a call."""
@@ -190,6 +204,10 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
         moved = float(sizes(found.inputs) + sizes(found.params) + sizes(found.outputs))
     if mutated:
         notes.append("forward() updates %s; a kernel need not" % ", ".join(mutated))
+    tolerance, half = float(sidecar.get("tolerance", 0)), half_inside(graph, found.outputs)
+    if half and not tolerance:
+        tolerance = TOLERANCES[half]
+        notes.append("forward() computes in %s inside: results are held to its tolerance, %g" % (half, tolerance))
     override = task.sidecar_number("flops", found.module)
     flops = flops if override is None else override
     override = task.sidecar_number("bytes", found.module)
@@ -197,6 +215,6 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
     return {"id": task.id, "name": task.name, "path": task.path, "source": task.source,
             "category": sidecar.get("category", kind), "inputs": found.inputs, "params": found.params,
             "outputs": found.outputs, "scalars": found.scalars, "flops": flops, "bytes": moved,
-            "tolerance": float(sidecar.get("tolerance", 0)), "deterministic": not (graph and graph["random"]),
+            "tolerance": tolerance, "deterministic": not (graph and graph["random"]),
             "training_mode": found.training, "constants": found.constants, "mutated": mutated, "notes": notes, "graph": graph,
             "graph_error": found.graph_error}, found.largest

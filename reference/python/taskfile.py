@@ -276,6 +276,9 @@ class swapped_state:
                     if isinstance(value, torch.Tensor) and id(value) in self.map:
                         self.undo.append((table, key, value))
                         table[key] = self.map[id(value)]
+                    elif isinstance(value, list) and any(id(v) in self.map for v in value):  # a recurrent layer's flat weights
+                        self.undo.append((table, key, value))
+                        table[key] = [self.map.get(id(v), v) for v in value]
         return self
 
     def __exit__(self, *_):

@@ -2,6 +2,7 @@
 
 Shapes come from fake tensors, so that nothing is allocated. `python3 trace.py TASK.py` prints the task as JSON.
 """
+import contextlib
 import json
 import math
 import os
@@ -13,6 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import traceable
 from taskfile import TaskError, TaskFile, state_tensors, swapped_state
 
 MAX_CONSTANT_ELEMENTS = 1 << 16
@@ -78,10 +80,31 @@ def trace(model, inputs, task):
         outputs[:] = flatten_outputs(result, task.path)
         return tuple(outputs)
 
-    with torch.no_grad():
+    with torch.no_grad(), traceable.functions(), noted_lines(task.path):
         graph_module = task.call("forward()", lambda: make_fx(function)([t.detach() for t in state],
                                                                         [inputs[i] for i in positions]))
     return graph_module, outputs
+
+
+@contextlib.contextmanager
+def noted_lines(path):
+    """While this holds, each node that is made notes in its meta["line"] which line of the task's file called for it."""
+    create = torch.fx.Graph.create_node
+
+    def with_line(graph, *args, **kwargs):
+        node = create(graph, *args, **kwargs)
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename != path:
+            frame = frame.f_back
+        if frame is not None:
+            node.meta["line"] = frame.f_lineno
+        return node
+
+    torch.fx.Graph.create_node = with_line
+    try:
+        yield
+    finally:
+        torch.fx.Graph.create_node = create
 
 
 # -- conversion --------------------------------------------------------------------------------------------------------
@@ -121,12 +144,14 @@ class Converter:
         self.mutated = set()  # placeholder positions
         self.random = False
         self.places = {}      # placeholder -> id
+        self.line = None      # of the task's file: the call that is being converted
 
     def run(self):
         placeholders = 0
         outputs = []
         self.inputs, self.params = [], []
         for node in self.gm.graph.nodes:
+            self.line = node.meta.get("line")
             if node.op == "placeholder":
                 index = placeholders
                 placeholders += 1
@@ -356,6 +381,8 @@ class Converter:
 
     def _node(self, name, op, args):
         entry = {"id": name, "op": op, "args": args}
+        if self.line is not None:
+            entry["line"] = self.line
         meta = self.meta.get(name)
         if isinstance(meta, list):
             entry["shapes"] = [m[0] if m else None for m in meta]

@@ -160,7 +160,7 @@ void contraction_writer::tile_loop(const std::string& panels) {
     else out_.line("const bool needed = n < m + MR + {};", half->diagonal);
   }
   out_.line("vf tile[MR][NR / W]{};", half ? " = {}" : "");
-  out_.line("{}{}(depth, {}, b, tile);", guarded, out_.use("multiply_tile"), panels);
+  out_.line("{}{}(depth, {}, b, tile);", guarded, out_.use(of_pairs() ? "multiply_pairs" : "multiply_tile"), panels);
   if (plan_.several_k) {
     out_.line("float* partial_tile = partial + m * {} + (n - n0) * MR;", plan_.block_columns);
     out_.line("if (k0 > 0{}) {}(tile, partial_tile);", half ? " && needed" : "", out_.use("add_partial"));

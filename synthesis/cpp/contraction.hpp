@@ -48,6 +48,8 @@ protected:
   void stream_lines();                    ///< finished rows of a block, from their buffer to memory
   /// The text that is true in the last block of steps.
   std::string last_steps() const { return std::string("k0 + ") + (c_.op == operation::convolution ? "channels" : "depth") + " >= steps"; }
+  /// Both factors are bfloat16 in memory: their products have helpers of their own.
+  bool of_pairs() const { return c_.op == operation::matmul && values_.format(c_.a) == dtype::bfloat16 && values_.format(c_.b) == dtype::bfloat16; }
   /// The access without its part along these axes.
   index_form without(index_form f, const std::vector<int>& axes) const;
   std::string rows_begin() const { return plan_.several_m ? "m0" : "0"; }

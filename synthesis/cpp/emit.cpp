@@ -76,7 +76,7 @@ std::string axes_text(const region& r, const region_schedule& s) {
 struct declarations {
   std::string pointers, statics;
   std::set<std::string> helpers;
-  bool allocated() const { return !helpers.empty(); } ///< some of it on the heap
+  bool allocated() const { return helpers.count("scratch_memory") != 0; } ///< some of it on the heap
 };
 
 std::string static_scratch(const buffer& b, const schedule& s) {
@@ -102,6 +102,7 @@ declarations declare(const loop_program& program, const schedule& s) {
   for (int index : used) {
     const auto& b = program.buffers[static_cast<size_t>(index)];
     const auto type = memory_type(b.dtype);
+    if (is_half(b.dtype)) d.helpers.insert(type);
     switch (b.kind) {
       case buffer_kind::input:
       case buffer_kind::param:
@@ -120,6 +121,11 @@ declarations declare(const loop_program& program, const schedule& s) {
     }
   }
   return d;
+}
+
+/// What processors can do and the languages' vectors do not say: stores past the caches, conversions of half types.
+bool needs_intrinsics(const std::set<std::string>& helpers) {
+  return std::any_of(helpers.begin(), helpers.end(), [](const auto& h) { return h == "stream_fence" || h.find("float16") != std::string::npos; } // half types, and what needs them);
 }
 
 /// A region in braces of its own, with those that run in its batch loop.
@@ -156,9 +162,9 @@ emitted_source emit_source(const loop_program& program, const schedule& s, const
   std::string out = "#include \"pragma_kernel.h\"\n\n";
   for (const char* name : {"algorithm", "cmath", "cstdint", memory.allocated() ? "cstdio" : "", memory.allocated() ? "cstdlib" : "", "cstring", "limits", "type_traits", "utility"})
     if (*name) out += fmt::format("#include <{}>\n", name);
-  if (body.uses("stream_fence")) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
   auto helpers = body.helpers();
   helpers.insert(memory.helpers.begin(), memory.helpers.end());
+  if (needs_intrinsics(helpers)) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
   out += "\nnamespace {\n\n" + helpers_text(helpers, s.lanes) + "\n" + memory.statics + (memory.statics.empty() ? "" : "\n") + "} // namespace\n\n";
   out += "extern \"C\" void pragma_kernel(const pragma_args* args) {\n";
   if (s.threads > 1) out += fmt::format("  [[maybe_unused]] const int threads = std::min<int>(args->threads, {});\n", s.threads);

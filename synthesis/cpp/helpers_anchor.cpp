@@ -62,7 +62,7 @@ __attribute__((always_inline)) inline void transpose(vf (&x)[W]) {
 )"},
       {"pack_rows", {"load", "store", "transpose"}, R"(// M rows side by side, step after step; rows past the last are zeros. Whole vectors are written: the lanes past M are
 // overwritten by what comes next, and `to` has room for them.
-template <int M, int64_t Row, int64_t Step> inline void pack_rows(float* to, const float* from, int64_t rows, int64_t depth) {
+template <int M, int64_t Row, int64_t Step, class T> inline void pack_rows(float* to, const T* from, int64_t rows, int64_t depth) {
   if (rows >= M) {
     const int64_t whole = Step == 1 && M <= W ? depth / W * W : 0;
     if constexpr (Step == 1 && M <= W) {
@@ -86,7 +86,7 @@ template <int M, int64_t Row, int64_t Step> inline void pack_rows(float* to, con
 }
 )"},
       {"pack_columns", {"load", "transpose"}, R"(// N columns (whole vectors) side by side, step after step; columns past the last are zeros.
-template <int N, int64_t Column, int64_t Step> inline void pack_columns(float* to, const float* from, int64_t columns, int64_t depth) {
+template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns(float* to, const T* from, int64_t columns, int64_t depth) {
   if (columns < N) {
     for (int64_t k = 0; k < depth; ++k) { // no condition on a load: GCC 12 makes one that is not masked of it
       for (int64_t j = 0; j < columns; ++j) to[k * N + j] = from[j * Column + k * Step];
@@ -118,7 +118,7 @@ template <int N, int64_t Column, int64_t Step> inline void pack_columns(float* t
 }
 )"},
       {"pack_weights", {}, R"(// M output channels side by side, for every input channel and tap; past the last one zeros.
-template <int M> inline void pack_weights(float* to, const float* from, int64_t rows, int64_t row, int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
+template <int M, class T> inline void pack_weights(float* to, const T* from, int64_t rows, int64_t row, int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
   for (int64_t c = 0; c < channels; ++c)
     for (int64_t k = 0; k < count; ++k, to += M) {
       const int64_t there = std::min<int64_t>(rows, M);
@@ -127,8 +127,8 @@ template <int M> inline void pack_weights(float* to, const float* from, int64_t 
     }
 }
 )"},
-      {"copy_row", {}, R"(template <int64_t Step> inline void copy_row(float* to, const float* from, int64_t n) {
-  if constexpr (Step == 1) std::memcpy(to, from, size_t(n) * sizeof(float));
+      {"copy_row", {}, R"(template <int64_t Step, class T> inline void copy_row(float* to, const T* from, int64_t n) {
+  if constexpr (Step == 1 && std::is_same_v<T, float>) std::memcpy(to, from, size_t(n) * sizeof(float));
   else for (int64_t x = 0; x < n; ++x) to[x] = from[x * Step];
 }
 )"},
@@ -218,7 +218,7 @@ template <int N> struct row_runs {
   }
 };
 )"},
-      {"store_interleaved", {"row_runs", "store", "load", "interleaved"}, R"(template <int SX, int V, int N> inline void store_interleaved(float* p, const vf (&line)[SX][V], const row_runs<N>& runs) {
+      {"store_interleaved", {"row_runs", "store", "load", "interleaved"}, R"(template <int SX, class T, int V, int N> inline void store_interleaved(T* p, const vf (&line)[SX][V], const row_runs<N>& runs) {
   alignas(64) float results[SX * N];
   for (int t = 0; t < V; ++t) {
     if constexpr (SX == 1) {
@@ -234,11 +234,11 @@ template <int N> struct row_runs {
   }
   for (int i = 0; i < runs.count; ++i) {
     const float* from = results + runs.run[i].pixel * SX;
-    float* to = p + runs.run[i].out;
+    T* to = p + runs.run[i].out;
     int64_t k = 0;
     for (const int64_t n = runs.run[i].results; k < n; k += W) {
       if (n - k >= W) store(to + k, load(from + k, all_lanes{}), all_lanes{});
-      else for (; k < n; ++k) to[k] = from[k];
+      else for (; k < n; ++k) to[k] = T(from[k]);
     }
   }
 }

@@ -129,10 +129,10 @@ template <class V, class C> inline V scan_sum(V x, C& carry) {
       {"guarded", {"splat", "load", "load_strided"}, R"(struct window_place { int64_t step, shift, limit; }; // output j reads position step * j + shift of [0, limit)
 constexpr std::true_type at_border{};
 constexpr std::false_type inside{};
-template <int S, class T, int N, bool Border>
-inline auto guarded(const T* p, window_place place, int64_t first, T otherwise, some_lanes<N> lanes, std::bool_constant<Border>) {
+template <int S, class T, class Lane, int N, bool Border>
+inline auto guarded(const T* p, window_place place, int64_t first, Lane otherwise, some_lanes<N> lanes, std::bool_constant<Border>) {
   if constexpr (Border) {
-    auto x = splat(otherwise);
+    auto x = splat(T(otherwise));
     for (int k = 0; k < N; ++k) {
       const int64_t at = place.step * (first + k) + place.shift;
       if (at >= 0 && at < place.limit) x[k] = p[int64_t{S} * k];

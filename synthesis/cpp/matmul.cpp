@@ -17,7 +17,7 @@ void matmul_writer::allocate() {
 
 void matmul_writer::pack_rows(const std::string& to, const std::string& depth, const std::string& from_k) {
   const int64_t row = c_.a_at.coefficient(c_.m[0]), step = c_.a_at.coefficient(c_.k);
-  out_.line("{}<MR, {}, {}>({}, {} + {} * m + {} * {}, {} - m, {});", out_.use("pack_rows"), row, step, to, base(c_.a, c_.a_at), row, step, from_k, plan_.size.m, depth);
+  out_.line("{}<MR, {}, {}>({}, {} + {} * m + {} * {}, {} - m, {});", out_.use(of_pairs() ? "pack_row_pairs" : "pack_rows"), row, step, to, base(c_.a, c_.a_at), row, step, from_k, plan_.size.m, depth);
 }
 
 void matmul_writer::pack_all_rows() {
@@ -63,7 +63,7 @@ void matmul_writer::loops(const code& followers) {
   out_.block("for (int64_t n = n0; n < n1; n += NR)");
   out_.line("float* b = b_panels{};", plan_.several_m ? " + (n - n0) * depth" : "");
   const int64_t column = c_.b_at.coefficient(c_.n[0]), step = c_.b_at.coefficient(c_.k);
-  out_.line("{}{}<NR, {}, {}>(b, {} + {} * n + {} * k0, {} - n, depth);", plan_.several_m ? "if (m0 == 0) " : "", out_.use("pack_columns"), column, step, base(c_.b, c_.b_at),
+  out_.line("{}{}<NR, {}, {}>(b, {} + {} * n + {} * k0, {} - n, depth);", plan_.several_m ? "if (m0 == 0) " : "", out_.use(of_pairs() ? "pack_column_pairs" : "pack_columns"), column, step, base(c_.b, c_.b_at),
             column, step, plan_.size.n);
   tile_loop(whole() ? fmt::format("a_panels + k0 * {} + m * depth", plan_.all_rows) : panel_of_block());
   out_.close();

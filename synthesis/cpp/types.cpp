@@ -15,6 +15,8 @@ std::string memory_type(dtype type) {
     case dtype::int8: return "int8_t";
     case dtype::uint8: return "uint8_t";
     case dtype::boolean: return "bool";
+    case dtype::float16: return "float16";
+    case dtype::bfloat16: return "bfloat16";
     default: return "float";
   }
 }

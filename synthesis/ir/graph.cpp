@@ -59,6 +59,7 @@ expected<graph> parse_graph(const std::string& text) {
       node.id = entry.at("id").get<std::string>();
       node.op = entry.at("op").get<std::string>();
       node.args = entry.at("args");
+      node.line = entry.value("line", 0);
       if (entry.contains("shapes")) {
         for (size_t i = 0; i < entry.at("shapes").size(); ++i)
           node.results.push_back(type_of(entry.at("shapes")[i], entry.at("dtypes")[i]));

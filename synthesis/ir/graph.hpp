@@ -25,6 +25,7 @@ struct graph_node {
   std::string op;                      ///< "aten.softplus.default", "getitem"
   json args;                           ///< by schema name, defaults filled in; a tensor is {"ref": id}
   std::vector<tensor_type> results;
+  int line = 0;                        ///< of the task's file: what called for it; 0: not known
 };
 
 struct graph_leaf {

@@ -119,6 +119,8 @@ constexpr std::array table{
     number(o::round, "round", 1, call("v_round"), call("libdevice.rint")),
     number(o::trunc, "trunc", 1, call("v_trunc"), call("libdevice.trunc")),
     number(o::frac, "frac", 1, call("v_frac"), special),
+    element(o::round_float16, "round_float16", 1, type_rule::floating, call("v_round_float16"), helper("round_float16")),
+    element(o::round_bfloat16, "round_bfloat16", 1, type_rule::floating, call("v_round_bfloat16"), helper("round_bfloat16")),
     light(function(o::sqrt, "sqrt", 1, "v_sqrt", "tl.sqrt")),
     light(function(o::rsqrt, "rsqrt", 1, "v_rsqrt", "tl.rsqrt")),
     cheaper(function(o::exp, "exp", 1, "v_exp", "tl.exp", 2), "v_exp_short", 4),

@@ -13,7 +13,9 @@ enum class operation : uint8_t {
   none,
   // of elements
   add, sub, mul, div, neg, abs, sign, floor_divide, trunc_divide, remainder, fmod, pow, hypot, atan2,
-  floor, ceil, round, trunc, frac, sqrt, rsqrt,
+  floor, ceil, round, trunc, frac,
+  round_float16, round_bfloat16, // float32 values that a half type can hold
+  sqrt, rsqrt,
   exp, exp_nonpositive, exp2, expm1, log, log2, log10, log1p, log1p_unit,
   sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, lgamma,
   maximum, minimum, fmax, fmin, max_or_second, min_or_second,

@@ -36,9 +36,14 @@ struct window_spec {
   void hash_into(hasher& h) const { h(kernel)(stride)(padding)(dilation); }
 };
 
+/// Half types are formats of memory: what is loaded widens, what is stored is rounded, and all arithmetic is float32.
+inline bool is_half(dtype type) { return type == dtype::float16 || type == dtype::bfloat16; }
+inline dtype computed_in(dtype type) { return is_half(type) ? dtype::float32 : type; }
+
 struct tensor_node {
   node_kind kind = node_kind::constant;
-  pragma::dtype dtype = pragma::dtype::float32;
+  pragma::dtype dtype = pragma::dtype::float32; ///< what it is computed in: never a half type
+  pragma::dtype held_as = pragma::dtype::float32; ///< of a float32 value that Torch holds in a half type: the format between regions
   std::vector<int64_t> shape;
   std::vector<int> args;
   operation op = operation::none;

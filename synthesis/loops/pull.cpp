@@ -156,6 +156,8 @@ int puller::make(int n, const std::vector<index_form>& idx) {
     case node_kind::window: return window(n, node, idx);
     case node_kind::concat: throw needs_buffer{n};
     case node_kind::pick: {
+      for (size_t i = 0; i < idx.size(); ++i) // a second computed index would meet this one
+        if (i != static_cast<size_t>(node.dims[0]) && idx[i].dynamic >= 0 && n != root_) throw needs_buffer{n};
       const int position = eval(node.args[1], idx);
       const auto dim = static_cast<size_t>(node.dims[0]);
       auto source = idx;

@@ -108,7 +108,7 @@ private:
         return;
       } catch (const needs_buffer& need) {
         buffer b;
-        b.dtype = node(need.node).dtype;
+        b.dtype = is_half(node(need.node).held_as) ? node(need.node).held_as : node(need.node).dtype;
         b.elements = node(need.node).elements();
         b.index = scratch_;
         b.name = "scratch" + std::to_string(scratch_++);

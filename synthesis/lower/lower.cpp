@@ -44,6 +44,18 @@ int node_builder::convert(int source, dtype type) {
   return pointwise(operation::convert, type, {source});
 }
 
+int node_builder::rounded_to(dtype half, int source) {
+  return unary(half == dtype::float16 ? operation::round_float16 : operation::round_bfloat16, convert(source, dtype::float32));
+}
+
+int node_builder::held_as(dtype half, int source) {
+  const auto kind = at(source).kind;
+  if (at(source).dtype != dtype::float32 || kind == node_kind::leaf || kind == node_kind::constant) return source;
+  auto node = at(source);
+  node.held_as = half;
+  return add(std::move(node));
+}
+
 int node_builder::pointwise(operation op, dtype result, std::vector<int> args) {
   check_types(op, traits(op).result == result_rule::like_arguments ? result : at(args.back()).dtype);
   tensor_node node;
@@ -78,6 +90,23 @@ int node_builder::index(std::vector<int64_t> shape, int64_t dim) {
   node.shape = std::move(shape);
   node.dims = {dim};
   return add(std::move(node));
+}
+
+int node_builder::table(const std::vector<double>& values, dtype type, std::vector<int64_t> shape) {
+  size_t i = 0;
+  const auto known = [&](const buffer& b) { return b.kind == buffer_kind::constant && b.dtype == type && b.values == values; };
+  while (i < program_.buffers.size() && !known(program_.buffers[i])) ++i;
+  if (i == program_.buffers.size()) {
+    buffer b;
+    b.kind = buffer_kind::constant;
+    b.index = static_cast<int>(i);
+    b.dtype = type;
+    b.elements = static_cast<int64_t>(values.size());
+    b.values = values;
+    b.name = "numbers" + std::to_string(i);
+    program_.buffers.push_back(std::move(b));
+  }
+  return leaf(static_cast<int>(i), {type, std::move(shape)});
 }
 
 int node_builder::view(int source, std::vector<int64_t> shape, std::vector<source_dim> map) {
@@ -266,6 +295,22 @@ int node_builder::pick(int source, int64_t dim, int position) {
   return add(std::move(node));
 }
 
+int node_builder::take(int source, int64_t dim, int places) {
+  const auto from = at(source).shape, index = at(places).shape;
+  const auto rank = static_cast<int64_t>(index.size());
+  if (rank == 0) throw not_lowered{"a scalar index"};
+  auto out = from;
+  out.erase(out.begin() + dim);
+  out.insert(out.begin() + dim, index.begin(), index.end());
+  auto wide = out; // pick() wants a source of the result's rank
+  wide[static_cast<size_t>(dim)] = from[static_cast<size_t>(dim)];
+  std::vector<source_dim> of_source(from.size()), of_places(index.size());
+  for (int64_t i = 0; i < static_cast<int64_t>(from.size()); ++i) of_source[static_cast<size_t>(i)] = {0, 1, static_cast<int>(i <= dim ? i : i + rank - 1)};
+  for (size_t i = 0; i < index.size(); ++i) of_places[i] = index[i] == 1 ? source_dim{0, 1, -1} : source_dim{0, 1, static_cast<int>(dim) + static_cast<int>(i)};
+  const int spread = view(places, out, of_places); // by itself: building moves the nodes
+  return pick(view(source, wide, of_source), dim, spread);
+}
+
 int64_t node_builder::extent(int node, const std::vector<int64_t>& dims) const {
   int64_t n = 1;
   for (auto d : dims) n *= at(node).shape[static_cast<size_t>(d)];
@@ -357,6 +402,7 @@ const rule_table& rules() {
     add_norm_rules(t);
     add_loss_rules(t);
     add_window_rules(t);
+    add_resizing_rules(t);
     add_anchor_rules(t);
     return t;
   }();
@@ -369,7 +415,12 @@ std::string without_overload(const std::string& op) {
   return parts.size() < 2 ? op : parts[0] + "." + parts[1];
 }
 
-bool computable(dtype t) { return t != dtype::float16 && t != dtype::bfloat16; }
+/// Casts that the task's text asks for: what they round stays rounded. Other results of half types are more exact here than in Torch,
+/// which rounds after each operator, until they are stored.
+bool is_cast(const std::string& op) { return op == "aten._to_copy" || op == "aten.to"; }
+
+/// " in line 13" of the user's file
+std::string line_of(const graph_node& node) { return node.line > 0 ? " in line " + std::to_string(node.line) : ""; }
 
 /// One graph on its way to primitives; what cannot be lowered is gathered, so that one error names it all.
 class lowering {
@@ -389,21 +440,26 @@ public:
     values_[node.id] = -1;
     const auto it = rules().find(without_overload(node.op));
     if (it == rules().end()) {
-      missing_.insert(node.op);
+      missing_.insert(node.op + line_of(node));
       return;
     }
     try {
-      auto results = it->second(op_call(builder_, node, values_));
-      for (size_t i = 0; i < results.size() && i < node.results.size(); ++i)
-        if (results[i] >= 0 && !node.results[i].shape.empty() && builder_.at(results[i]).shape != node.results[i].shape)
-          throw not_lowered{"a result of another shape than Torch's"};
+      auto wide = node; // what rules see computes in float32
+      for (auto& r : wide.results) r.dtype = computed_in(r.dtype);
+      auto results = it->second(op_call(builder_, wide, values_));
+      for (size_t i = 0; i < results.size() && i < node.results.size(); ++i) {
+        if (results[i] < 0) continue;
+        if (!node.results[i].shape.empty() && builder_.at(results[i]).shape != node.results[i].shape) throw not_lowered{"a result of another shape than Torch's"};
+        if (is_half(node.results[i].dtype)) results[i] = in_half(node, node.results[i].dtype, results[i]);
+      }
+      if (!node.results.empty()) formats_[node.id] = node.results[0].dtype;
       values_[node.id] = results.at(0);
       several_[node.id] = std::move(results);
     } catch (const not_lowered& e) {
       // What follows an operator that is missing fails as well; only the first cause is worth telling.
-      if (missing_.empty()) missing_.insert(node.op + " (" + e.what + ")");
+      if (missing_.empty()) missing_.insert(node.op + " (" + e.what + ")" + line_of(node));
     } catch (const json::exception& e) {
-      if (missing_.empty()) missing_.insert(node.op + " (" + e.what() + ")");
+      if (missing_.empty()) missing_.insert(node.op + " (" + e.what() + ")" + line_of(node));
     }
   }
 
@@ -414,12 +470,11 @@ public:
         missing_.insert("output " + g.outputs[i]);
         return;
       }
-      const auto type = builder_.at(value).dtype;
-      if (!computable(type)) missing_.insert("an output of dtype " + json(type).get<std::string>());
+      const auto held = formats_.find(g.outputs[i]);
       buffer out;
       out.kind = buffer_kind::output;
       out.index = static_cast<int>(i);
-      out.dtype = type;
+      out.dtype = held != formats_.end() && is_half(held->second) ? held->second : builder_.at(value).dtype;
       out.elements = builder_.at(value).elements();
       out.name = "out" + std::to_string(i);
       program_.buffers.push_back(out);
@@ -435,21 +490,28 @@ public:
 
 private:
   void add_leaf(const graph_leaf& leaf, buffer_kind kind, const char* prefix, int index) {
-    if (!computable(leaf.type.dtype)) {
-      missing_.insert("tensors of dtype " + json(leaf.type.dtype).get<std::string>());
-      return;
-    }
+    const tensor_type type{computed_in(leaf.type.dtype), leaf.type.shape};
+    formats_[leaf.id] = leaf.type.dtype;
     buffer b;
     b.kind = kind;
     b.index = index;
-    b.dtype = leaf.type.dtype;
+    b.dtype = kind == buffer_kind::constant ? type.dtype : leaf.type.dtype; // a table of ours
     b.elements = leaf.type.elements();
     b.values = leaf.values;
     b.name = prefix + std::to_string(index);
     program_.buffers.push_back(b);
     values_[leaf.id] = kind == buffer_kind::constant && b.elements == 1
-                           ? builder_.constant(leaf.values.at(0), leaf.type.dtype, leaf.type.shape)
-                           : builder_.leaf(static_cast<int>(program_.buffers.size()) - 1, leaf.type);
+                           ? builder_.constant(leaf.values.at(0), type.dtype, type.shape)
+                           : builder_.leaf(static_cast<int>(program_.buffers.size()) - 1, type);
+  }
+
+  /// A result that Torch holds in a half type. A cast to it from another type rounds.
+  int in_half(const graph_node& node, dtype half, int value) {
+    if (is_cast(without_overload(node.op))) {
+      const auto from = node.args.at("self").at("ref").get<std::string>();
+      if (formats_[from] != half) value = builder_.rounded_to(half, value);
+    }
+    return builder_.held_as(half, value);
   }
 
   /// One of several results of a call.
@@ -459,12 +521,14 @@ private:
     const auto it = several_.find(from);
     const bool known = it != several_.end() && index < it->second.size();
     values_[node.id] = known ? it->second[index] : -1;
+    if (!node.results.empty()) formats_[node.id] = node.results[0].dtype;
     if (known && it->second[index] < 0 && missing_.empty()) missing_.insert("result " + std::to_string(index) + " of " + from);
   }
 
   tensor_program program_;
   node_builder builder_;
   std::map<std::string, int> values_;
+  std::map<std::string, dtype> formats_;           ///< in Torch's memory
   std::map<std::string, std::vector<int>> several_;
   std::set<std::string> missing_;
 };

@@ -30,11 +30,17 @@ public:
   int constant(double value, dtype type, std::vector<int64_t> shape = {});
   int leaf(int buffer, const tensor_type& type);
   int convert(int node, dtype type);
+  /// Rounded to what a half type can hold, and computed with in float32.
+  int rounded_to(dtype half, int node);
+  /// The same value, of which it is known that Torch holds it in a half type.
+  int held_as(dtype half, int node);
   /// op over args that already have the type that it computes in; the shape is the broadcast one.
   int pointwise(operation op, dtype result, std::vector<int> args);
   /// maximum, minimum, fmax or fmin of two of one dtype; of truth values the operator of bits that does the same.
   int extreme(operation op, int a, int b);
   int index(std::vector<int64_t> shape, int64_t dim);
+  /// Numbers that are known when the graph is: a constant of the kernel, row-major.
+  int table(const std::vector<double>& values, dtype type, std::vector<int64_t> shape);
 
   int view(int node, std::vector<int64_t> shape, std::vector<source_dim> map);
   int reshape(int node, std::vector<int64_t> shape);
@@ -54,6 +60,8 @@ public:
   int convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out);
   int concat(std::vector<int> nodes, int64_t dim);
   int pick(int node, int64_t dim, int position);
+  /// Elements at `places` (int64, within the extent) along a dimension, which becomes the dimensions of `places`.
+  int take(int node, int64_t dim, int places);
 
   // Shorthands; args of equal dtype.
   int add2(int a, int b) { return pointwise(operation::add, at(a).dtype, {a, b}); }
@@ -112,7 +120,11 @@ void add_reduction_rules(rule_table& table);
 void add_norm_rules(rule_table& table);
 void add_loss_rules(rule_table& table);
 void add_window_rules(rule_table& table);
+void add_resizing_rules(rule_table& table);
 void add_anchor_rules(rule_table& table);
+
+/// Averages (sum) or maxima (max) over `out` windows that cover a dimension as evenly as adaptive pooling wants it.
+int adaptive_along(node_builder& b, int x, operation op, int64_t dim, int64_t out);
 
 /// The dtype in which two types meet, as Torch promotes tensors of equal rank.
 dtype promoted(dtype a, dtype b);

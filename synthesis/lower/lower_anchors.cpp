@@ -2,6 +2,8 @@
 // ordinary reduction or window, which the region machinery vectorises.
 #include "synthesis/lower/lower.hpp"
 
+#include <cmath>
+
 namespace pragma::synthesis {
 
 namespace {
@@ -84,6 +86,42 @@ rule matrix_vector(const char* matrix, const char* vector, bool addend) {
   };
 }
 
+/// softmax(scale * q k' + mask) v; heads of k and v may serve several of q.
+results attention_rule(const op_call& c) {
+  if (c.number("dropout_p", 0) != 0) throw not_lowered{"dropout"};
+  auto& b = c.b;
+  const int q = c.tensor("query");
+  const auto shape = b.at(q).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const auto shared = [&](int x) { // a head for each of q's
+    const auto from = b.at(x).shape;
+    const auto head = static_cast<size_t>(rank - 3);
+    if (rank < 4 || from[head] == shape[head]) return x;
+    auto wide = from, all = from;
+    wide.insert(wide.begin() + static_cast<std::ptrdiff_t>(head) + 1, shape[head] / from[head]);
+    all[head] = shape[head];
+    return b.reshape(b.expand(b.unsqueeze(x, static_cast<int64_t>(head) + 1), wide), all);
+  };
+  const int k = shared(c.tensor("key")), v = shared(c.tensor("value"));
+  std::vector<int64_t> turned;
+  for (int64_t i = 0; i + 2 < rank; ++i) turned.push_back(i);
+  turned.insert(turned.end(), {rank - 1, rank - 2});
+  int scores = scaled(b, product(b, q, b.permute(k, turned)), c.number("scale", 1 / std::sqrt(static_cast<double>(shape.back()))));
+  const auto lowest = [&] { return b.number(-INFINITY, scores); };
+  if (c.flag("is_causal")) {
+    const auto all = b.at(scores).shape;
+    const int row = b.index(all, rank - 2), column = b.index(all, rank - 1);
+    scores = b.select(b.compare(operation::less_equal, column, row), scores, lowest());
+  }
+  if (c.has("attn_mask")) {
+    const int mask = c.tensor("attn_mask");
+    scores = b.at(mask).dtype == dtype::boolean ? b.select(mask, scores, lowest()) : b.add2(scores, b.convert(mask, b.at(scores).dtype));
+  }
+  const int power = b.unary(operation::exp_nonpositive, b.sub(scores, b.reduce(operation::max, scores, {rank - 1})));
+  const int weights = b.div(power, b.reduce(operation::sum, power, {rank - 1}));
+  return {product(b, weights, v), -1};
+}
+
 std::vector<int64_t> spread(std::vector<int64_t> values, size_t n, int64_t otherwise) {
   if (values.empty()) return std::vector<int64_t>(n, otherwise);
   if (values.size() == 1) return std::vector<int64_t>(n, values[0]);
@@ -143,6 +181,9 @@ void add_anchor_rules(rule_table& t) {
   t["aten.mv"] = matrix_vector("self", "vec", false);
   t["aten.addmv"] = matrix_vector("mat", "vec", true);
   t["aten.dot"] = matrix_vector("self", "tensor", false);
+  for (const char* op : {"scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
+                         "_scaled_dot_product_efficient_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_cudnn_attention"})
+    t[std::string("aten.") + op] = attention_rule;
   t["aten.convolution"] = convolution_rule;
   t["aten.diag"] = [](const op_call& c) { return diagonal_matrix(c, "diagonal"); };
   t["aten.diag_embed"] = [](const op_call& c) { return diagonal_matrix(c, "offset"); }; // what newer Torch makes of diag()

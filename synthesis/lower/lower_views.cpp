@@ -74,17 +74,31 @@ results stack_rule(const op_call& c) {
   return {c.b.concat(parts, dim)};
 }
 
+/// Parts along a dimension: of one size (the last is what is left), or of sizes that are listed.
 results split_rule(const op_call& c) {
   const int x = c.tensor("self");
   const auto dim = c.dim("dim", x);
+  const int64_t extent = c.b.at(x).shape.at(static_cast<size_t>(dim));
+  auto sizes = c.integers(c.has("split_sizes") ? "split_sizes" : "split_size");
+  if (sizes.empty()) throw not_lowered{"parts of sizes that it does not name"};
+  const bool equal = !c.has("split_sizes") && sizes.size() == 1;
   results parts;
   int64_t start = 0;
-  for (const auto& part : c.node().results) {
-    if (part.shape.empty()) throw not_lowered{"parts that are not all used"};
-    const int64_t count = part.shape.at(static_cast<size_t>(dim));
+  for (size_t i = 0; equal ? start < extent : i < sizes.size(); ++i) {
+    const int64_t count = std::min(equal ? sizes[0] : sizes[i], extent - start);
     parts.push_back(c.b.slice(x, dim, start, 1, count));
     start += count;
+    if (count == 0) break;
   }
+  return parts;
+}
+
+/// Each position along a dimension, without that dimension.
+results unbind_rule(const op_call& c) {
+  const int x = c.tensor("self");
+  const auto dim = c.dim("dim", x);
+  results parts;
+  for (int64_t i = 0; i < c.b.at(x).shape.at(static_cast<size_t>(dim)); ++i) parts.push_back(c.b.squeeze(c.b.slice(x, dim, i, 1, 1), {dim}));
   return parts;
 }
 
@@ -115,35 +129,13 @@ results roll_rule(const op_call& c) {
   return {c.b.reshape(x, whole)};
 }
 
-/// The index tensor, seen as a tensor of the result's shape that varies along dims [at, at + its rank).
-int spread(const op_call& c, int index, int64_t at, const std::vector<int64_t>& out) {
-  const auto shape = c.b.at(index).shape;
-  std::vector<source_dim> map(shape.size());
-  for (size_t i = 0; i < shape.size(); ++i)
-    map[i] = shape[i] == 1 ? source_dim{0, 1, -1} : source_dim{0, 1, static_cast<int>(at) + static_cast<int>(i)};
-  return c.b.view(index, out, map);
-}
-
-/// pick() wants a source of the result's rank: dimension `dim` of x becomes `rank` dimensions, of which the first is picked.
 results lookup(const op_call& c, int x, int64_t dim, int index, bool may_be_negative) {
-  const auto out = c.result().shape;
-  const auto shape = c.b.at(x).shape;
-  const auto rank = static_cast<int64_t>(c.b.at(index).shape.size());
   if (may_be_negative) {
-    const int extent = c.b.constant(static_cast<double>(shape.at(static_cast<size_t>(dim))), dtype::int64);
+    const int extent = c.b.constant(static_cast<double>(c.b.at(x).shape.at(static_cast<size_t>(dim))), dtype::int64);
     index = c.b.convert(index, dtype::int64);
     index = c.b.select(c.b.compare(operation::less, index, c.b.constant(0, dtype::int64)), c.b.add2(index, extent), index);
   }
-  if (rank == 0) throw not_lowered{"a scalar index"};
-  auto wide = out;
-  std::vector<source_dim> map(shape.size());
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const auto d = static_cast<int64_t>(i);
-    map[i] = {0, 1, static_cast<int>(d <= dim ? d : d + rank - 1)};
-  }
-  wide[static_cast<size_t>(dim)] = shape[static_cast<size_t>(dim)];
-  const int source = c.b.view(x, wide, map);
-  return {c.b.pick(source, dim, spread(c, index, dim, out))};
+  return {c.b.take(x, dim, index)};
 }
 
 results gather_rule(const op_call& c) {
@@ -228,9 +220,8 @@ void add_view_rules(rule_table& t) {
   };
   t["aten.cat"] = cat_rule;
   t["aten.stack"] = stack_rule;
-  t["aten.split"] = split_rule;
-  t["aten.split_with_sizes"] = split_rule;
-  t["aten.chunk"] = split_rule;
+  for (const char* op : {"split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes", "split_copy", "split_with_sizes_copy"}) t[std::string("aten.") + op] = split_rule;
+  t["aten.unbind"] = unbind_rule;
   t["aten.constant_pad_nd"] = pad_rule;
   t["aten.roll"] = roll_rule;
   t["aten.triu"] = triangle(true);

@@ -82,8 +82,14 @@ rule adaptive_pool(operation op, size_t n) {
     if (c.result().elements() == 0) return {c.b.constant(0, c.result().dtype, out), c.b.constant(0, dtype::int64, out)};
     window_spec w;
     double count = 1;
+    bool even = true;
+    for (size_t d = out.size() - n; d < out.size(); ++d) even = even && in[d] % out[d] == 0;
+    if (!even) {
+      int value = x;
+      for (size_t d = out.size() - n; d < out.size(); ++d) value = adaptive_along(c.b, value, op, static_cast<int64_t>(d), out[d]);
+      return op == operation::sum ? results{value} : results{value, -1};
+    }
     for (size_t d = out.size() - n; d < out.size(); ++d) {
-      if (in[d] % out[d] != 0) throw not_lowered{"an output size that does not divide the input's"};
       w.kernel.push_back(in[d] / out[d]);
       w.padding.push_back(0);
       w.dilation.push_back(1);

@@ -185,7 +185,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
       const auto& out = r.stores[0];
       rs.stream = bytes_written(r, program) > cache.l3 && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&
-                  r.exprs[static_cast<size_t>(out.value)].dtype == dtype::float32 && out.at.coefficient(rs.vector_axis) == 1;
+                  program.buffers[static_cast<size_t>(out.buffer)].dtype == dtype::float32 && out.at.coefficient(rs.vector_axis) == 1;
       if (rs.stream) {
         const auto size = size_of_contraction(r);
         rs.block.m = std::min(rs.block.m, rounded_up(120, rs.block.rows));

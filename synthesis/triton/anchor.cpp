@@ -25,6 +25,9 @@ anchor_emitter::anchor_emitter(const loop_program& program, const region& r, con
   for (int a : c_.batch) batches_ *= extent(a);
   for (int a : c_.m) m_ *= extent(a);
   k_ = extent(c_.k);
+  const auto format = [&](int b) { return p_.buffers[static_cast<size_t>(b)].dtype; };
+  halves_ = is_half(format(c_.a)) && format(c_.a) == format(c_.b);
+  widens_ = !halves_ && (is_half(format(c_.a)) || is_half(format(c_.b)));
   if (c_.op == operation::matmul) {
     for (int a : c_.n) n_ *= extent(a);
     plan_matmul();
@@ -116,7 +119,7 @@ void anchor_emitter::load_tile(const std::string& name, const std::string& at, c
   std::string mask;
   for (const auto& m : masks)
     if (!m.empty()) mask += (mask.empty() ? "(" : " & (") + m + ")";
-  const std::string text = "tl.load(" + at + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")";
+  const std::string text = "tl.load(" + at + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")" + (widens_ ? ".to(tl.float32)" : "");
   v_.line(name + " = " + (transposed ? "tl.trans(" + text + ")" : text));
 }
 
@@ -130,6 +133,7 @@ void anchor_emitter::dot() {
   const auto add = [&](const std::string& rows, const std::string& columns, const std::string& precision) {
     v_.line(sum_ + " = tl.dot(" + rows + ", " + columns + ", " + sum_ + ", input_precision=\"" + precision + "\")");
   };
+  if (halves_) return v_.line(sum_ + " = tl.dot(rows, columns, " + sum_ + ")"); // products of half types are exact in float32, in which tensor cores add them up
   if (!split_) return add("rows", "columns", s_.precision);
   v_.use_helper("tf32_part");
   v_.use_helper("tf32_rest");
@@ -144,7 +148,7 @@ void anchor_emitter::lay_out(triton_kernel& k, const std::string& kernel, int bu
   const auto& from = p_.buffers[static_cast<size_t>(buffer)];
   const bool once = from.kind == buffer_kind::param;
   const std::string to = (once ? "self." : "") + std::string("packed") + suffix_;
-  (once ? k.setup : k.launch) += to + " = torch.empty(" + number(elements) + ", dtype=torch.float32, device=" + from.name + ".device)\n" + kernel + "[(" + number(programs) +
+  (once ? k.setup : k.launch) += to + " = torch.empty(" + number(elements) + ", dtype=" + (halves_ ? triton_values::torch_name(from.dtype) : "torch.float32") + ", device=" + from.name + ".device)\n" + kernel + "[(" + number(programs) +
                                  ",)](" + from.name + ", " + to + end + ")\n";
   extra_.push_back({"packed_ptr", to});
 }
@@ -158,7 +162,7 @@ void anchor_emitter::open_loop(const std::string& index, const std::string& firs
     return "range(" + from + ", " + to + (by.empty() ? "" : ", " + by) + "):";
   };
   const int64_t depth = chunks_ > 1 ? (k_ + chunks_ - 1) / chunks_ : k_;
-  if (s_.precision != "tf32x3" || depth <= longest_sum) return v_.open("for " + index + " in " + range(first, end, step));
+  if (halves_ || s_.precision != "tf32x3" || depth <= longest_sum) return v_.open("for " + index + " in " + range(first, end, step));
   v_.line("# tensor cores cut what they add to a sum: no sum of theirs has more than " + number(longest_sum) + " elements");
   v_.open("for start in " + range(first, end, span));
   sum_ = "part";
@@ -276,7 +280,7 @@ triton_kernel anchor_emitter::kernel() {
   k.helpers.insert(v_.helpers().begin(), v_.helpers().end());
   const std::string partial = chunks_ > 1 ? "partial_ptr, " : "";
   k.text += triton_decorators(s_, block_names) + "def " + name_ + "(" + parameters(v_, partial + "BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr") +
-            "):\n    # " + description() + "\n" + (split_ || s_.precision == "tf32x3" ? split_comment : "") + v_.text();
+            "):\n    # " + description() + "\n" + (split_ || (!halves_ && s_.precision == "tf32x3") ? split_comment : "") + v_.text();
   if (chunks_ > 1)
     k.launch += "partial" + suffix_ + " = torch.empty(" + number(chunks_ * batches_ * m_ * n_) + ", dtype=torch.float32, device=" +
                 p_.buffers[static_cast<size_t>(r_.stores[0].buffer)].name + ".device)\n";

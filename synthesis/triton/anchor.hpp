@@ -122,6 +122,8 @@ private:
   int64_t channels_ = 1;
   bool within_taps_ = false;
   bool columns_are_m_ = false;                   ///< the loop's tile is [n, m]: tensor cores read the second factor along k, float32 units along its columns
+  bool halves_ = false;                          ///< both factors lie in memory in one half type: the tensor cores' own products
+  bool widens_ = false;                          ///< one of them does: it is multiplied in float32
   bool split_ = false;                           ///< factors are sums of two TF32 numbers, the second factor's are found beforehand
   int64_t packed_half_ = 0, packed_k_ = 0;       ///< elements of each of the two, and of a row of it
   std::string sum_ = "acc";                      ///< what dot() adds to

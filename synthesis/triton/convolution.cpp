@@ -91,7 +91,7 @@ void anchor_emitter::plan_convolution() {
     k_ *= largest(d.taps);
     residues_ *= d.residues();
   }
-  split_ = s_.precision == "tf32x3" && s_.split_first && (within_taps_ || residues_ == 1);
+  split_ = !halves_ && s_.precision == "tf32x3" && s_.split_first && (within_taps_ || residues_ == 1);
   if (!packs()) return;
   packed_k_ = within_taps_ ? channels_ : rounded_up(k_, largest_steps());
   packed_half_ = (c_.group >= 0 ? extent(c_.group) : 1) * m_ * packed_k_ * (within_taps_ ? taps_of_kernel() : 1);
@@ -377,7 +377,7 @@ void anchor_emitter::pack_weights(triton_kernel& k) {
   k.text += "@triton.jit\ndef " + name_ + "_pack(" + weights.name + "_ptr, packed_ptr, BLOCK: tl.constexpr):\n    # weights as " +
             (within_taps_ ? "[group, tap, output channel, input channel]" : "[group, output channel, input channel and tap]") +
             (split_ ? ", in two parts" : "") + "\n    e = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n";
-  k.text += "    weight = tl.load(" + from + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")\n";
+  k.text += "    weight = tl.load(" + from + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")" + (widens_ ? ".to(tl.float32)" : "") + "\n";
   if (split_) {
     k.text += "    part = tf32_part(weight)\n    tl.store(packed_ptr + e, part" + inside_mask + ")\n    tl.store(packed_ptr + e + " + number(packed_half_) +
               ", tf32_rest(weight, part)" + inside_mask + ")\n\n\n";

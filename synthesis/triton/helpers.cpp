@@ -19,6 +19,14 @@ def remainder(a, b):
     r = a % b  # has the sign of a
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
 )"},
+      {"round_float16", R"(@triton.jit
+def round_float16(x):
+    return x.to(tl.float16).to(tl.float32)
+)"},
+      {"round_bfloat16", R"(@triton.jit
+def round_bfloat16(x):
+    return x.to(tl.bfloat16).to(tl.float32)
+)"},
       {"tf32_part", R"(@triton.jit
 def tf32_part(x):
     # x rounded to the 11 significant bits that tensor cores take; infinities and NaN stay

@@ -25,7 +25,7 @@ int64_t anchor_emitter::batches_of(const factor& f) const {
 void anchor_emitter::plan_matmul() {
   rows_ = {c_.a, c_.a_at, c_.m[0], "m", m_, &triton_block::lanes};
   columns_ = {c_.b, c_.b_at, c_.n[0], "n", n_, &triton_block::columns};
-  split_ = s_.precision == "tf32x3" && s_.split_first;
+  split_ = !halves_ && s_.precision == "tf32x3" && s_.split_first;
   if (!split_) return;
   // The factor that costs less to lay out anew becomes the second: a parameter nothing, else the smaller one.
   const auto elements = [&](const factor& f) {
@@ -128,7 +128,7 @@ void anchor_emitter::split_factor(triton_kernel& k) {
   const std::string o = turned ? "outer[None, :]" : "outer[:, None]", along = turned ? "k[:, None]" : "k[None, :]";
   std::string mask = rows_whole ? "" : "(" + o + " < " + number(f.extent) + ")";
   if (!k_whole || packed_k_ > k_) mask += (mask.empty() ? "" : " & ") + std::string("(") + along + " < " + number(k_) + ")";
-  const std::string load = "tl.load(" + base + " + " + times(o, outer) + " + " + times(along, step) + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")";
+  const std::string load = "tl.load(" + base + " + " + times(o, outer) + " + " + times(along, step) + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")" + (widens_ ? ".to(tl.float32)" : "");
   text += "    value = " + (turned ? "tl.trans(" + load + ")" : load) + "\n    part = tf32_part(value)\n";
   const std::string row = batches > 1 ? "(batch * " + number(f.extent) + " + outer[:, None])" : "outer[:, None]";
   text += "    at = packed_ptr + " + row + " * " + number(packed_k_) + " + k[None, :]\n";

@@ -170,7 +170,8 @@ std::string triton_values::load(int e) {
   }
   const auto m = mask(masked_axes(e));
   const auto other = otherwise_.find(e);
-  return load_text(pointer(x.buffer), where, m, other != otherwise_.end() ? other->second : literal(0, x.dtype == dtype::boolean ? dtype::int32 : x.dtype));
+  const auto text = load_text(pointer(x.buffer), where, m, other != otherwise_.end() ? other->second : literal(0, x.dtype == dtype::boolean ? dtype::int32 : x.dtype));
+  return is_half(p_.buffers[static_cast<size_t>(x.buffer)].dtype) ? text + ".to(tl.float32)" : text;
 }
 
 std::string triton_values::build(int e) {
@@ -248,6 +249,8 @@ std::string triton_values::type_name(dtype type) {
     case dtype::int8: return "tl.int8";
     case dtype::uint8: return "tl.uint8";
     case dtype::boolean: return "tl.int1";
+    case dtype::float16: return "tl.float16";
+    case dtype::bfloat16: return "tl.bfloat16";
     default: return "tl.float32";
   }
 }

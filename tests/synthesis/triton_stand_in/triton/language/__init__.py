@@ -13,6 +13,7 @@ class dtype:
         self.name, self.np = name, _np.dtype(kind)
 
 
+float16, bfloat16 = dtype("fp16", "f2"), dtype("bf16", "f4")  # NumPy has no bfloat16: float32 values that it can hold, marked as such
 float32, float64 = dtype("fp32", "f4"), dtype("fp64", "f8")
 int64, int32, int16, int8 = dtype("int64", "i8"), dtype("int32", "i4"), dtype("int16", "i2"), dtype("int8", "i1")
 uint8, int1 = dtype("uint8", "u1"), dtype("int1", "?")
@@ -61,9 +62,15 @@ def _checked(result, a, b, exact):
     return tensor(result)
 
 
+def _as_bfloat16(a):
+    """Float32 values rounded to the nearest that bfloat16 can hold, ties to even."""
+    import torch
+    return torch.from_numpy(_np.array(a, "f4")).to(torch.bfloat16).float().numpy()
+
+
 class tensor:
-    def __init__(self, a):
-        self.a = _np.asarray(a)
+    def __init__(self, a, bf16=False):
+        self.a, self.bf16 = _np.asarray(a), bf16
         if self.a.size > 1 << 20:
             raise ValueError(f"a tile of {self.a.size} elements")
         for extent in self.a.shape:
@@ -73,9 +80,13 @@ class tensor:
     shape = property(lambda self: list(self.a.shape))
     dtype = property(lambda self: self.a.dtype)
 
+    half = property(lambda self: self.bf16 or self.a.dtype == _np.dtype("f2"))
+
     def _binary(self, other, f, exact=False):
         if isinstance(other, pointer):
             return NotImplemented
+        if self.half or getattr(other, "half", False):
+            raise TypeError("arithmetic in a half type")
         a, b = _pair(self, other)
         if a.shape and b.shape and len(a.shape) != len(b.shape):
             raise TypeError(f"shapes {a.shape} and {b.shape} have different ranks")
@@ -144,7 +155,7 @@ class tensor:
         for i in index if isinstance(index, tuple) else (index,):
             if i is not None and i != slice(None):
                 raise TypeError("only [:, None] and the like")
-        return tensor(self.a[index])
+        return tensor(self.a[index], self.bf16)
 
     def to(self, t, bitcast=False):
         return tensor(self.a.view(t.np)) if bitcast else cast(self, t)
@@ -153,12 +164,12 @@ class tensor:
 class pointer:
     """A buffer with the elements that a tile of pointers stands at."""
 
-    def __init__(self, name, memory, written, at=None):
-        self.name, self.memory, self.written = name, memory, written
+    def __init__(self, name, memory, written, bf16=False, at=None):
+        self.name, self.memory, self.written, self.bf16 = name, memory, written, bf16
         self.at = _np.zeros((), "i8") if at is None else at
 
-    def __add__(self, o): return pointer(self.name, self.memory, self.written, self.at + _array(o).astype("i8"))
-    def __sub__(self, o): return pointer(self.name, self.memory, self.written, self.at - _array(o).astype("i8"))
+    def __add__(self, o): return pointer(self.name, self.memory, self.written, self.bf16, self.at + _array(o).astype("i8"))
+    def __sub__(self, o): return pointer(self.name, self.memory, self.written, self.bf16, self.at - _array(o).astype("i8"))
     __radd__ = __add__
 
     def __getitem__(self, index):
@@ -186,7 +197,7 @@ def load(p, mask=None, other=None, eviction_policy="", cache_modifier=""):
         other = 77  # undefined on a GPU: something that shows
     out = _np.full(p.at.shape, 0 if other is None else _array(other).astype(p.memory.dtype), p.memory.dtype)
     out[m] = p.memory[p.at[m]]
-    return tensor(out)
+    return tensor(out, p.bf16)
 
 
 def store(p, value, mask=None, eviction_policy="", cache_modifier=""):
@@ -196,7 +207,7 @@ def store(p, value, mask=None, eviction_policy="", cache_modifier=""):
     if _np.unique(at).size != at.size or p.written[at].any():
         raise ValueError(f"{p.name}: an element is stored twice")
     p.written[at] = True
-    values = _array(value)
+    values = _as_bfloat16(_array(value)) if p.bf16 else _array(value)
     p.memory[at] = _np.broadcast_to(values.astype(p.memory.dtype), p.at.shape)[m]
 
 
@@ -213,15 +224,18 @@ def _launch(fn, grid, args, meta):
     grid = tuple(int(g) for g in grid) + (1,) * (3 - len(grid))
     if grid[1] > 65535 or grid[2] > 65535 or grid[0] >= _most_programs or _py.min(grid) < 1:
         raise ValueError(f"a grid of {grid}")
-    ready, memories = [], {}
+    ready, memories, copies = [], {}, []
     for i, x in enumerate(args):
         if isinstance(x, torch.Tensor):
             if not x.is_contiguous():
                 raise ValueError(f"argument {i} is not contiguous")
             key = x.data_ptr()
             if key not in memories:
-                memory = x.detach().numpy().reshape(-1)
-                memories[key] = (memory, _np.zeros(memory.size, "?"))
+                bf16 = x.dtype == torch.bfloat16
+                memory = (x.detach().float() if bf16 else x.detach()).numpy().reshape(-1)
+                memories[key] = (memory, _np.zeros(memory.size, "?"), bf16)
+                if bf16:
+                    copies.append((x, memory))
             ready.append(pointer(fn.__code__.co_varnames[i], *memories[key]))
         else:
             ready.append(x)
@@ -231,6 +245,8 @@ def _launch(fn, grid, args, meta):
             for x in _py.range(grid[0]):
                 _program[:] = (x, y, z)
                 fn(*ready, **meta)
+    for x, memory in copies:
+        x.detach().copy_(torch.from_numpy(memory).reshape(x.shape))
 
 
 def check_carried(before, after):
@@ -284,13 +300,15 @@ def reshape(x, *shape):
     return tensor(x.a.reshape(tuple(shape)))
 
 
-def trans(x, *order): return tensor(_np.transpose(x.a, order or None))
+def trans(x, *order): return tensor(_np.transpose(x.a, order or None), x.bf16)
 def expand_dims(x, axis): return tensor(_np.expand_dims(x.a, axis))
 
 
 def cast(x, t):
     with _np.errstate(all="ignore"):
         a = _array(x)
+        if t is bfloat16:
+            return tensor(_as_bfloat16(a), True)
         return tensor(a != 0 if t is int1 else a.astype(t.np))
 
 
@@ -358,8 +376,10 @@ def dot(a, b, acc=None, input_precision=None, allow_tf32=None, out_dtype=float32
         raise TypeError(f"dot of {a.a.shape} and {b.a.shape}")
     if _py.min(a.a.shape + b.a.shape) < 16:
         raise ValueError(f"dot of {a.a.shape} and {b.a.shape}: extents below 16")
-    if a.a.dtype != b.a.dtype:
+    if a.a.dtype != b.a.dtype or a.bf16 != b.bf16:
         raise TypeError("dot of two types")
+    if a.half:  # exact products, added up in float32
+        a, b, input_precision = tensor(a.a.astype("f4")), tensor(b.a.astype("f4")), None
     if input_precision not in (None, "ieee", "tf32x3", "tf32"):
         raise ValueError(input_precision)
     if input_precision == "tf32":  # tensor cores do not see the last 13 bits

@@ -1,0 +1,97 @@
+"""Functions of Torch that look at values, or whose parts no trace shows, as functions that a trace can follow. Used while a task is traced, never while it runs:
+what they compute is what Torch computes, and the results of the traced graph are compared with Torch's own.
+"""
+import contextlib
+
+import torch
+import torch.nn.functional as F
+
+MOST_STEPS = 64  # of a recurrent layer: each is written out in the graph
+
+
+def repeat_interleave(self, repeats, dim=None, *, output_size=None):
+    """A number of repeats is an expansion; Torch 1.13 makes a tensor of it first. A tensor of repeats decides the shape by its values."""
+    if not isinstance(repeats, int):
+        return _repeat_interleave(self, repeats, dim, output_size=output_size)
+    x, dim = (self.reshape(-1), 0) if dim is None else (self, dim % self.dim())
+    x = x.unsqueeze(dim + 1)
+    return x.expand(*x.shape[:dim + 1], repeats, *x.shape[dim + 2:]).flatten(dim, dim + 1)
+
+
+def one_hot(tensor, num_classes=-1):
+    """Without Torch's look at the largest label; the number of classes has to be said."""
+    if num_classes < 0:
+        return _one_hot(tensor, num_classes)
+    return (tensor.unsqueeze(-1) == torch.arange(num_classes, device=tensor.device)).to(torch.int64)
+
+
+# A step of each layer: what the input gives (found for all steps at once), the state, the state's product.
+def _gru_step(x, h, product):
+    (rx, zx, nx), (rh, zh, nh) = x.chunk(3, -1), product(h).chunk(3, -1)
+    r, z = torch.sigmoid(rx + rh), torch.sigmoid(zx + zh)
+    n = torch.tanh(nx + r * nh)
+    return n + z * (h - n)
+
+
+def _lstm_step(x, state, product):
+    h, c = state
+    i, f, g, o = (x + product(h)).chunk(4, -1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def _direction(step, x, state, weights, backwards):
+    """All results of one layer in one direction, [step, batch, width], and its last state."""
+    biases = weights[2:4] if len(weights) > 2 else (None, None)
+    given = F.linear(x, weights[0], biases[0])
+    product = lambda h: F.linear(h, weights[1], biases[1])
+    results = []
+    for i in (range(x.shape[0] - 1, -1, -1) if backwards else range(x.shape[0])):
+        state = step(given[i], state, product)
+        results.append(state[0] if isinstance(state, tuple) else state)
+    return torch.stack(results[::-1] if backwards else results), state
+
+
+def _recurrent(step, original, states):
+    """A layer of torch._VF by its steps: input, initial state(s), weights, has_biases, layers, dropout, training, bidirectional, batch_first."""
+    def layer(input, hx, weights, *rest):
+        if len(rest) != 6:  # a packed sequence
+            return original(input, hx, weights, *rest)
+        biases, layers, dropout, training, bidirectional, batch_first = rest
+        each, sides = 4 if biases else 2, 2 if bidirectional else 1
+        x = input.transpose(0, 1) if batch_first else input
+        if x.shape[0] > MOST_STEPS or input.dim() != 3 or (dropout and training) or len(weights) != layers * sides * each:
+            return original(input, hx, weights, *rest)
+        initial, ends = hx if states > 1 else (hx,), []
+        for n in range(layers):
+            results = []
+            for at in range(n * sides, (n + 1) * sides):
+                state = tuple(h[at] for h in initial) if states > 1 else initial[0][at]
+                result, end = _direction(step, x, state, weights[at * each:(at + 1) * each], at % sides == 1)
+                results.append(result)
+                ends.append(end)
+            x = torch.cat(results, -1) if bidirectional else results[0]
+        last = [torch.stack([e[i] for e in ends]) for i in range(states)] if states > 1 else [torch.stack(ends)]
+        return (x.transpose(0, 1) if batch_first else x, *last)
+    return layer
+
+
+_repeat_interleave, _one_hot = torch.repeat_interleave, F.one_hot
+_LAYERS = {"gru": (_gru_step, 1), "lstm": (_lstm_step, 2), "rnn_tanh": (lambda x, h, product: torch.tanh(x + product(h)), 1), "rnn_relu": (lambda x, h, product: torch.relu(x + product(h)), 1)}
+
+
+@contextlib.contextmanager
+def functions():
+    """While this holds, Torch's names are these functions."""
+    replaced = [(torch, "repeat_interleave", repeat_interleave), (torch.Tensor, "repeat_interleave", repeat_interleave),
+                (F, "one_hot", one_hot)]
+    for name, (step, states) in _LAYERS.items():
+        replaced.append((torch._VF, name, _recurrent(step, getattr(torch._VF, name), states)))
+    before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
+    try:
+        for where, name, function in replaced:
+            setattr(where, name, function)
+        yield
+    finally:
+        for where, name, function in before:
+            setattr(where, name, function)
