@@ -129,19 +129,25 @@ void anchor_emitter::load_columns(const std::string& at, const std::vector<std::
   load_tile("columns_rest", at + " + " + number(packed_half_), masks, transposed);
 }
 
+/// Tensor cores cut what they add to a sum instead of rounding it, so that errors add up with the length of a sum: where a product is to be as good as float32's own, each
+/// step sums for itself, its small parts first, and is added to the rest in float32.
 void anchor_emitter::dot() {
-  const auto add = [&](const std::string& rows, const std::string& columns, const std::string& precision) {
-    v_.line(sum_ + " = tl.dot(" + rows + ", " + columns + ", " + sum_ + ", input_precision=\"" + precision + "\")");
+  const auto add = [&](const std::string& to, const std::string& rows, const std::string& columns, const std::string& sum, const std::string& precision) {
+    v_.line(to + " = tl.dot(" + rows + ", " + columns + (sum.empty() ? "" : ", " + sum) + ", input_precision=\"" + precision + "\")");
   };
-  if (halves_) return v_.line(sum_ + " = tl.dot(rows, columns, " + sum_ + ")"); // products of half types are exact in float32, in which tensor cores add them up
-  if (!split_) return add("rows", "columns", s_.precision);
+  if (halves_) return v_.line("acc = tl.dot(rows, columns, acc)"); // products of half types are exact in float32, in which tensor cores add them up
+  if (s_.precision != "tf32x3") return add("acc", "rows", "columns", "acc", s_.precision);
   v_.use_helper("tf32_part");
   v_.use_helper("tf32_rest");
-  v_.line("rows_part = tf32_part(rows)");
-  v_.line("rows_rest = tf32_rest(rows, rows_part)");
-  add("rows_rest", "columns_part", "tf32");
-  add("rows_part", "columns_rest", "tf32");
-  add("rows_part", "columns_part", "tf32");
+  for (const std::string side : {"rows", "columns"}) {
+    if (split_ && side == "columns") continue; // a kernel of its own has split it
+    v_.line(side + "_part = tf32_part(" + side + ")");
+    v_.line(side + "_rest = tf32_rest(" + side + ", " + side + "_part)");
+  }
+  add("part", "rows_rest", "columns_part", "", "tf32");
+  add("part", "rows_part", "columns_rest", "part", "tf32");
+  add("part", "rows_part", "columns_part", "part", "tf32");
+  v_.line("acc += part");
 }
 
 void anchor_emitter::lay_out(triton_kernel& k, const std::string& kernel, int buffer, int64_t elements, int64_t programs, const std::string& end) {
@@ -154,28 +160,7 @@ void anchor_emitter::lay_out(triton_kernel& k, const std::string& kernel, int bu
 }
 
 void anchor_emitter::begin_sum() {
-  v_.line(sum_ + (columns_are_m_ ? " = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)" : " = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)"));
-}
-
-void anchor_emitter::open_loop(const std::string& index, const std::string& first, const std::string& end, const std::string& step, const std::string& span) {
-  const auto range = [&](const std::string& from, const std::string& to, const std::string& by) {
-    return "range(" + from + ", " + to + (by.empty() ? "" : ", " + by) + "):";
-  };
-  const int64_t depth = chunks_ > 1 ? (k_ + chunks_ - 1) / chunks_ : k_;
-  if (halves_ || s_.precision != "tf32x3" || depth <= longest_sum) return v_.open("for " + index + " in " + range(first, end, step));
-  v_.line("# tensor cores cut what they add to a sum: no sum of theirs has more than " + number(longest_sum) + " elements");
-  v_.open("for start in " + range(first, end, span));
-  sum_ = "part";
-  begin_sum();
-  v_.open("for " + index + " in " + range("start", "tl.minimum(start + " + span + ", " + end + ")", step));
-}
-
-void anchor_emitter::close_loop() {
-  v_.close();
-  if (sum_ == "acc") return;
-  sum_ = "acc";
-  v_.line("acc += part");
-  v_.close();
+  v_.line(columns_are_m_ ? "acc = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)" : "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)");
 }
 
 void anchor_emitter::finish() {

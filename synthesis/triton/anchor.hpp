@@ -29,10 +29,6 @@ std::vector<triton_dim> triton_dims(const contraction& c, bool by_residue);
 /// A step of k stays within one tap: there are enough channels to fill it.
 bool steps_within_taps(int64_t channels);
 
-// Elements of k. Tensor cores round sums towards zero, so errors add up instead of levelling out. Seen on an H200: with 4096 in one sum
-// single results of a million missed the tolerance, with 1366 none came beyond a third of it.
-constexpr int64_t longest_sum = 1024;
-
 class anchor_emitter {
 public:
   anchor_emitter(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number);
@@ -54,9 +50,6 @@ private:
   /// name = tl.load(..), zero where a mask is false; `transposed`: the tile lies the other way round in memory.
   void load_tile(const std::string& name, const std::string& at, const std::vector<std::string>& masks, bool transposed);
   void begin_sum();
-  /// for `index` in range(first, end, step); `span`: what the index advances by over as many elements of k as one sum may have.
-  void open_loop(const std::string& index, const std::string& first, const std::string& end, const std::string& step, const std::string& span);
-  void close_loop();
   /// `columns`: the tile [k, columns]; split factors lie in two halves of memory.
   void load_columns(const std::string& at, const std::vector<std::string>& masks, bool transposed);
   void dot();                                    ///< adds rows * columns to the sum
@@ -126,7 +119,6 @@ private:
   bool widens_ = false;                          ///< one of them does: it is multiplied in float32
   bool split_ = false;                           ///< factors are sums of two TF32 numbers, the second factor's are found beforehand
   int64_t packed_half_ = 0, packed_k_ = 0;       ///< elements of each of the two, and of a row of it
-  std::string sum_ = "acc";                      ///< what dot() adds to
   factor rows_, columns_;
   std::vector<std::pair<std::string, std::string>> extra_; ///< parameters that are no buffers, and their arguments
 };

@@ -241,10 +241,9 @@ std::string anchor_emitter::quotients(bool matrix) const {
 }
 
 void anchor_emitter::open_steps(const std::string& steps) {
-  const std::string span = number(longest_sum) + " // BLOCK_K";
-  if (chunks_ == 1) return open_loop("step", "0", steps, "", span);
+  if (chunks_ == 1) return v_.open("for step in range(0, " + steps + "):");
   const std::string part = "(" + steps + ") * ", of = " // " + number(chunks_);
-  open_loop("step", part + "chunk" + of, part + "(chunk + 1)" + of, "", span);
+  v_.open("for step in range(" + part + "chunk" + of + ", " + part + "(chunk + 1)" + of + "):");
 }
 
 void anchor_emitter::convolution() {
@@ -306,7 +305,7 @@ void anchor_emitter::loop_within_taps(const std::string& taps) {
   add(at, weight_of_tap(strides));
   load_weights(at, {mask(m, m_, &triton_block::lanes), channels_left(channel)}, along_m);
   dot();
-  close_loop();
+  v_.close();
 }
 
 /// Few channels: k counts channels and taps together, so that its steps are full.
@@ -348,7 +347,7 @@ void anchor_emitter::loop_over_mixed_taps(const std::string& taps) {
     load_weights("weights_at + " + times("m[:, None]", w_m) + " + " + at, {m_mask(), k_left("of_k[None, :]")}, false);
   }
   dot();
-  close_loop();
+  v_.close();
 }
 
 /// Weights as the loop reads them. Parameters do not change, so they are laid out when they are loaded.

@@ -92,9 +92,9 @@ void anchor_emitter::matmul() {
     load_factor(columns_, false, k0, rest);
     dot();
   };
-  open_loop("k0", first, peeled ? number(k_) + " // BLOCK_K * BLOCK_K" : end, "BLOCK_K", number(longest_sum));
+  v_.open("for k0 in range(" + first + ", " + (peeled ? number(k_) + " // BLOCK_K * BLOCK_K" : end) + ", BLOCK_K):");
   step(wide_ ? "k0.to(tl.int64)" : "k0", whole || peeled ? "" : number(k_) + " - k0");
-  close_loop();
+  v_.close();
   if (peeled) {
     v_.line("rest = " + number(k_) + " // BLOCK_K * BLOCK_K");
     step("rest", number(k_) + " - rest");
