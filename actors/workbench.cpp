@@ -30,6 +30,8 @@ constexpr double search_timing_share = 0.5;
 /// A profiler may see a call's kernels take so much longer than we timed it, as it flushes the caches before each kernel and lets no two overlap;
 /// beyond that the candidate's process told us wrong times.
 constexpr double profiler_factor = 3, profiler_slack = 10e-6;
+constexpr int busy_tries = 10;         ///< for the limits of a device that somebody else uses just now
+constexpr std::chrono::seconds busy_pause{2};
 constexpr int confirm_waits = 3;       ///< pauses for a busy machine before a winner is timed all the same: this is the figure that is reported
 constexpr double timing_slack = 1.25;  ///< times the measured roofline: what is faster is not believed (bandwidth was measured on another day)
 
@@ -174,7 +176,13 @@ expected<loaded_task> workbench::load(const load_request& request) {
   if (auto crowded = too_many_threads(request.threads, static_cast<int>(std::thread::hardware_concurrency())); !crowded.empty() && !request.where().on_device())
     result.notes.push_back(std::move(crowded));
   result.unverifiable = audit_.passing_nulls;
-  if (auto limits = request.where().on_device() ? ref->limits() : machine_roofline(request.threads)) result.limits = std::move(*limits);
+  result.limits.backend = request.backend; // also where nothing can be measured: it says in which language the Coder writes
+  auto limits = request.where().on_device() ? ref->limits() : machine_roofline(request.threads);
+  for (int again = 0; again < busy_tries && !limits && request.where().on_device() && limits.error().code == ec::measurement_failed && !(cancel_ && *cancel_); ++again) {
+    std::this_thread::sleep_for(busy_pause); // another process works on the device: a start, a check of somebody's
+    limits = ref->limits();
+  }
+  if (limits) result.limits = std::move(*limits);
   else result.notes.push_back("no roofline: " + limits.error().message);
   result.python = ref->python().executable + " " + ref->python().version;
   result.torch = ref->python().torch;
