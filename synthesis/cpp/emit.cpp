@@ -125,7 +125,7 @@ declarations declare(const loop_program& program, const schedule& s) {
 
 /// What processors can do and the languages' vectors do not say: stores past the caches, conversions of half types.
 bool needs_intrinsics(const std::set<std::string>& helpers) {
-  return std::any_of(helpers.begin(), helpers.end(), [](const auto& h) { return h == "stream_fence" || h.find("float16") != std::string::npos; } // half types, and what needs them);
+  return std::any_of(helpers.begin(), helpers.end(), [](const auto& h) { return h == "stream_fence" || h.find("float16") != std::string::npos; });
 }
 
 /// A region in braces of its own, with those that run in its batch loop.

@@ -20,7 +20,7 @@ template <class To, class From> inline To same_bits(const From& x) {
 }
 template <int N> inline void store_halves(void* p, vh bits, some_lanes<N>) { std::memcpy(p, &bits, N * sizeof(uint16_t)); }
 )"},
-      {"bfloat16", {"half_vectors"}, R"(// The upper half of a float32.
+      {"bfloat16", {"half_vectors", "load", "store"}, R"(// The upper half of a float32.
 inline vf widened_bfloat16(vh bits) { return (vf)(__builtin_convertvector(bits, vu) << 16); }
 inline vh rounded_bfloat16(vf x) {
 #if defined(__AVX512BF16__) && defined(__AVX512VL__)
@@ -34,9 +34,9 @@ struct bfloat16 {
   bfloat16() = default;
   explicit bfloat16(float x) : bits(rounded_bfloat16(vf{} + x)[0]) {}
   operator float() const {
-    const uint32_t wide = uint32_t{bits} << 16;
+    const uint32_t upper = uint32_t{bits} << 16;
     float x;
-    std::memcpy(&x, &wide, sizeof x);
+    std::memcpy(&x, &upper, sizeof x);
     return x;
   }
 };
@@ -44,7 +44,7 @@ inline vf splat(bfloat16 x) { return vf{} + float(x); }
 template <int N> inline vf load(const bfloat16* p, some_lanes<N> lanes) { return widened_bfloat16(load_halves(p, lanes)); }
 template <int N> inline void store(bfloat16* p, vf x, some_lanes<N> lanes) { store_halves(p, rounded_bfloat16(x), lanes); }
 )"},
-      {"float16", {"half_vectors"}, R"(// IEEE 754 binary16.
+      {"float16", {"half_vectors", "load", "store"}, R"(// IEEE 754 binary16.
 inline vf widened_float16(vh bits) {
 #if defined(__AVX512F__)
   if constexpr (W == 16) return same_bits<vf>(_mm512_cvtph_ps(same_bits<__m256i>(bits)));
@@ -52,10 +52,10 @@ inline vf widened_float16(vh bits) {
 #if defined(__F16C__)
   if constexpr (W == 8) return same_bits<vf>(_mm256_cvtph_ps(same_bits<__m128i>(bits)));
 #endif
-  const vu wide = __builtin_convertvector(bits, vu), magnitude = (wide & 0x7fffu) << 13;
+  const vu all = __builtin_convertvector(bits, vu), magnitude = (all & 0x7fffu) << 13;
   const vf number = (vf)magnitude * 0x1p112f; // moves the exponent, of numbers below the normal ones as well
   const vu value = (vu)(magnitude >= 0x0f800000u ? (vi)(magnitude | 0x7f800000u) : (vi)number);
-  return (vf)(value | (wide & 0x8000u) << 16);
+  return (vf)(value | (all & 0x8000u) << 16);
 }
 inline vh rounded_float16(vf x) {
 #if defined(__AVX512F__)

@@ -50,7 +50,7 @@ inline vf neighbours(const bfloat16* p) {
   multiply_tile(depth, a, b, tile);
 }
 )"},
-      {"pack_row_pairs", {"pairs", "pack_rows"}, R"(template <int M, int64_t Row, int64_t Step> inline void pack_row_pairs(float* to, const bfloat16* from, int64_t rows, int64_t depth) {
+      {"pack_row_pairs", {"pairs", "pack_rows", "store"}, R"(template <int M, int64_t Row, int64_t Step> inline void pack_row_pairs(float* to, const bfloat16* from, int64_t rows, int64_t depth) {
   if constexpr (!in_pairs) {
     pack_rows<M, Row, Step>(to, from, rows, depth);
   } else {
@@ -76,7 +76,7 @@ inline vf neighbours(const bfloat16* p) {
   }
 }
 )"},
-      {"pack_column_pairs", {"pairs", "pack_columns"}, R"(template <int N, int64_t Column, int64_t Step> inline void pack_column_pairs(float* to, const bfloat16* from, int64_t columns, int64_t depth) {
+      {"pack_column_pairs", {"pairs", "pack_columns", "store"}, R"(template <int N, int64_t Column, int64_t Step> inline void pack_column_pairs(float* to, const bfloat16* from, int64_t columns, int64_t depth) {
   if constexpr (!in_pairs) {
     pack_columns<N, Column, Step>(to, from, columns, depth);
   } else {

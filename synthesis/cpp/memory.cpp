@@ -60,6 +60,12 @@ written value_writer::load(const expr& x, bool lanes) {
   const int64_t step = layout_.vector_axis >= 0 ? x.at.coefficient(layout_.vector_axis) : 0;
   const auto from = address(x.buffer, x.at);
   const bool indexed = step != 0;
+  const auto varies = [&](int e) { return layout_.vector_axis >= 0 && (r_.exprs[static_cast<size_t>(e)].axes & (1u << layout_.vector_axis)); };
+  if (!x.args.empty() && step <= 1 && step >= 0 && !varies(x.args[0])) { // one computed place for all lanes: a row of a table
+    const auto where = fmt::format("{} + ({})[0] * int64_t{{{}}}", from, text(x.args[0]), x.at.dynamic_step);
+    if (step == 0 || !lanes) return {fmt::format("{}({})", out_.use("splat_memory"), where), binding::whole, indexed || value(x.args[0]).indexed};
+    return {fmt::format("{}({}, lanes)", out_.use("load"), where), binding::whole, true};
+  }
   if (!x.args.empty()) {
     auto index = operand(x.args[0]);
     if (x.at.dynamic_step != 1) index += fmt::format(" * int64_t{{{}}}", x.at.dynamic_step);

@@ -484,8 +484,8 @@ public:
 
   expected<tensor_program> result() const {
     if (missing_.empty()) return rewrite(program_);
-    return fail(ec::unsupported, "the built-in coder cannot lower: " + join(std::vector<std::string>(missing_.begin(), missing_.end()), ", "),
-                "use --coder llm or --coder command for this task");
+    return fail(ec::unsupported, "left as it is, and as fast: the built-in coder cannot lower " + join(std::vector<std::string>(missing_.begin(), missing_.end()), ", "),
+                "Torch computes it as before; --coder llm or --coder command can try the whole, docs/operators.md lists what is lowered");
   }
 
 private:
@@ -509,7 +509,9 @@ private:
   int in_half(const graph_node& node, dtype half, int value) {
     if (is_cast(without_overload(node.op))) {
       const auto from = node.args.at("self").at("ref").get<std::string>();
-      if (formats_[from] != half) value = builder_.rounded_to(half, value);
+      const auto type = formats_[from];
+      const bool exact = type == half || type == dtype::boolean || type == dtype::int8 || type == dtype::uint8; // eight digits fit
+      if (!exact) value = builder_.rounded_to(half, value);
     }
     return builder_.held_as(half, value);
   }

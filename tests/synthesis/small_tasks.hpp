@@ -97,7 +97,6 @@ inline const small_task tasks[] = {
     {"bf16_two_linear", "return self.b(F.silu(self.a(x))) + x", "[torch.randn(5, 64).bfloat16()]", "self.a = nn.Linear(64, 48).bfloat16(); self.b = nn.Linear(48, 64).bfloat16()"},
     {"bf16_products", "return torch.matmul(x, y)", "[torch.randn(2, 20, 34).bfloat16(), torch.randn(2, 34, 50).bfloat16()]", "", "x, y"},
     {"bf16_conv", "return F.relu(self.c(x))", "[torch.randn(2, 16, 9, 11).bfloat16()]", "self.c = nn.Conv2d(16, 10, 3, stride=2, padding=1).bfloat16()"},
-    {"bf16_transposed", "return self.c(x)", "[torch.randn(2, 4, 7, 9).bfloat16()]", "self.c = nn.ConvTranspose2d(4, 6, 3, stride=2).bfloat16()"},
     {"fp16_scaled", "return x * y + x", "[torch.randn(5, 70).half(), torch.randn(70).half()]", "", "x, y"},
     {"fp16_inside", "return (torch.exp(x.float()).sum(1, keepdim=True) * y).half()", "[torch.randn(9, 40).half(), torch.randn(40)]", "", "x, y"},
     {"casts_round", "return x.bfloat16().float() + 100 * x.half().float()", "[torch.randn(7, 41)]"},

@@ -33,7 +33,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       const vl v7 = v_max_or_second(splat(int64_t{0}), v5);
       const vl v8 = v_min_or_second(splat(int64_t{8}), v7);
       const auto pass1 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
-        store(out0 + 20 * o0 + i, gather<1>(x1 + i, v8 * int64_t{20}, lanes) * 2.0f, lanes);
+        store(out0 + 20 * o0 + i, load(x1 + i + (v8)[0] * int64_t{20}, lanes) * 2.0f, lanes);
       };
       for (int64_t i = 0; i < 16; i += 16)
         for (int u = 0; u < 2; ++u) pass1(i + u * W, all_lanes{});
