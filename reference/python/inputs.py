@@ -40,6 +40,8 @@ def transform(x, kind, seed):
     """`x` as the task made it -> the same shape and dtype under another kind."""
     if kind == "own" or not x.is_floating_point() or x.numel() == 0:
         return x
+    if x.dtype == torch.float16:  # older Torch computes little in it on a CPU
+        return transform(x.float(), kind, seed).half()
     if is_distribution(x) or is_labels(x):
         return x
     if kind == "large":
