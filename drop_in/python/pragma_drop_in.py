@@ -274,12 +274,6 @@ class Session:
             self.call, self.run = call, call.run if call is not None else None
             self.direct = None if hooked else self.run
 
-    def forget(self):
-        with self.lock:
-            if self.call is not None:
-                self.hits_before += self.call.hits()
-            self.call, self.run, self.direct, self.launch = None, None, None, None
-
     def hits(self):
         with self.lock:
             return self.hits_before + (self.call.hits() if self.call is not None else 0)
@@ -338,11 +332,7 @@ def shell(module, tensors, copied, path=""):
     return new
 
 
-try:
-    _compiling = torch.compiler.is_compiling
-except AttributeError:
-    def _compiling():
-        return False
+_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
 
 class DropIn:
@@ -362,18 +352,16 @@ class DropIn:
         return state
 
     def stats(self):
-        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} of this model since it was made; on a device also "launches": how
-        its kernels were launched last."""
+        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} since the model was made; on a device also "launches": how."""
         session = self._pragma_own()
-        fallbacks = dict(session.fallbacks)
-        hits = session.hits()
+        hits, fallbacks = session.hits(), dict(session.fallbacks)
         found = {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
         return dict(found, launches=session.launch[1].how()) if session.launch else found
 
     def refresh(self):
         """To be called after parameters were written to behind Torch's version count (`p.data.clamp_()`): on a device, kernels may have laid them out
         anew. Changes in place (`p.mul_()`, an optimizer's step), load_state_dict() and `p.data = ...` are seen without."""
-        self._pragma_own().forget()
+        self._pragma_own().bound(None, True)
 
     def __call__(self, *args, **kwargs):
         """What Module.__call__ does beside forward() is for hooks and recorders: where there are none its cost is left out."""
