@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -22,6 +23,15 @@ using steady = std::chrono::steady_clock;
 constexpr auto poll = std::chrono::milliseconds(10);
 /// For another process: the longest comparison takes less. Who holds it for longer was stopped (Ctrl-Z), and would be waited for in vain.
 constexpr auto patience = std::chrono::seconds(120);
+
+/// One for all processes of this user on this machine, whatever their PRAGMA_HOME and TMPDIR are; where somebody else's folder has the name, that of the caches.
+std::filesystem::path lease_folder() {
+  const std::filesystem::path common = "/tmp/pragma-leases-" + std::to_string(::geteuid());
+  struct stat found{};
+  ::mkdir(common.c_str(), 0700);
+  const bool ours = ::lstat(common.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() && (found.st_mode & 077) == 0;
+  return ours ? common : cache_home();
+}
 
 bool is_true(const std::atomic<bool>* flag) { return flag && flag->load(); }
 
@@ -84,7 +94,7 @@ std::filesystem::path lease_file(const device_choice& device) {
   if (::gethostname(host, sizeof host - 1) == 0) name += std::string("-") + host; // home folders are shared
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
-  return cache_home() / ("device-" + name + ".lock");
+  return lease_folder() / ("device-" + name + ".lock");
 }
 
 device_lease lease_device(const device_choice& device, const std::atomic<bool>* cancel) {

@@ -1,6 +1,6 @@
 // One user of a device at a time: each command to a candidate or a reference on it holds its lease, a comparison of times holds it from
 // the first to the last sample. What takes long without the device (starting processes, making inputs, comparing results) goes on
-// meanwhile; `bench --jobs` rests on that. Within a process it is a mutex, between those of one user a locked file in cache_home(),
+// meanwhile; `bench --jobs` rests on that. Within a process it is a mutex, between those of one user on one machine a locked file in /tmp,
 // which the kernel unlocks when a process is gone.
 #pragma once
 

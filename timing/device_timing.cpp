@@ -205,8 +205,19 @@ private:
     if (baseline_wall_ > 0 && used_ > most_idle_cpu * baseline_wall_)
       return found(verdict_stage::audit, "it used " + format_seconds(used_) + " of CPU time in the " + format_seconds(baseline_wall_) +
                                              " in which the reference was being timed: it slows the reference down");
-    if (shared_) return found_unless_shared("the device was busy while nothing was asked of the candidate, and is not since its process has ended: it works in the background");
-    return {};
+    return shared_ ? busy_in_between() : expected<void>();
+  }
+
+  /// That the device is free when the candidate has ended speaks against the candidate, and proves nothing: another process may have ended then, too. So nobody is
+  /// accused. Who does work in the background is never established, and gains nothing.
+  expected<void> busy_in_between() {
+    side_->runner->end();
+    const auto still = device_is_shared(ref_, built_.device);
+    if (!still) return fail(still.error());
+    if (*still) return fail(device_is_shared_error());
+    return found(verdict_stage::not_established,
+                 "the device was busy while nothing was asked of the candidate, and is not since its process has ended: it works in the background, or somebody else did just then", {},
+                 doubt::machine_busy);
   }
 
   /// What another process on the device could explain, too: when the candidate has ended, its own work has.

@@ -252,11 +252,12 @@ TEST_CASE("What another process does for a moment spoils no measurement", "[pyth
   CHECK(v.result.passed());
 }
 
-TEST_CASE("A device that is free once the candidate has ended was busy by it", "[python]") {
+TEST_CASE("A device that is free once the candidate has ended was busy by it, or by somebody else: nothing is established, and nobody accused", "[python]") {
   graph_bench shared("shares = [0.5, 0.5]\nsys.modules['device'].Device.share = lambda self: shares.pop() if shares else 1.0\n");
   const auto v = shared.timed(module_of("return self.right(x, scale)"), short_timing());
-  CHECK(v.result.stage == verdict_stage::audit);
-  CHECK_THAT(v.result.reason, Contains("works in the background"));
+  CHECK(v.result.stage == verdict_stage::not_established);
+  CHECK(v.result.why_not == doubt::machine_busy);
+  CHECK_THAT(v.result.reason, Contains("works in the background, or somebody else"));
 }
 
 TEST_CASE("What a module does in calls that follow on replays is checked as well", "[python]") {
