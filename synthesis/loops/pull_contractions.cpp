@@ -48,10 +48,6 @@ std::pair<int, index_form> puller::operand(int n, const std::vector<index_form>&
   } catch (const needs_split&) {
   } catch (const needs_flip&) {
   }
-  // What is seen turned, repeated or in another shape is stored as it is computed: packing takes any strides, stores want neighbours.
-  while ((at(n).kind == node_kind::view || at(n).kind == node_kind::reshape) && !stored_.count(n) && !stored_.count(at(n).args[0]) &&
-         at(at(n).args[0]).kind != node_kind::leaf && at(at(n).args[0]).elements() <= at(n).elements())
-    n = at(n).args[0];
   throw needs_buffer{n};
 }
 
