@@ -13,6 +13,9 @@ namespace pragma::synthesis {
 /// `algebra`: a product with a diagonal matrix becomes a scaling.
 expected<tensor_program> lower(const graph& g, bool algebra = true);
 
+/// The table of docs/operators.md: every operator that has a rule.
+std::string lowered_operators();
+
 /// Thrown by a lowering rule when the form of an operator is not covered; lower() turns it into the expected error.
 struct not_lowered {
   std::string what;

@@ -3,6 +3,7 @@
 #include "golden.hpp"
 
 #include "base/text.hpp"
+#include "synthesis/lower/lower.hpp"
 
 #include <cctype>
 #include <cstdlib>
@@ -155,4 +156,14 @@ TEST_CASE("a text depends on the graph and the options alone: twice the same") {
         CHECK(a->id() == b->id());
       }
     }
+}
+
+TEST_CASE("the table of operators in the docs is that of the rules", "[operators]") {
+  const auto file = std::filesystem::path(TESTS_DIR).parent_path() / "docs" / "operators.md";
+  const auto now = synthesis::lowered_operators();
+  if (const char* wanted = std::getenv("PRAGMA_GOLDEN"); wanted && std::string(wanted) == "accept") REQUIRE(write_file_atomic(file, now));
+  const auto kept = read_file(file);
+  REQUIRE(kept);
+  INFO(difference(*kept, now));
+  CHECK(*kept == now);
 }
