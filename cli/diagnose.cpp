@@ -23,13 +23,13 @@ struct diagnose_settings {
   head_choice head;
 };
 
-std::string padded(const std::string& text, size_t width) { return text + std::string(text.size() < width ? width - text.size() : 1, ' '); }
+std::string cell(const std::string& text, size_t width) { return text + std::string(text.size() < width ? width - text.size() : 1, ' '); }
 
 /// "divider_bound          12  5 of 7.4   9 predicted, 4 within 25%, brought 0.92 of what they promised   0.79"
 std::string score_line(const rule_score& s, double weight) {
-  std::string text = padded(s.rule, 24) + padded(std::to_string(s.followed), 10) + padded(std::to_string(s.better) + " of " + format_number(s.expected, 1), 16);
-  text += padded(s.predicted > 0 ? std::to_string(s.near) + " of " + std::to_string(s.predicted) : "-", 14);
-  return text + padded(s.predicted > 0 ? format_number(std::exp(s.log_ratio / s.predicted), 2) + "x" : "-", 12) + format_number(weight, 2);
+  std::string text = cell(s.rule, 24) + cell(std::to_string(s.followed), 10) + cell(std::to_string(s.better) + " of " + format_number(s.expected, 1), 16);
+  text += cell(s.predicted > 0 ? std::to_string(s.near) + " of " + std::to_string(s.predicted) : "-", 14);
+  return text + cell(s.predicted > 0 ? format_number(std::exp(s.log_ratio / s.predicted), 2) + "x" : "-", 12) + format_number(weight, 2);
 }
 
 int show_scores(terminal& out) {
@@ -40,7 +40,7 @@ int show_scores(terminal& out) {
     const auto rules = scores_of(m);
     json rows = json::array();
     out.line(out.bold(m.machine) + ", " + std::to_string(m.runs.size()) + (m.runs.size() == 1 ? " run" : " runs") + " in which an attempt followed a finding");
-    out.line(padded("finding", 24) + padded("followed", 10) + padded("better (said)", 16) + padded("within 25%", 14) + padded("brought", 12) + "weight");
+    out.line(cell("finding", 24) + cell("followed", 10) + cell("better (said)", 16) + cell("within 25%", 14) + cell("brought", 12) + "weight");
     for (const auto& r : rules) {
       const double weight = weight_of(rules, r.rule);
       out.line(score_line(r, weight));

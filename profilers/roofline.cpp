@@ -293,6 +293,10 @@ std::optional<machine_limits> read_cached(const std::filesystem::path& file, con
   if (!parsed) return std::nullopt;
   auto limits = from_json_value<machine_limits>(*parsed, file.string());
   if (!limits || !plausible(*limits, facts, threads)) return std::nullopt;
+  if (limits->clock_ghz > 0) return *limits;
+  limits->clock_ghz = measured_clock_ghz(); // a file from before it was measured
+  limits->microarchitecture = facts.microarchitecture;
+  (void)write_file_atomic(file, json(*limits).dump(2) + "\n");
   return *limits;
 }
 
@@ -325,14 +329,8 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
   if (!facts) return fail(facts.error());
 
   const auto file = cached_file(*facts, threads);
-  auto earlier = read_cached(file, *facts, threads);
-  if (earlier && !remeasure) {
-    if (earlier->clock_ghz > 0) return *earlier;
-    earlier->clock_ghz = measured_clock_ghz(); // a file from before it was measured
-    earlier->microarchitecture = facts->microarchitecture;
-    (void)write_file_atomic(file, json(*earlier).dump(2) + "\n");
-    return *earlier;
-  }
+  const auto earlier = read_cached(file, *facts, threads);
+  if (earlier && !remeasure) return *earlier;
 
   machine_limits limits;
   limits.cpu = facts->model;
