@@ -5,6 +5,7 @@
 #include "cli/terminal.hpp"
 
 #include "actors/examine.hpp"
+#include "actors/store.hpp"
 #include "base/text.hpp"
 #include "diagnosis/scores.hpp"
 #include "diagnosis/what_limits.hpp"
@@ -75,7 +76,7 @@ int diagnose_run(const diagnose_settings& s) {
   auto findings = diagnose(input);
   weigh(findings, h.scores);
   const auto table = table_of(input);
-  out.line(out.bold(task_name(h)) + ", run " + h.id + ", attempt " + std::to_string(wanted));
+  out.line(out.bold(summary_of(h).task) + ", run " + h.id + ", attempt " + std::to_string(wanted));
   for (const auto& line : table_lines(table)) out.line(line);
   out.line(what_limits(findings, &found->code.measured));
   for (const auto& f : findings) {

@@ -70,7 +70,7 @@ expected<std::vector<run_summary>> list_stored_runs() {
 expected<std::vector<machine_scores>> list_stored_scores() {
   std::vector<machine_scores> all;
   if (!std::filesystem::exists(run_store_folder() / "CURRENT")) return all;
-  auto store = run_store::open(run_store_folder(), run_store::mode::read_only);
+  auto store = open_runs(run_store_folder(), run_store::mode::read_only);
   if (!store) return fail(store.error());
   auto values = store->all_scores();
   if (!values) return fail(values.error());

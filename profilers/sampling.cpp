@@ -1,10 +1,12 @@
 // Where the time of a call goes, by samples of the running candidate: the kernel's timer of CPU time (perf_event_open, a software event) needs no PMU, and
 // what it sees are addresses. The candidate runs as it is measured, with its own instructions, AVX-512 included.
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "profilers/running.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -22,10 +24,11 @@ constexpr size_t ring_pages = 64;             ///< power of two; holds 16,000 sa
 constexpr int fewest_samples = 50;            ///< below it shares say nothing
 constexpr double system_noise = 0.03;         ///< of the CPU time: less is the end of the run and the timer's own grain
 
-double cpu_seconds_of(int tid) {
-  clockid_t clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6); // a thread's CPU clock, as the kernel numbers it
-  timespec t{};
-  return clock_gettime(clock, &t) == 0 ? static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec) : -1;
+/// Of the main thread, as the kernel accounts for it; negative where it does not.
+double cpu_seconds_of(int pid) {
+  const auto id = std::to_string(pid);
+  const auto text = read_file("/proc/" + id + "/task/" + id + "/schedstat");
+  return text ? 1e-9 * std::strtod(text->c_str(), nullptr) : -1;
 }
 
 /// The event with its ring of records.
@@ -105,10 +108,10 @@ std::optional<time_samples> take_samples(const collect_context& context, const b
   time_samples found;
   const double before = cpu_seconds_of(pid);
   timer.start();
-  const auto ran = running->call(running->calls_for(run_seconds));
+  const auto ran = running->call(running->calls_for(std::min(run_seconds, context.watch.left() / 4)));
   timer.stop();
   if (!ran) return say(ran.error().message);
-  found.cpu_seconds = cpu_seconds_of(pid) - before;
+  found.cpu_seconds = before >= 0 ? cpu_seconds_of(pid) - before : 0;
   timer.read_into(found);
   found.sampled_seconds = found.count * period_ns * 1e-9;
   if (found.count < fewest_samples) return say("only " + std::to_string(found.count) + " of them in " + format_seconds(found.cpu_seconds) + " of CPU time");

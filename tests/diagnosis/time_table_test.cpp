@@ -210,7 +210,8 @@ TEST_CASE("no chain is claimed where no result goes from one trip to the next") 
   chain.chains = 10;
   kernel many(1.3e-3, {chain}, 12 << 20, 16e6 * 0.9, 4);
   many.metric("llvm_mca.register_dependencies", 90, fixed, "%");
-  if (const auto* f = find(many.findings(), bottleneck::dependency_chain)) CHECK(all_remedies(*f).find("accumulators") == std::string::npos);
+  const auto of_many = many.findings();
+  if (const auto* f = find(of_many, bottleneck::dependency_chain)) CHECK(all_remedies(*f).find("accumulators") == std::string::npos);
 }
 
 TEST_CASE("of bandwidth and units the one whose budget fills the time comes first") {
