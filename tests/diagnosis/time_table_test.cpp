@@ -282,6 +282,28 @@ TEST_CASE("page faults are a phase of their own, with what is left without them"
   CHECK(text(table_lines(k.table())).find("operating system: 350 us, bound by operating system") != std::string::npos);
 }
 
+TEST_CASE("access against the order of memory promises what its order would give, not only the traffic") {
+  loop_cost l;
+  l.line = 6;
+  l.share = 0.99;
+  l.how = provenance::measured;
+  l.cycles = 4;
+  l.least_cycles = 1;
+  l.flops = 1;
+  l.loaded_bytes = 4;
+  l.instructions = 4;
+  l.vector_share = 0;
+  l.chains = 1;
+  kernel k(3.78e-3, {l}, 4 << 20, 1 << 20, 4096); // a million scalar trips
+  k.metric("callgrind.l1_traffic_ratio", 16, provenance::simulated, "ratio");
+  k.metric("callgrind.Dr", 1 << 20, provenance::simulated);
+  k.metric("callgrind.D1mr", 1 << 20, provenance::simulated);
+  const auto found = k.findings();
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().what == bottleneck::strided_access);
+  CHECK(found.front().seconds / found.front().seconds_without > 15); // as measured on such a kernel: 33
+}
+
 TEST_CASE("a finding that promises next to nothing is held for less sure") {
   auto loop = product_loop(8, 5, 2);
   loop.vector_bits = 128;
