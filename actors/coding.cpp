@@ -33,13 +33,15 @@ std::string describe_device(const machine_limits& m) {
 std::string describe(const machine_limits& m) {
   if (m.backend != "cpu") return describe_device(m);
   if (m.cpu.empty()) return "unknown CPU";
-  std::string text = m.cpu + ", SIMD width " + std::to_string(m.simd_bits) + " bits, " + std::to_string(m.threads) + " thread(s)";
+  std::string text = m.cpu + (m.microarchitecture.empty() ? "" : " (" + m.microarchitecture + ")") + ", SIMD width " + std::to_string(m.simd_bits) + " bits, " + std::to_string(m.threads) + " thread(s)";
+  if (m.clock_ghz > 0) text += ", " + format_number(m.clock_ghz, 2) + " GHz while it works";
   static constexpr const char* levels[] = {"L1", "L2", "L3", "memory"};
-  for (size_t i = 0; i < m.cache_bytes.size() && i < 3; ++i)
-    text += ", " + std::string(levels[i]) + " " + format_bytes(static_cast<double>(m.cache_bytes[i]));
-  for (size_t i = 0; i < m.copy_gbs.size() && i < 4; ++i)
-    text += ", copy in " + std::string(levels[i]) + " " + format_number(m.copy_gbs[i], 1) + " GB/s";
-  return text + ", peak " + format_number(m.peak_gflops, 1) + " GFLOP/s float32 (all measured)";
+  for (size_t i = 0; i < m.copy_gbs.size() && i < 4; ++i) {
+    text += std::string(", ") + levels[i] + (i < m.cache_bytes.size() && i < 3 ? " " + format_bytes(static_cast<double>(m.cache_bytes[i])) : "") + ": copying " + format_number(m.copy_gbs[i], 1);
+    if (i < m.read_gbs.size()) text += ", reading " + format_number(m.read_gbs[i], 1);
+    text += " GB/s";
+  }
+  return text + ", peak " + format_number(m.peak_gflops, 1) + " GFLOP/s float32 (all measured). Timed calls repeat on the same inputs: caches are as warm as their sizes allow";
 }
 
 chat_usage operator-(const chat_usage& a, const chat_usage& b) {
@@ -102,7 +104,7 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   auto header = read_file(share_dir() / "pragma_kernel.h");
   if (!header) return fail(header.error());
   prompt_.abi_header = std::move(*header);
-  (chosen->on_device() ? prompt_.device : prompt_.machine) = describe(setup.limits);
+  (chosen->on_device() ? prompt_.device : prompt_.machine) = describe(setup.limits) + (setup.compiler_versions.empty() || chosen->on_device() ? "" : ". Compilers: " + join(setup.compiler_versions, ", "));
   prompt_.allowed_flags = {"-O2", "-O3", "-Ofast", "-march=native", "-ffast-math", "-funroll-loops", "-fopenmp", "-mprefer-vector-width=512"};
   if (builtin_)
     if (auto seed = builtin_->next(std::nullopt)) prompt_.seed_source = seed->source;
@@ -168,6 +170,7 @@ expected<coded> coding_session::from_model(const code_request& request) {
   }
   c.source = std::move(code->source);
   c.rationale = std::move(code->rationale);
+  c.answers = std::move(code->answers);
   if (in_python(c.language)) return answer;
   c.compiler = code->compiler.empty() ? "gcc" : code->compiler;
   c.flags = std::move(code->flags);

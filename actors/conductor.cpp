@@ -143,6 +143,18 @@ struct conductor_state {
 
   /// A store that cannot answer costs the head start, nothing else.
   void recall() {
+    const auto machine = run.wanted_scores();
+    if (machine.empty()) return recall_schedules();
+    self->request(agents.store, agents.request_timeout, scores_atom::value, machine)
+        .then(
+            [this](const machine_scores& known) {
+              run.scored(known);
+              recall_schedules();
+            },
+            [this](const caf::error&) { recall_schedules(); });
+  }
+
+  void recall_schedules() {
     const auto family = run.wanted_schedules();
     if (family.empty()) return setup();
     self->request(agents.store, agents.request_timeout, recall_atom::value, family)
@@ -322,9 +334,15 @@ struct conductor_state {
     run.finish(state, reason, utc_now());
     save([this] {
       const auto [family, won] = run.lesson();
-      const auto deliver = [this] {
+      const auto finish = [this] {
         running = false;
         promise.deliver(run.result());
+      };
+      const auto deliver = [this, finish] {
+        const auto learned = run.outcomes();
+        if (learned.outcomes.empty()) return finish();
+        self->request(agents.store, agents.request_timeout, scores_atom::value, run.header().environment.limits.cpu, learned)
+            .then([finish](bool) { finish(); }, [finish](const caf::error&) { finish(); });
       };
       if (family.empty()) return deliver();
       self->request(agents.store, agents.request_timeout, remember_atom::value, family, won)

@@ -4,12 +4,14 @@
 
 namespace pragma {
 
-diagnosis_input diagnosis_of(const loaded_task& loaded, const load_request& load, const profile& current, const profile* best, const std::string& source) {
+diagnosis_input diagnosis_of(const loaded_task& loaded, const load_request& load, const profile& current, const profile* best, const std::string& source,
+                             const std::vector<std::string>& flags) {
   diagnosis_input input;
   input.current = &current;
   input.best = best;
   input.limits = loaded.limits.peak_gflops > 0 ? &loaded.limits : nullptr;
   input.source = source;
+  input.flags = flags;
   input.flops = loaded.task.flops;
   input.bytes = loaded.task.bytes;
   input.written_bytes = 0;
@@ -24,6 +26,7 @@ json document(const examination& e) {
   if (!e.measured) return all;
   all["profile"] = e.profile;
   all["findings"] = e.findings;
+  if (e.table.seconds > 0) all["time_table"] = e.table;
   if (e.compared) all["against"] = {{"candidate", e.against}, {"timing", e.side_by_side}};
   return all;
 }
@@ -77,7 +80,11 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
   e.profile = std::move(measured->profile);
   e.compared = measured->compared;
   e.side_by_side = std::move(measured->against_best);
-  if (e.verdict.passed() && request.profile) e.findings = diagnose(diagnosis_of(loaded, load, e.profile, nullptr, request.candidate.source));
+  if (e.verdict.passed() && request.profile) {
+    const auto input = diagnosis_of(loaded, load, e.profile, nullptr, request.candidate.source, request.candidate.flags);
+    e.findings = diagnose(input);
+    e.table = table_of(input);
+  }
   return e;
 }
 

@@ -10,8 +10,9 @@
 
 namespace pragma {
 
-/// What diagnose() is asked with, for a profile of `source` on a loaded task. `current` and `best` (may be null) must outlive it.
-diagnosis_input diagnosis_of(const loaded_task& loaded, const load_request& load, const profile& current, const profile* best, const std::string& source);
+/// What diagnose() is asked with, for a profile of `source`, built with `flags`, on a loaded task. `current` and `best` (may be null) must outlive it.
+diagnosis_input diagnosis_of(const loaded_task& loaded, const load_request& load, const profile& current, const profile* best, const std::string& source,
+                             const std::vector<std::string>& flags = {});
 
 struct examine_request {
   pragma::candidate candidate;
@@ -30,6 +31,7 @@ struct examination {
   bool measured = false;                   ///< `profile` and `findings` are there
   pragma::profile profile;
   std::vector<finding> findings;
+  time_table table;                        ///< where the time of a call goes; empty on a device
   bool compared = false;                   ///< `side_by_side` was measured in alternation with the other one
   timing side_by_side;
 };

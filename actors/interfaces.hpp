@@ -16,6 +16,7 @@ using save_atom = caf::atom_constant<caf::atom("save")>;
 using read_atom = caf::atom_constant<caf::atom("read")>;
 using recall_atom = caf::atom_constant<caf::atom("recall")>;
 using remember_atom = caf::atom_constant<caf::atom("remember")>;
+using scores_atom = caf::atom_constant<caf::atom("scores")>;
 using explain_atom = caf::atom_constant<caf::atom("explain")>;
 using begin_atom = caf::atom_constant<caf::atom("begin")>;
 using halt_atom = caf::atom_constant<caf::atom("halt")>;
@@ -52,7 +53,10 @@ using store_actor = caf::typed_actor<
     caf::replies_to<read_atom, std::string>::with<run_result>,
     // Schedules that won on a family of tasks; adding one.
     caf::replies_to<recall_atom, std::string>::with<won_schedules>,
-    caf::replies_to<remember_atom, std::string, won_schedule>::with<bool>>;
+    caf::replies_to<remember_atom, std::string, won_schedule>::with<bool>,
+    // What findings promised and brought on a machine; adding a run.
+    caf::replies_to<scores_atom, std::string>::with<machine_scores>,
+    caf::replies_to<scores_atom, std::string, scored_run>::with<bool>>;
 
 /// The compendium, for reading.
 using knowledge_actor = caf::typed_actor<

@@ -18,6 +18,7 @@ candidate candidate_of(const iteration_record& r) {
   c.flags = r.code.flags;
   c.origin = r.origin;
   c.rationale = r.code.rationale;
+  c.answers = r.code.answers;
   c.schedule = r.schedule;
   return c;
 }
@@ -72,6 +73,12 @@ void loop::recalled(const won_schedules& known) {
   header_.request.coder.known_from = won->task + " (run " + won->run + ", " + format_number(won->speedup, 2) + "x)";
 }
 
+std::string loop::wanted_scores() const { return history_.empty() && header_.request.profile ? header_.environment.limits.cpu : std::string(); }
+
+void loop::scored(const machine_scores& known) { header_.scores = scores_of(known); }
+
+scored_run loop::outcomes() const { return {header_.id, header_.environment.task.name, header_.finished, outcomes_of(history_)}; }
+
 std::pair<std::string, won_schedule> loop::lesson() const {
   const auto* winner = best();
   const auto& gain = header_.final.time.speedup;
@@ -87,6 +94,7 @@ coder_setup loop::coder_request() const {
   setup.threads = header_.request.load.threads;
   setup.compilers.clear();
   for (const auto& version : header_.environment.compilers) setup.compilers.push_back(version.substr(0, version.find(' '))); // "gcc 12.2.0"
+  setup.compiler_versions = header_.environment.compilers;
   if (!header_.request.profile && setup.search == "findings") setup.search = "unguided";
   setup.history.clear();
   setup.tried.clear();
@@ -103,7 +111,7 @@ code_request loop::request_after(size_t finished) const {
   for (size_t i = 0; i < finished; ++i)
     if (history_[i].new_best) best = &history_[i];
   const iteration_record* last = finished > 0 ? &history_[finished - 1] : nullptr;
-  request.brief = make_brief(static_cast<int>(finished) + 1, last, best, header_.request.load.backend);
+  request.brief = make_brief(static_cast<int>(finished) + 1, last, best, header_.request.load.backend, std::span(history_).first(finished), header_.request.stop.attempts);
   if (last && last->established()) {
     request.has_last = true;
     request.last_candidate = last->candidate;
@@ -113,6 +121,7 @@ code_request loop::request_after(size_t finished) const {
     if (!last->passed()) request.failure = last->stage + ": " + last->reason;
     // The findings steer; after a failure the best version's are the ones to work on.
     request.brief.findings = last->passed() || !best ? last->findings : best->findings;
+    leave_out(request.brief.findings, tried_in_vain(std::span(history_).first(finished)));
   }
   return request;
 }
@@ -152,6 +161,7 @@ void loop::coded_now(const coded& answer) {
   current_.code.compiler = answer.candidate.compiler;
   current_.code.flags = answer.candidate.flags;
   current_.code.rationale = answer.candidate.rationale;
+  current_.code.answers = answer.candidate.answers;
   current_.code_seconds = answer.seconds;
   header_.graph_findings = answer.graph_findings;
   add_usage(answer.usage);
@@ -234,9 +244,14 @@ const iteration_record& loop::conclude(std::string now) {
   current_.new_best = j == judgement::first || j == judgement::better;
   if (current_.passed() && header_.request.profile) {
     const auto* before = champion ? &champion->code.measured : nullptr;
-    current_.findings = diagnose(diagnosis_of(header_.environment, header_.request.load, current_.code.measured, before, current_.code.source));
+    const auto input = diagnosis_of(header_.environment, header_.request.load, current_.code.measured, before, current_.code.source, current_.code.flags);
+    current_.findings = diagnose(input);
+    weigh(current_.findings, header_.scores);
+    current_.table = table_of(input);
   }
-  for (const auto& f : current_.findings)
+  auto untried = current_.findings;
+  leave_out(untried, tried_in_vain(history_));
+  for (const auto& f : untried)
     if (!f.remedies.empty() && current_.actions.size() < 3) current_.actions.push_back(f.remedies.front());
   if (current_.failed())
     for (const auto& hint : repairs_for(current_.stage, current_.reason, current_.log, current_.code.language)) current_.actions.push_back(hint.remedy);

@@ -23,6 +23,11 @@ public:
   /// Which schedules could help: the family to ask the store for; empty where none is wanted, or one is known already.
   std::string wanted_schedules() const;
   void recalled(const won_schedules& known);
+  /// The machine whose scores of rules weigh this run's findings; empty where there is none, or it has them.
+  std::string wanted_scores() const;
+  void scored(const machine_scores& known);
+  /// What this run's findings promised and brought.
+  scored_run outcomes() const;
   coder_setup coder_request() const;
   /// The attempt that is being made (from 1).
   int attempt() const { return static_cast<int>(history_.size()) + 1; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "diagnosis/conductor.hpp"
+#include "diagnosis/scores.hpp"
 #include "devices/backend.hpp"
 #include "drop_in/drop_in.hpp"
 #include "kernels/candidate.hpp"
@@ -107,6 +108,7 @@ struct coder_setup {
   bool seed_builtin = true;               ///< give an LLM the built-in's kernel to start from
   uint64_t seed = 1;
   std::vector<std::string> compilers;     ///< "gcc", "clang": those of the machine that builds; empty: not known
+  std::vector<std::string> compiler_versions; ///< "gcc 12.2.0", for whoever writes for them
   bool algebra = true;                    ///< built-in coder: use simplifications that hold for all inputs
   bool allow_tf32 = false, allow_torch = false; ///< devices
   bool cold = false;                      ///< built-in coder: ignore schedules that won on tasks like this one
@@ -116,7 +118,7 @@ struct coder_setup {
   std::vector<code_request> history;      ///< resume: the requests of the earlier attempts, to be lived through again
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, history, tried)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, compiler_versions, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, history, tried)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try
@@ -157,12 +159,13 @@ struct run_header {
   confirmation final;                     ///< the figure that is reported
   std::string failure;                    ///< state "failed": why
   std::vector<finding> graph_findings;
+  std::vector<rule_score> scores;         ///< of the rules on this machine, as this run began: they weigh its findings
   chat_usage usage;
   double wall_seconds = 0, load_seconds = 0, code_seconds = 0, build_seconds = 0, verify_seconds = 0, time_seconds = 0,
          profile_seconds = 0, confirm_seconds = 0, overhead_seconds = 0; ///< overhead: wall less all the others
 };
 PRAGMA_JSON(run_header, id, state, started, finished, stop_reason, request, environment, best_attempt, confirmed, not_confirmed, final, failure,
-            graph_findings, usage, wall_seconds, load_seconds, code_seconds, build_seconds, verify_seconds, time_seconds,
+            graph_findings, scores, usage, wall_seconds, load_seconds, code_seconds, build_seconds, verify_seconds, time_seconds,
             profile_seconds, confirm_seconds, overhead_seconds)
 
 /// What a list of runs shows of one; the store keeps it beside the header, which is a hundred times as long.

@@ -1,5 +1,6 @@
 // JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
 #include "diagnosis/conductor.hpp"
+#include "diagnosis/scores.hpp"
 #include "devices/backend.hpp"
 #include "drop_in/drop_in.hpp"
 #include "kernels/candidate.hpp"

@@ -63,6 +63,13 @@ static expected<won_schedules> read_schedules(const run_store& runs, const std::
   return from_json_value<won_schedules>(**value, "the schedules of " + family);
 }
 
+static expected<machine_scores> read_scores(const run_store& runs, const std::string& machine) {
+  auto value = runs.get_scores(machine);
+  if (!value) return fail(value.error());
+  if (!*value) return machine_scores{machine, {}};
+  return from_json_value<machine_scores>(**value, "the scores of " + machine);
+}
+
 store_actor::behavior_type store(store_actor::stateful_pointer<store_state>, std::shared_ptr<run_store> runs) {
   const auto saved = [](expected<void> done) -> caf::result<bool> {
     if (!done) return to_caf(done.error());
@@ -80,6 +87,13 @@ store_actor::behavior_type store(store_actor::stateful_pointer<store_state>, std
         if (!known) known = won_schedules{}; // an unreadable list is replaced, not kept for ever
         remember(*known, won);
         return saved(runs->put_schedule(family, json(*known)));
+      },
+      [runs](scores_atom, const std::string& machine) { return to_result(read_scores(*runs, machine)); },
+      [runs, saved](scores_atom, const std::string& machine, const scored_run& run) -> caf::result<bool> {
+        auto known = read_scores(*runs, machine);
+        if (!known) known = machine_scores{machine, {}}; // unreadable ones are replaced
+        learn(*known, run);
+        return saved(runs->put_scores(machine, json(*known)));
       },
   };
 }

@@ -29,6 +29,8 @@ template <> inline constexpr bool is_wire_type<iteration_record> = true;
 template <> inline constexpr bool is_wire_type<won_schedule> = true;
 template <> inline constexpr bool is_wire_type<won_schedules> = true;
 template <> inline constexpr bool is_wire_type<std::vector<iteration_record>> = true;
+template <> inline constexpr bool is_wire_type<machine_scores> = true;
+template <> inline constexpr bool is_wire_type<scored_run> = true;
 
 /// Bytes of a payload, and back; the error says which type could not be read.
 template <class T> std::string to_wire(const T& value) {

@@ -244,7 +244,7 @@ std::function<std::string(double)> workbench::beyond_limits() const {
   for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
   return [flops = t.flops, bytes = t.bytes, written, limits = loaded_.limits, tf32 = request_.allow_tf32](double seconds) {
     const auto point = place_on_roofline(seconds, flops, bytes, limits, written, tf32);
-    return point.share > timing_slack ? point.limit : std::string();
+    return point.needed_share > timing_slack ? point.limit : std::string();
   };
 }
 

@@ -88,7 +88,7 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
     t.candidate_seconds = h.final.time.candidate_seconds;
     t.contended = h.final.time.contended;
     t.dispatch_bound = !h.final.as_called && h.final.time.mostly_dispatch(); // as called, what a user gets counts
-    t.roofline_share = 100 * roofline_as_reported(h);
+    t.roofline_share = 100 * std::min(1.0, roofline_as_reported(h).share);
   } else if (!h.not_confirmed.empty()) {
     t.status = "not established";
     t.reason = h.not_confirmed;

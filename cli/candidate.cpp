@@ -63,7 +63,8 @@ void show_verdict(terminal& out, const verdict& v, const std::string& language) 
 void show_findings(terminal& out, const std::vector<finding>& findings, const profile& measured) {
   if (findings.empty() || findings.front().confidence < explaining_confidence) out.line(what_limits(findings, &measured));
   for (const auto& f : findings) {
-    out.line(out.bold(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + ": " + f.why);
+    out.line(out.bold(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + ": " + f.why +
+             (f.seconds_without > 0 ? " Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted)." : ""));
     for (const auto& e : f.proof) out.line("    evidence: " + (e.text.empty() ? e.metric + " = " + html::quantity(e.value, e.unit) : e.text));
     for (const auto& r : f.remedies) out.line("    try: " + r);
   }
@@ -82,6 +83,7 @@ void show_measurement(terminal& out, const examination& e, const std::string& ag
     out.line("  " + m.name + std::string(m.name.size() < 28 ? 28 - m.name.size() : 1, ' ') + html::quantity(m.value, m.unit) + "  [" + json(m.how).get<std::string>() +
              ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));
   for (const auto& line : p.missing) out.line(out.dim("  not had: " + line));
+  for (const auto& line : table_lines(e.table)) out.line(line);
   show_findings(out, e.findings, e.profile);
 }
 

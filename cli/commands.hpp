@@ -13,6 +13,7 @@ void add_optimize(CLI::App& app, action& chosen);  ///< optimize, resume
 void add_candidate(CLI::App& app, action& chosen); ///< verify, profile
 void add_bench(CLI::App& app, action& chosen);     ///< bench
 void add_runs(CLI::App& app, action& chosen);      ///< runs, show
+void add_diagnose(CLI::App& app, action& chosen);  ///< diagnose
 void add_ask(CLI::App& app, action& chosen);       ///< ask
 void add_export(CLI::App& app, action& chosen);    ///< export
 void add_kb(CLI::App& app, action& chosen);        ///< kb build, status, verify, show, export, import

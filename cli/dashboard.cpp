@@ -1,7 +1,7 @@
 // pragma dashboard: the live page of this machine's runs, or of a head's.
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
-#include "cli/line_diff.hpp"
+#include "base/line_diff.hpp"
 #include "cli/terminal.hpp"
 #include "cli/stored_runs.hpp"
 

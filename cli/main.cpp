@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   pragma::cli::add_bench(app, chosen);
   pragma::cli::add_runs(app, chosen);
   pragma::cli::add_compare(app, chosen);
+  pragma::cli::add_diagnose(app, chosen);
   pragma::cli::add_ask(app, chosen);
   pragma::cli::add_export(app, chosen);
   pragma::cli::add_kb(app, chosen);

@@ -141,6 +141,7 @@ std::string examination_text(const examination& e) {
   else if (!e.against.empty()) text += "Not compared side by side: " + e.side_by_side.note + "\n";
   for (const auto& m : e.profile.metrics) text += "  " + m.name + " = " + html::quantity(m.value, m.unit) + " [" + json(m.how).get<std::string>() + "]\n";
   for (const auto& line : e.profile.missing) text += "  not had: " + line + "\n";
+  for (const auto& line : table_lines(e.table)) text += line + "\n";
   return text + findings_text(e.findings);
 }
 

@@ -62,7 +62,7 @@ expected<mcp::answer> diagnose_attempt(const mcp::call& call) {
     answer.text += "This attempt was not profiled: use the tool profile on its source.\n";
     return answer;
   }
-  const auto found = diagnose(diagnosis_of(h.environment, h.request.load, it->code.measured, nullptr, it->code.source));
+  const auto found = diagnose(diagnosis_of(h.environment, h.request.load, it->code.measured, nullptr, it->code.source, it->code.flags));
   answer.data["findings"] = found;
   answer.data["timing"] = it->code.measured.time;
   answer.data["metrics"] = it->code.measured.metrics;

@@ -80,11 +80,11 @@ void progress::on_event(const run_event& e) {
   }
 }
 
-double roofline_as_reported(const run_header& h) {
+roofline_point roofline_as_reported(const run_header& h) {
   const auto& t = h.environment.task;
-  if (!h.confirmed || t.bytes <= 0 || h.final.time.candidate_seconds <= 0) return 0;
-  const auto share = place_on_roofline(h.final.time.candidate_seconds, t.flops, t.bytes, h.environment.limits).share;
-  return std::isfinite(share) ? share : 0;
+  if (!h.confirmed || t.bytes <= 0 || h.final.time.candidate_seconds <= 0) return {};
+  const auto point = place_on_roofline(h.final.time.candidate_seconds, t.flops, t.bytes, h.environment.limits);
+  return std::isfinite(point.share) ? point : roofline_point{};
 }
 
 void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in) {
@@ -107,7 +107,7 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
     } else if (t.mostly_dispatch())
       out.line(out.red("  careful: ") + "a call of Torch this short is mostly dispatch from Python" + (h.request.load.where().on_device() ? std::string(", and so may the candidate's be") :
                std::string(", which a call from C does not pay")));
-    if (const double share = roofline_as_reported(h); share > 0) out.line("  " + format_number(100 * share, 0) + "% of what the measured roofline allows");
+    if (const auto point = roofline_as_reported(h); point.share > 0) out.line("  " + roofline_text(point));
     for (const auto& r : result.iterations)
       if (r.number == h.best_attempt) {
         if (!r.findings.empty()) out.line("  bottleneck now: " + what_limits(r.findings, &r.code.measured));

@@ -25,8 +25,8 @@ private:
 std::string step_text(const run_event& event);
 /// "2.31x (95% 2.25-2.38)".
 std::string speedup_text(const interval& speedup);
-/// The share of the measured roofline that the headline's time reaches, as the report says it too; 0: not known.
-double roofline_as_reported(const run_header& h);
+/// Where the headline's time lies on the measured roofline, as the report says it too; without a share: not known.
+roofline_point roofline_as_reported(const run_header& h);
 void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in);
 
 } // namespace pragma::cli

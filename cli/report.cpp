@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "cli/charts.hpp"
 #include "cli/html.hpp"
-#include "cli/line_diff.hpp"
+#include "base/line_diff.hpp"
 #include "diagnosis/rules.hpp"
 
 #include <algorithm>
@@ -122,8 +122,8 @@ std::string header_part(const report_data& d) {
     if (d.limits && d.bytes > 0 && t.candidate_seconds > 0) {
       const auto point = place_on_roofline(t.candidate_seconds, d.flops, d.bytes, *d.limits);
       if (std::isfinite(point.share) && point.share > 0)
-        out += "<p>It reaches " + format_number(100 * point.share, 0) + "% of what the measured roofline allows (limit: " + escape(point.limit) +
-               "): one call cannot take less than " + format_seconds(point.attainable_seconds) + " on this machine.</p>\n";
+        out += "<p>It reaches " + escape(roofline_text(point)) + ": one call cannot take less than " + format_seconds(point.attainable_seconds) +
+               " on this machine.</p>\n";
     }
   } else if (!d.iterations.empty()) {
     const auto& last = d.iterations.back();

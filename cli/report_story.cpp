@@ -78,12 +78,16 @@ std::string render_story(const std::vector<iteration_record>& iterations, const 
     const auto point = place_on_roofline(t.candidate_seconds, flops, bytes, *limits);
     if (std::isfinite(point.attainable_seconds) && point.attainable_seconds > 0) {
       steps.push_back({"limit", point.limit, point.attainable_seconds, "limit"});
-      facts.push_back("The machine's limit for this task is " + point.limit + ": " + format_seconds(point.attainable_seconds) + " a call; " + format_number(100 * point.share, 0) + "% of it is reached");
+      facts.push_back("The machine's limit for this task is " + point.limit + ": " + format_seconds(point.attainable_seconds) + " a call; it reaches " + roofline_text(point));
     }
   }
   if (!best->findings.empty()) facts.push_back("What limits it now: " + what_limits(best->findings, &best->code.measured));
   if (t.mostly_dispatch()) facts.push_back("Careful: so short a call of Torch is mostly dispatch from Python, which a call from C does not pay");
   std::string out = list(facts) + bars(steps);
+  if (auto lines = table_lines(best->table); lines.size() > 1) {
+    lines.erase(lines.begin());
+    out += "<h3>Where the time goes</h3>\n" + list(lines);
+  }
   if (const auto kept = kept_moves(iterations); !kept.empty()) out += "<h3>What helped</h3>\n" + list(kept);
   if (auto tried = no_help(iterations); !tried.empty()) {
     const auto more = tried.size() > most_failed_ideas ? tried.size() - most_failed_ideas : 0;

@@ -67,6 +67,21 @@ expected<std::vector<run_summary>> list_stored_runs() {
   return list_runs(*store);
 }
 
+expected<std::vector<machine_scores>> list_stored_scores() {
+  std::vector<machine_scores> all;
+  if (!std::filesystem::exists(run_store_folder() / "CURRENT")) return all;
+  auto store = open_runs(run_store_folder(), run_store::mode::read_only);
+  if (!store) return fail(store.error());
+  auto values = store->all_scores();
+  if (!values) return fail(values.error());
+  for (const auto& value : *values) {
+    auto one = from_json_value<machine_scores>(value, "the scores of a machine");
+    if (!one) return fail(one.error());
+    all.push_back(std::move(*one));
+  }
+  return all;
+}
+
 expected<run_result> read_stored_run(const std::string& word, const head_choice& head) {
   auto client = head.connect();
   if (!client) return fail(client.error());

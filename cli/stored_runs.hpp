@@ -30,6 +30,8 @@ expected<std::string> find_run(const std::string& word, head_client& client);
 expected<run_result> read_stored_run(const std::string& word, const head_choice& head = head_choice::none());
 /// All runs that this machine recorded, newest first; none where there is no store yet.
 expected<std::vector<run_summary>> list_stored_runs();
+/// What findings promised and brought, for each machine that this store knows; none where there is no store yet.
+expected<std::vector<machine_scores>> list_stored_scores();
 /// Removes runs from this machine's store, all or none of them; the folders of their results stay. Gives the ids. not_found; locked
 /// while another process writes the store.
 expected<std::vector<std::string>> delete_stored_runs(const std::vector<std::string>& words);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "diagnosis/finding.hpp"
+#include "diagnosis/time_table.hpp"
 
 namespace pragma {
 
@@ -12,10 +13,11 @@ struct code_version {
   std::string language = "c++";
   std::vector<std::string> flags;
   std::string rationale;
+  std::string answers;                   ///< class of the finding that it sets out to remove; "" = none was named
   bool has_profile = false;
   profile measured;
 };
-PRAGMA_JSON(code_version, attempt, source, language, compiler, flags, rationale, has_profile, measured)
+PRAGMA_JSON(code_version, attempt, source, language, compiler, flags, rationale, answers, has_profile, measured)
 
 /// A probable cause and what to do about it, from the Verifier's log.
 struct repair_hint {
@@ -28,8 +30,22 @@ struct metric_note {
 };
 PRAGMA_JSON(metric_note, metric, meaning, reading, source)
 
+/// One earlier attempt in a line.
+struct past_attempt {
+  int number = 0;
+  std::string idea, verdict;             ///< "packs the operand"; "new best", "slower", "no difference", "failed at compare: out0[3] is 0 ..."
+  interval against_best;                 ///< side by side with the best of then; 0 where it was not compared
+  std::string answers;                   ///< the finding that it set out to remove
+  double predicted = 0;                  ///< ratio that the finding promised; 0 = nothing
+};
+PRAGMA_JSON(past_attempt, number, idea, verdict, against_best, answers, predicted)
+
 struct brief {
   int attempt = 1;                       ///< the attempt that the Coder is to write
+  int attempts_left = -1;                ///< with this one; -1 = no limit is known
+  std::vector<past_attempt> past;        ///< all that were made, in order
+  time_table table;                      ///< where the time goes in `code`, or in `best` when `code` has no profile
+  double tolerance = 0, worst_error = -1; ///< allowed relative error of the last verdict; the worst as a share of it, -1 = unknown
   bool has_code = false;
   code_version code;                     ///< (1) what the Coder wrote last
   std::string failure_stage, failure;    ///< verifier's stage and log when it failed
@@ -41,6 +57,6 @@ struct brief {
   std::vector<std::string> reasoning;    ///< the trace as in the paper's Listing 1
   std::vector<std::string> actions;      ///< what to do now, most promising first
 };
-PRAGMA_JSON(brief, attempt, has_code, code, failure_stage, failure, repairs, meanings, findings, has_best, best, reasoning, actions)
+PRAGMA_JSON(brief, attempt, attempts_left, past, table, tolerance, worst_error, has_code, code, failure_stage, failure, repairs, meanings, findings, has_best, best, reasoning, actions)
 
 } // namespace pragma

@@ -77,6 +77,11 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"callgrind.hottest_line", "line", "Source line with most simulated instructions.", "Start there.", callgrind},
       {"callgrind.hottest_line_share", "%", "Its share of all instructions.", "High: one loop is all that matters.", callgrind},
 
+      {"samples.count", "count", "Samples of the main thread's CPU time, in user mode.", "A few hundred and more: shares are good to some percent.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
+      {"samples.outside_loops_share", "%", "CPU time in the candidate's code outside of its innermost loops.", "High: set-up, remainders and outer loops cost more than the loops themselves.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
+      {"samples.library_share", "%", "CPU time in functions that are not the candidate's.", "High: a scalar math function is called for each element.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
+      {"samples.system_share", "%", "CPU time in the operating system.", "High: pages are touched for the first time in every call.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
+
       {"hot_loop.line", "line", "Source line of the loop that most likely takes the time.", "Start there.", loop},
       {"hot_loop.instructions", "count", "Instructions in its body.", "Divide by the elements per iteration. Above 1000 the micro-op cache may not hold it.", loop},
       {"hot_loop.vector_bits", "bits", "Widest vector register used in it.", "0: scalar. Less than the machine has: -march=native and -mprefer-vector-width may be missing.", loop},
@@ -86,6 +91,9 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"hot_loop.calls", "count", "Function calls in it.", "A call to a scalar function prevents vectorisation.", loop},
       {"hot_loop.streaming_stores", "count", "Stores in it that bypass the caches.", "Useful for outputs larger than the last-level cache, harmful for smaller ones.", loop},
       {"hot_loop.stores", "count", "Stores in it that do not go to the stack.", "Compare with the outputs: more means temporaries.", loop},
+      {"hot_loop.chains", "count", "Registers, or places in memory, that carry a floating-point result from one trip to the next.", "0: trips are independent. 1 or 2 in a reduction: its latency is the limit; 8 and more hide it.", loop},
+      {"hot_loop.flops", "FLOP", "Floating-point operations of one trip, a multiply-add counted as two.", "Grows with unrolling: it is what other figures of the loop are divided by.", loop},
+      {"hot_loop.fused", "count", "Fused multiply-adds in it.", "0 in a loop with products and sums: half of the peak is out of reach.", loop},
       {"llvm_mca.cycles_per_iteration", "cycle", "Predicted cycles of one iteration if all data is in L1.", "Far below what is measured: the data does not come fast enough.", mca},
       {"llvm_mca.block_rthroughput", "cycle", "Cycles that the execution units need at the least.", "Far below cycles_per_iteration: a dependency chain is the limit.", mca},
       {"llvm_mca.ipc", "1/cycle", "Predicted instructions per cycle.", "Far above the measured IPC: memory is the limit.", mca},
@@ -96,6 +104,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"llvm_mca.register_dependencies", "%", "Of these: results of earlier instructions.", "High: a loop-carried chain; use several accumulators.", mca},
       {"llvm_mca.memory_dependencies", "%", "Of these: loads that wait for earlier stores.", "High: values travel through memory; keep them in registers.", mca},
       {"llvm_mca.top_port_pressure", "%", "Use of the busiest port.", "Near 100: that port is the limit.", mca},
+      {"llvm_mca.flops_per_cycle", "FLOP/cycle", "Floating-point operations of the loop in a predicted cycle.", "Does not change when a loop is unrolled: compare versions by it. Far below the peak: something else than arithmetic fills the loop.", mca},
 
       {"remarks.vectorized_loops", "count", "Source lines with a loop that the compiler vectorised.", "0 in a numeric kernel: look at the reasons in the remarks.", remarks},
       {"remarks.missed_loops", "count", "Source lines with a loop that it did not vectorise.", "Matters where the hot line is one of them.", remarks},

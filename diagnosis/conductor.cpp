@@ -1,6 +1,7 @@
 #include "diagnosis/conductor.hpp"
 
 #include "base/text.hpp"
+#include "diagnosis/what_limits.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +9,17 @@
 
 namespace pragma {
 
+double predicted_ratio(const std::vector<finding>& findings, const std::string& answers) {
+  for (const auto& f : findings)
+    if (!answers.empty() && f.seconds_without > 0 && json(f.what).get<std::string>() == answers) return f.seconds / f.seconds_without;
+  return 0;
+}
+
 namespace {
 
 constexpr double notable_change = 0.10; ///< of a metric between two versions
-constexpr size_t max_changes = 4, max_findings = 3, max_actions = 4, max_meanings = 18, max_asked = 4;
+constexpr double believable_share = 1.25; ///< of the roofline, as the limits may be measured too low
+constexpr size_t max_changes = 4, max_findings = 3, max_actions = 4, max_asked = 4;
 
 /// The metrics that the trace shows, in the paper's words where it has one; those that a profile lacks are left out.
 struct shown_metric {
@@ -79,6 +87,12 @@ constexpr shown_metric shown[] = {
     {"aic_mte2_ratio", "aic_mte2_ratio"}, {"aiv_mte2_ratio", "aiv_mte2_ratio"},
 };
 
+bool of_one_trip(std::string_view name) {
+  static const std::set<std::string_view> names = {"hot_loop.instructions", "hot_loop.flops", "hot_loop.fused", "hot_loop.stores", "hot_loop.streaming_stores", "hot_loop.divides",
+                                                   "hot_loop.gathers", "hot_loop.chains", "llvm_mca.cycles_per_iteration", "llvm_mca.block_rthroughput"};
+  return names.count(name) != 0;
+}
+
 std::string times(double ratio) { return format_number(ratio, 2) + "x"; }
 
 /// "945K", "61.76%", "11.80 GB/s", "1.37".
@@ -118,21 +132,24 @@ std::string title_of(bottleneck what) {
 }
 
 std::string finding_line(const finding& f) {
-  std::string text = " - " + title_of(f.what);
+  std::string text = f.confidence < explaining_confidence ? " - Perhaps " : " - ";
+  text += title_of(f.what);
   if (!f.level.empty()) text += " (" + f.level + ")";
   if (f.line > 0) text += ", line " + std::to_string(f.line);
   text += ", confidence " + format_number(f.confidence, 2) + ": " + f.why;
+  if (f.seconds_without > 0) text += " Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted).";
   if (!f.proof.empty()) text += " Evidence: " + f.proof.front().text;
   return text;
 }
 
 /// Metrics that moved most between two versions, as "callgrind.Ir fell from 1.20M to 160K (simulated)".
 std::vector<std::string> changes(const profile& now, const profile& before) {
-  static const std::set<std::string> positions = {"callgrind.hottest_line", "hot_loop.line"}; // a line number is no quantity
+  static const std::set<std::string> positions = {"callgrind.hottest_line", "hot_loop.line", "samples.count"}; // no quantities of the kernel
   std::vector<std::pair<double, std::string>> moved;
   for (const auto& m : now.metrics) {
     const auto* b = before.find(m.name);
-    if (!b || positions.count(m.name) || m.name == "seconds_per_call" || m.value <= 0 || b->value <= 0) continue;
+    // A loop that is unrolled by two does twice as much in a trip: that says nothing.
+    if (!b || positions.count(m.name) || of_one_trip(m.name) || m.name == "seconds_per_call" || m.value <= 0 || b->value <= 0) continue;
     const double change = std::fabs(std::log(m.value / b->value));
     if (change < std::log1p(notable_change)) continue;
     // Shares of a few percent double without meaning anything.
@@ -172,6 +189,23 @@ std::string headline(judgement j, const iteration_record& current) {
   return {};
 }
 
+/// Better or worse by what was measured side by side; the ratios to the reference are of two moments, and only stand in for it.
+void add_comparison(const iteration_record& current, const iteration_record& best, judgement j, std::vector<std::string>& lines) {
+  const auto& r = current.against_best;
+  const auto side_by_side = times(r.value) + " the speed of the best version, side by side [" + format_number(r.low, 2) + ", " + format_number(r.high, 2) + "]";
+  if (!(r.value > 0)) {
+    lines.push_back(" - Not compared side by side: " + times(best.code.measured.time.speedup.value) + " the reference's speed before, " + times(current.code.measured.time.speedup.value) + " now, at two moments");
+    return;
+  }
+  const double gain = r.value - 1;
+  if (j == judgement::better)
+    lines.push_back(std::string(gain >= notable_change ? " - Significant speedup improvement (+" : " - Small speedup improvement (+") + format_number(gain * 100, gain < 0.1 ? 1 : 0) + "%): " + side_by_side);
+  else if (j == judgement::worse) lines.push_back(" - Speedup dropped: " + side_by_side);
+  else lines.push_back(" - Speedup stayed about the same: " + side_by_side + (r.low <= 1 && r.high >= 1 ? ": the interval holds 1" : ""));
+  if (const double promised = predicted_ratio(best.findings, current.code.answers); promised > 0)
+    lines.push_back(" - It set out to remove: " + title_of(json(current.code.answers).get<bottleneck>()) + ". Predicted " + times(promised) + ", brought " + times(r.value));
+}
+
 std::vector<std::string> analysis(const iteration_record& current, const iteration_record* best, judgement j) {
   std::vector<std::string> lines;
   if (j == judgement::unknown) return {" - " + printable(current.reason), " - That says nothing of the candidate"};
@@ -183,26 +217,15 @@ std::vector<std::string> analysis(const iteration_record& current, const iterati
   const auto& now = current.code.measured;
   const double speedup = now.time.speedup.value;
   if (best) {
-    const double before = best->code.measured.time.speedup.value;
-    if (j == judgement::better) {
-      const double gain = current.against_best.value > 0 ? current.against_best.value - 1 : before > 0 ? speedup / before - 1 : 0;
-      lines.push_back(" - Significant speedup improvement (" + std::string(gain >= 0 ? "+" : "") + format_number(gain * 100, 0) + "%)");
-      lines.push_back(" - Speedup rose from " + times(before) + " to " + times(speedup));
-    } else if (j == judgement::worse) {
-      lines.push_back(" - Speedup dropped from " + times(before) + " to " + times(speedup));
-    } else {
-      lines.push_back(" - Speedup stayed about the same: " + times(before) + " before, " + times(speedup) + " now");
-    }
-    const auto& r = current.against_best;
-    if (r.value > 0)
-      lines.push_back(" - Side by side it runs at " + times(r.value) + " the speed of the best version [" + format_number(r.low, 2) + ", " + format_number(r.high, 2) + "]" +
-                      (j == judgement::same ? ": the interval holds 1" : ""));
+    add_comparison(current, *best, j, lines);
     if (auto reading = ipc_reading(now, best->code.measured, j); !reading.empty()) lines.push_back(std::move(reading));
     for (auto& line : changes(now, best->code.measured)) lines.push_back(std::move(line));
   } else if (speedup > 0) {
     lines.push_back(" - " + times(speedup) + (speedup >= 1 ? " the speed of the reference" : " the speed of the reference: slower than it"));
   }
   if (now.time.contended) lines.push_back(" - Other work ran on the machine during the measurement: the figures may be off");
+  for (const auto& line : table_lines(current.table)) lines.push_back(" - " + trim(line));
+  if (!current.findings.empty() && current.findings.front().confidence < explaining_confidence) lines.push_back(" - " + what_limits(current.findings, &now));
   for (size_t i = 0; i < current.findings.size() && i < max_findings; ++i) lines.push_back(finding_line(current.findings[i]));
   if (current.findings.empty())
     lines.push_back(now.metrics.empty() ? " - Not profiled: only the time is known" : " - No bottleneck stands out: no metric is beyond its threshold");
@@ -226,6 +249,8 @@ std::vector<std::string> remedies(const std::vector<finding>& findings, bool pro
   return list;
 }
 
+} // namespace
+
 std::vector<std::string> actions_of(const iteration_record& r) {
   if (!r.actions.empty()) return {r.actions.begin(), r.actions.begin() + static_cast<long>(std::min(r.actions.size(), max_actions))};
   if (r.passed()) return remedies(r.findings, !r.code.measured.metrics.empty(), r.code.measured.backend != "cpu");
@@ -234,17 +259,6 @@ std::vector<std::string> actions_of(const iteration_record& r) {
   for (const auto& hint : repairs_for(r.stage, r.reason, r.log, r.code.language)) list.push_back(hint.remedy);
   return list;
 }
-
-void note_metrics(const profile& p, std::set<std::string>& seen, std::vector<metric_note>& notes) {
-  for (const auto& m : p.metrics) {
-    if (notes.size() >= max_meanings) return;
-    const bool wanted = std::any_of(std::begin(shown), std::end(shown), [&](const auto& row) { return m.name == row.name; });
-    if (!wanted || !seen.insert(m.name).second) continue;
-    if (const auto* meaning = find_meaning(m.name)) notes.push_back({meaning->name, meaning->meaning, meaning->reading, meaning->source});
-  }
-}
-
-} // namespace
 
 judgement judge(const iteration_record& current, bool has_best) {
   const auto& against_best = current.against_best;
@@ -278,47 +292,6 @@ std::vector<std::string> explain(const iteration_record& current, const iteratio
   return lines;
 }
 
-brief make_brief(int attempt, const iteration_record* last, const iteration_record* best, const std::string& backend) {
-  brief b;
-  b.attempt = attempt;
-  if (!last && backend != "cpu") {
-    b.actions = {"Write a correct version first: one kernel for the whole of forward() where that is possible, contiguous blocks with masks at the borders, each input read once, each output written once, enough programs to fill the device."};
-  } else if (!last) {
-    b.actions = {"Write a correct version first: plain loops over contiguous memory that the compiler can vectorise, each input read once, each output written once."};
-  } else {
-    b.has_code = true;
-    b.code = last->code;
-    if (!last->established()) {
-      b.failure_stage = last->stage;
-      b.failure = last->reason + "\nThis says nothing of the code: it may be right and fast.";
-    } else if (!last->passed()) {
-      b.failure_stage = last->stage;
-      b.failure = last->reason + (last->log.empty() ? "" : "\n" + last->log);
-      b.repairs = repairs_for(last->stage, last->reason, last->log, last->code.language);
-    }
-    b.reasoning = last->reasoning;
-    b.actions = actions_of(*last);
-  }
-  if (best) {
-    b.has_best = true;
-    b.best = best->code;
-  }
-  if (last && last->passed()) b.findings = last->findings;
-  else if (best) b.findings = best->findings; // a failed version has no profile: the best one's still says where the time goes
-
-  std::set<std::string> seen;
-  for (const auto& f : b.findings) // documentation goes before our own table
-    for (const auto& c : f.documentation)
-      if (b.meanings.size() < max_meanings && seen.insert(c.metric).second) b.meanings.push_back({c.metric, c.meaning, c.reading, c.url});
-  for (const auto& f : b.findings)
-    for (const auto& e : f.proof)
-      if (const auto* meaning = find_meaning(explained_by(e)); meaning && b.meanings.size() < max_meanings && seen.insert(meaning->name).second)
-        b.meanings.push_back({meaning->name, meaning->meaning, meaning->reading, meaning->source});
-  if (last) note_metrics(last->code.measured, seen, b.meanings);
-  if (best) note_metrics(best->code.measured, seen, b.meanings);
-  return b;
-}
-
 std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings, const std::string& backend) {
   std::vector<std::string> names;
   if (backend != "cpu" && backend != "cuda") return names; // of the others' tools no further names are known to us
@@ -340,6 +313,7 @@ std::string stop_reason(const stop_rules& rules, const std::vector<iteration_rec
            " as fast as the reference (asked for: " + times(rules.target_speedup) + ")";
   if (best && rules.roofline_share > 0) {
     double share = best->code.measured.value("roofline_share").value_or(0) / 100;
+    if (share > believable_share) share = 0; // of the work as the reference writes it, part of which is not executed: no limit is near
     for (const auto& f : best->findings)
       if (f.what == bottleneck::at_roofline && !f.proof.empty()) share = std::max(share, f.proof.front().value / 100);
     if (share >= rules.roofline_share)

@@ -6,6 +6,9 @@
 #include "diagnosis/brief.hpp"
 #include "diagnosis/rules.hpp"
 
+#include <set>
+#include <span>
+
 namespace pragma {
 
 /// Everything that one turn of the loop left behind; stored in RocksDB as it is.
@@ -18,6 +21,7 @@ struct iteration_record {
   std::vector<finding> findings;
   bool new_best = false;
   interval against_best;               ///< measured side by side; 0 when there was no best
+  time_table table;                    ///< where the time of a call goes
   std::vector<std::string> reasoning, actions;
   double code_seconds = 0, build_seconds = 0, verify_seconds = 0, time_seconds = 0, profile_seconds = 0, wall_seconds = 0;
   std::string finished;                ///< ISO time
@@ -26,7 +30,7 @@ struct iteration_record {
   bool failed() const { return !passed() && established(); }
 };
 PRAGMA_JSON(iteration_record, number, code, candidate, origin, schedule, stage, reason, log, verdict, findings, new_best,
-            against_best, reasoning, actions, code_seconds, build_seconds, verify_seconds, time_seconds, profile_seconds,
+            against_best, table, reasoning, actions, code_seconds, build_seconds, verify_seconds, time_seconds, profile_seconds,
             wall_seconds, finished)
 
 enum class judgement { first, better, worse, same, failed, unknown };
@@ -44,8 +48,26 @@ std::vector<repair_hint> repairs_for(const std::string& stage, const std::string
 /// perf-list(1), for "cuda" metrics by ncu's names. Which of them exist is for the Profiler's machine to say.
 std::vector<std::string> metrics_to_ask(const std::vector<finding>& findings, const std::string& backend = "cpu");
 
-/// Assembles the five parts. `last` and `best` may be null (first attempt); `backend` then says in which words to begin.
-brief make_brief(int attempt, const iteration_record* last, const iteration_record* best, const std::string& backend = "cpu");
+/// What a finding of the class `answers` promises: time with it over time without; 0 = there is none, or it predicts nothing.
+double predicted_ratio(const std::vector<finding>& findings, const std::string& answers);
+
+/// What to do after this attempt, most promising first: its own actions, else its findings' remedies, else repairs.
+std::vector<std::string> actions_of(const iteration_record& r);
+
+/// Each attempt in a line, in order.
+std::vector<past_attempt> past_attempts(std::span<const iteration_record> history);
+
+/// Remedies that an attempt was asked to follow and that brought no new best.
+std::set<std::string> tried_in_vain(std::span<const iteration_record> history);
+void leave_out(std::vector<finding>& findings, const std::set<std::string>& remedies);
+
+/// "The same 3 elements of out1 are wrong as in attempt 2" where a failed comparison found what the one before found; else empty. `before` may be null.
+std::string same_elements(const iteration_record& failed, const iteration_record* before);
+
+/// Assembles the five parts. `last` and `best` may be null (first attempt); `backend` then says in which words to begin. `history`: all attempts, `last`
+/// being the latest; `attempts`: how many may be made, 0 = not known.
+brief make_brief(int attempt, const iteration_record* last, const iteration_record* best, const std::string& backend = "cpu",
+                 std::span<const iteration_record> history = {}, int attempts = 0);
 
 struct stop_rules {
   int attempts = defaults::attempts;

@@ -95,7 +95,8 @@ struct finding {
   std::vector<evidence> proof;
   std::vector<std::string> remedies; ///< what to try, best first, in words for an LLM or a person
   std::vector<citation> documentation; ///< of the metrics in `proof`, where the compendium has them
+  double seconds = 0, seconds_without = 0; ///< of one call: measured, and as the time table has it without this bottleneck; 0 = no prediction
 };
-PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies, documentation)
+PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies, documentation, seconds, seconds_without)
 
 } // namespace pragma

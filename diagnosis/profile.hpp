@@ -78,6 +78,27 @@ struct remark {
 };
 PRAGMA_JSON(remark, line, compiler, kind, text)
 
+/// An innermost loop of the candidate's machine code: how much of a call runs in it, and what one trip through its body costs with all data in L1.
+/// Figures of one trip depend on how far the loop is unrolled: they are compared per FLOP or as seconds of a call (time_table.hpp), never as they are.
+struct loop_cost {
+  std::string function;
+  int line = 0;                      ///< in the candidate's source; 0 = unknown
+  double share = 0;                  ///< of the call, 0..1: of its time where `how` is measured (samples), of its instructions where simulated; 0 = unknown
+  provenance how = provenance::static_analysis; ///< of `share`
+  double trips = 0;                  ///< in one call, over all threads (callgrind); 0 = unknown
+  double cycles = 0, least_cycles = 0; ///< of one trip: as written, and what the execution units need (llvm-mca); 0 = unknown
+  double flops = 0;                  ///< of one trip; a fused multiply-add is two
+  double loaded_bytes = 0, stored_bytes = 0; ///< of one trip, the stack left out
+  double streamed_bytes = 0;         ///< of stored_bytes: past the caches
+  int instructions = 0, vector_bits = 0, divides = 0, gathers = 0, calls = 0, fused = 0; ///< in the body; `fused`: multiply-adds
+  int shuffles = 0;                  ///< permutes, unpacks, inserts, extracts
+  int chains = -1;                   ///< registers that carry a floating-point result from one trip to the next; -1 = unknown
+  double vector_share = -1;          ///< packed share of the floating-point arithmetic, in %; -1 = it has none
+  std::string port;                  ///< the busiest, in the scheduling model's name; "" = unknown
+};
+PRAGMA_JSON(loop_cost, function, line, share, how, trips, cycles, least_cycles, flops, loaded_bytes, stored_bytes, streamed_bytes, instructions, vector_bits, divides,
+            gathers, calls, fused, shuffles, chains, vector_share, port)
+
 struct profile {
   std::string candidate;             ///< candidate id
   std::string binary;                ///< sha256 of the very executable that was measured
@@ -93,6 +114,7 @@ struct profile {
   std::vector<std::string> missing;  ///< "perf: no PMU on this machine", one line per source that could not be had
   double seconds = 0;                ///< what profiling cost
   std::vector<told_bottleneck> told; ///< by manifests' rules
+  std::vector<loop_cost> loops;      ///< where the time goes, the most first; CPUs only
 
   const metric* find(std::string_view name) const {
     for (const auto& m : metrics)
@@ -104,7 +126,7 @@ struct profile {
     return std::nullopt;
   }
 };
-PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, kernels, cut, device_seconds, missing, seconds, told)
+PRAGMA_JSON(profile, candidate, binary, device, backend, time, metrics, remarks, notes, kernels, cut, device_seconds, missing, seconds, told, loops)
 
 /// What a machine or a device can do at most, as measured: for a CPU by `pragma hardware` with one thread count, for a device
 /// (backend other than "cpu") by a calibration on it. There the vectors have two levels: [0] L2, [1] the device's memory.
@@ -128,8 +150,11 @@ struct machine_limits {
   int warp_size = 0, max_threads = 0;///< of one compute unit
   double tf32_gflops = 0, half_gflops = 0; ///< measured matrix units: TF32 in, float32 out; float16 in, float32 out
   double launch_seconds = 0;         ///< an empty kernel, measured as candidates are: no call can take less
+  // CPUs only; 0 = unknown.
+  double clock_ghz = 0;              ///< while one core works: cycles of a chain of additions per nanosecond
+  std::string microarchitecture;     ///< "family 25, model 17": what tables of latencies are looked up by; "" = unknown
 };
 PRAGMA_JSON(machine_limits, cpu, backend, threads, cores, simd_bits, cache_bytes, copy_gbs, read_gbs, peak_gflops, measured_at, arch,
-            compute_units, memory_bytes, shared_bytes, registers, warp_size, max_threads, tf32_gflops, half_gflops, launch_seconds)
+            compute_units, memory_bytes, shared_bytes, registers, warp_size, max_threads, tf32_gflops, half_gflops, launch_seconds, clock_ghz, microarchitecture)
 
 } // namespace pragma

@@ -2,6 +2,8 @@
 #include "base/json_definitions.hpp"
 
 #include "diagnosis/profile.hpp"
+#include "diagnosis/time_table.hpp"
 #include "diagnosis/finding.hpp"
 #include "diagnosis/brief.hpp"
 #include "diagnosis/conductor.hpp"
+#include "diagnosis/scores.hpp"

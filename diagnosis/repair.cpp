@@ -214,6 +214,12 @@ const repair_words& words_in(const std::string& language) {
   return repair_table[0];
 }
 
+/// Whole numbers on both sides: positions, most likely. A whole float prints alike, but seldom on both sides of a failed comparison.
+bool index_output(const difference& d) {
+  const auto whole = [](const std::string& text) { return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos; };
+  return !d.unwritten && whole(d.got) && whole(d.wanted) && d.wrong < d.total;
+}
+
 void compare_hints(const std::string& reason, const repair_words& in, std::vector<repair_hint>& hints) {
   const auto d = parse_difference(reason);
   const auto say = [&](std::string cause, std::string remedy) { hints.push_back({line_at(reason, 0), std::move(cause), std::move(remedy)}); };
@@ -225,12 +231,15 @@ void compare_hints(const std::string& reason, const repair_words& in, std::vecto
   const bool got_nan = d->got.find("nan") != std::string::npos, got_inf = d->got.find("inf") != std::string::npos;
   const bool wanted_finite = d->wanted.find("nan") == std::string::npos && d->wanted.find("inf") == std::string::npos;
   const bool few = d->total > 8 && d->wrong <= d->total / 8, all = d->total > 8 && d->wrong >= d->total * 0.99;
-  const bool large = d->input_set.find("large") != std::string::npos;
+  const bool large = d->input_set.find("large") != std::string::npos, tiny = d->input_set.find("tiny") != std::string::npos;
 
   if (d->unwritten)
     say("Output elements were never written: the loops do not reach them" + std::string(few ? " (often the last ones, which do not fill a vector or tile)." : "."),
         in.unwritten);
-  else if (few && !large)
+  else if (few && index_output(*d))
+    say("Only " + std::to_string(static_cast<long>(d->wrong)) + " of " + std::to_string(static_cast<long>(d->total)) + " indices are wrong: two values lie so close that the candidate's way of computing them turns their order round.",
+        "Compare values that are computed as exactly as the reference's: the same order of operations where it decides, float64 or compensated sums for near ties, no approximation of a function before the comparison (compare its argument where the function is monotone); the smaller index among equal values.");
+  else if (few && !large && !tiny)
     say("Only " + std::to_string(static_cast<long>(d->wrong)) + " of " + std::to_string(static_cast<long>(d->total)) + " elements are wrong: a border case, most likely the remainder loop, the edge of a window or tile, or padding.",
         in.border);
   if (got_nan && wanted_finite)
@@ -263,7 +272,7 @@ void compare_hints(const std::string& reason, const repair_words& in, std::vecto
     say("It fails on negative inputs only: a maximum that starts at 0 instead of -infinity, or a formula that holds for positive values only.", "Start a maximum at -infinity (or the first element), and check the branch for x < 0.");
   if (d->input_set.find("constant rows") != std::string::npos)
     say("It fails on constant rows: a variance that is not quite zero (or negative) is divided by.", "Compute the variance from the differences to the mean, and add epsilon before the root as the reference does.");
-  if (d->input_set.find("tiny") != std::string::npos)
+  if (tiny && !index_output(*d))
     say("It fails on tiny inputs: cancellation, an epsilon in the wrong place, or flushed denormals.", "Use expm1 and log1p forms near zero, put epsilon where the reference has it, and do not flush denormals.");
   if (all && hints.empty())
     say("All elements are wrong: the formula, the order of inputs and parameters, or the memory layout differs from the reference.",

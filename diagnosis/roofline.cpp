@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "diagnosis/rules.hpp"
 
 #include <algorithm>
@@ -74,6 +75,7 @@ roofline_point place_on_device(roofline_point point, double seconds, double flop
   // Launching hides behind the work and is measured otherwise than some calls are (graphs): it never makes more than all. A
   // time below what the work alone needs stays visible.
   if (point.share > 1) point.share = work <= measured_low * seconds ? 1 : work / seconds;
+  point.needed_share = point.share;
   if (point.attainable_seconds > 0) point.limit = launch > work ? "launch latency" : compute > move ? unit : "DRAM bandwidth";
   return point;
 }
@@ -107,11 +109,21 @@ roofline_point place_on_roofline(double seconds, double flops, double bytes, con
     if (level == memory_level && move <= 0) move = seconds_at(memory_level, bytes, written_bytes, limits);
   }
   double compute = limits.peak_gflops > 0 ? flops / (limits.peak_gflops * 1e9) : 0;
-  if (compute > formula_slack * seconds) compute = 0; // the answer can be had with fewer operations than the formula counts
+  point.share = std::max(move, compute) / seconds;
+  point.skips_work = compute > formula_slack * seconds; // the answer can be had with fewer operations than the formula counts
+  if (point.skips_work) compute = 0;
   point.attainable_seconds = std::max(move, compute);
-  point.share = point.attainable_seconds / seconds;
+  point.needed_share = point.attainable_seconds / seconds;
   if (point.attainable_seconds > 0) point.limit = compute > move ? "peak FLOP/s" : std::string(level_names[level]) + " bandwidth";
   return point;
+}
+
+std::string roofline_text(const roofline_point& point) {
+  if (point.limit.empty()) return {};
+  const auto percent = [](double share) { return format_number(100 * share, 0) + "%"; };
+  if (!point.skips_work) return percent(point.share) + " of the measured " + point.limit;
+  return "more FLOP/s than the peak for the work as the reference writes it: part of that is not executed; its bytes need " + percent(point.needed_share) +
+         " of the time at the measured " + point.limit;
 }
 
 } // namespace pragma

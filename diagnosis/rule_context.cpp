@@ -1,6 +1,7 @@
 #include "diagnosis/rule_context.hpp"
 
 #include "base/text.hpp"
+#include "diagnosis/core_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -59,17 +60,11 @@ int count_accumulators(const std::string& code) {
   return array ? std::max<int>(4, static_cast<int>(names.size())) : static_cast<int>(names.size());
 }
 
-/// llvm-mca's cycles per instruction of the hot loop, for all instructions of a call, at the clock rate that the measured
-/// peak implies (two fused multiply-adds of full width per cycle).
+/// Of the measured time, what the core needs by the time table with all data in L1.
 double predicted_core_share(const facts& f) {
-  const auto cycles = f.value("llvm_mca.cycles_per_iteration"), in_loop = f.value("hot_loop.instructions");
-  const auto executed = f.value("instructions") ? f.value("instructions") : f.value("callgrind.Ir");
-  if (!cycles || !in_loop || !executed || *in_loop <= 0 || f.seconds <= 0 || !f.in.limits) return 0;
-  const auto& m = *f.in.limits;
-  const double flops_per_cycle = m.simd_bits / 32.0 * 2 * 2 * std::max(1, m.threads);
-  const double hertz = m.peak_gflops * 1e9 / flops_per_cycle;
-  if (!(hertz > 0)) return 0;
-  return *executed / *in_loop * *cycles / hertz / (f.seconds * std::max(1, f.in.threads));
+  double core = 0;
+  for (const auto& p : f.table.phases) core += p.core_seconds;
+  return f.seconds > 0 ? core / f.seconds : 0;
 }
 
 } // namespace
@@ -93,6 +88,7 @@ facts::facts(const diagnosis_input& input) : in(input) {
   elements = in.bytes / 4;
   const auto code = code_only(in.source);
   streaming_stores = mentions(code, {"_stream_", "nontemporal"}) || value_or("hot_loop.streaming_stores", 0) > 0;
+  prefetches = mentions(code, {"_prefetch"});
   parallel_source = mentions(code, {"omp parallel", "std::thread", "pthread_create", "std::async", "std::jthread"});
   accumulators = count_accumulators(code);
   if (in.limits)
@@ -104,11 +100,14 @@ facts::facts(const diagnosis_input& input) : in(input) {
   }
   if (in.limits && seconds > 0 && (in.bytes > 0 || in.flops > 0)) {
     roof = place_on_roofline(seconds, in.flops, in.bytes, *in.limits, in.written_bytes, in.tf32);
+    if (roof.skips_work) roof.share = roof.needed_share; // of the work as written nothing is known then
     has_roof = roof.attainable_seconds > 0;
     const auto at = roof.limit.find(" bandwidth");
     at_bandwidth = at != std::string::npos;
     if (at_bandwidth) level = roof.limit.substr(0, at);
   }
+  if (!device) loops = core::loops_of(p);
+  if (!device) table = table_of(in);
   if (value_or("hot_loop.calls", 0) > 0) mca_trust = 0.4;
   else core_share = predicted_core_share(*this);
   const bool from_memory = level.empty() || level == "memory";
@@ -128,6 +127,17 @@ std::optional<double> facts::sum(std::initializer_list<std::string_view> names) 
   return total;
 }
 
+bool facts::has_flag(std::string_view start) const {
+  return std::any_of(in.flags.begin(), in.flags.end(), [&](const std::string& flag) { return flag.rfind(start, 0) == 0; });
+}
+
+double facts::operations_per_element() const {
+  if (loops.empty()) return 0;
+  const auto& l = loops.front();
+  const double moved = (l.stored_bytes > 0 ? l.stored_bytes : l.loaded_bytes) / 4;
+  return moved > 0 ? l.flops / moved : 0;
+}
+
 bool facts::scalar_hot_loop() const {
   if (auto share = value("hot_loop.vector_share")) return severity(limit::scalar_share, 100 - *share) > 0;
   auto bits = value("hot_loop.vector_bits");
@@ -142,9 +152,16 @@ bool facts::vector_hot_loop() const {
 
 double facts::core_weight() const {
   double weight = 1;
-  if (has_roof && at_bandwidth) weight = std::clamp((1 - std::min(1.0, roof.share * traffic_ratio)) / 0.5, 0.15, 1.0);
+  // Whichever side needs more of the time by the model is the limit: bandwidth that the core's own time covers is not what it waits for.
+  if (has_roof && at_bandwidth && core_share < roof.share * traffic_ratio) weight = std::clamp((1 - std::min(1.0, roof.share * traffic_ratio)) / 0.5, 0.15, 1.0);
   if (core_share > 0) weight *= std::clamp(core_share * 100 / at(limit::core_share), 0.15, 1.0);
   return weight;
+}
+
+double facts::memory_weight() const {
+  const double moving = roof.share * traffic_ratio;
+  if (!at_bandwidth || core_share * 100 < at(limit::core_share) || core_share <= moving) return 1;
+  return std::clamp(moving / std::min(1.0, core_share), 0.15, 1.0) * 0.7;
 }
 
 bool evidence_for::metric(std::string_view name, limit which, const std::string& reading, double weight) {

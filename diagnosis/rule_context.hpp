@@ -3,6 +3,7 @@
 #pragma once
 
 #include "diagnosis/rules.hpp"
+#include "diagnosis/time_table.hpp"
 
 namespace pragma::rule {
 
@@ -41,9 +42,12 @@ struct facts {
   double elements = 0;                   ///< bytes / 4: float32 elements that one call touches
   double written_bytes = 0;              ///< 0 = unknown
   bool streaming_stores = false;         ///< in the source or in the hot loop
+  bool prefetches = false;               ///< in the source
   bool parallel_source = false;          ///< starts or uses threads
   int accumulators = 0;                  ///< distinct variables that the source accumulates into; 0 = none seen
   int64_t last_level_bytes = 0;          ///< the largest cache; 0 = unknown
+  std::vector<loop_cost> loops;          ///< where the time goes, the most first
+  time_table table;
 
   std::optional<double> value(std::string_view name) const { return in.current->value(name); }
   double value_or(std::string_view name, double otherwise) const { return value(name).value_or(otherwise); }
@@ -51,15 +55,22 @@ struct facts {
   const metric* first(std::initializer_list<std::string_view> names) const;
   /// Sum over the metrics of these names that the profile has; nothing when it has none.
   std::optional<double> sum(std::initializer_list<std::string_view> names) const;
+  bool has_flag(std::string_view start) const; ///< a flag that begins so was given
+  /// The task does several operations for each element that it reads or writes: products, convolutions.
+  bool contracts() const { return elements > 0 && in.flops >= 8 * elements; }
+  /// Arithmetic of one trip of the hot loop for each element that it stores (or loads, where it stores none); 0 = unknown.
+  double operations_per_element() const;
   bool scalar_hot_loop() const;          ///< known to be mostly scalar
   bool vector_hot_loop() const;          ///< known to be mostly packed
-  /// Time that the hot loop would take with all data in L1 (llvm-mca's cycles for all instructions of the call) over the
-  /// time measured; 0 = unknown. Far below 1 the core is not what takes the time.
+  /// Time that the loops would take with all data in L1 (the table's core_seconds) over the time measured; 0 = unknown. Far below 1 the core is not
+  /// what takes the time.
   double core_share = 0;
   /// How far llvm-mca's figures can be relied on: less where the loop calls functions that it does not see.
   double mca_trust = 1;
   /// What is left to gain for findings about the core: 1 while the memory side is far from its limit, towards 0 at it.
   double core_weight() const;
+  /// The same for findings about bandwidth: less where the core's own time accounts for more of the call than its bytes do.
+  double memory_weight() const;
 };
 
 /// Collects evidence for one class.

@@ -1,3 +1,4 @@
+#include "diagnosis/predict.hpp"
 #include "diagnosis/rule_context.hpp"
 
 #include "base/text.hpp"
@@ -45,8 +46,11 @@ void add_told(const profile& p, std::vector<finding>& found) {
 
 template <class Rules> std::vector<finding> apply(const Rules& rules, const rule::facts& facts, const profile& p) {
   std::vector<finding> found;
-  for (const auto& rule : rules)
-    if (auto f = rule(facts)) found.push_back(std::move(*f));
+  for (const auto& one : rules)
+    if (auto f = one(facts)) {
+      rule::predict(facts, *f);
+      if (f->confidence >= rule::at(rule::limit::least_confidence)) found.push_back(std::move(*f));
+    }
   add_told(p, found);
   std::stable_sort(found.begin(), found.end(), [](const finding& a, const finding& b) { return a.confidence > b.confidence; });
   return found;

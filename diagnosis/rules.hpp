@@ -12,6 +12,7 @@ struct diagnosis_input {
   const profile* best = nullptr;         ///< the best version so far; may be null
   const machine_limits* limits = nullptr;///< may be null: no roofline findings then
   std::string source;                    ///< the candidate's source (streaming stores, accumulators)
+  std::vector<std::string> flags;        ///< that it was built with
   double flops = 0, bytes = 0;           ///< compulsory work of one call, from the task
   int threads = 1;
   double written_bytes = -1;             ///< the outputs' part of `bytes`; < 0 = unknown
@@ -24,8 +25,10 @@ std::vector<finding> diagnose(const diagnosis_input& input);
 struct roofline_point {
   double gflops = 0, gbs = 0;            ///< achieved
   double intensity = 0;                  ///< flops per byte
-  double attainable_seconds = 0;         ///< the least time of one call by bandwidth and peak
-  double share = 0;                      ///< attainable / achieved time, 0..1 (above 1.05 the measurement is suspect)
+  double attainable_seconds = 0;         ///< the least time of one call that nothing contradicts: by bandwidth, and by the peak unless `skips_work`
+  double needed_share = 0;               ///< attainable / achieved time, 0..1 (above 1.05 the measurement is suspect)
+  double share = 0;                      ///< the same for the work as the reference writes it: never falls when speed rises; above 1 where `skips_work`
+  bool skips_work = false;               ///< CPUs: the time rules out that all FLOPs of the reference's formula were executed (a skipped triangle, algebra)
   std::string limit;                     ///< "memory bandwidth", "L2 bandwidth", "L3 bandwidth", "peak FLOP/s"; of a device
                                          ///< "DRAM bandwidth", "peak FLOP/s (FP32)" and the like, "launch latency"
 };
@@ -33,10 +36,14 @@ struct roofline_point {
 /// outputs' part of `bytes`) reads and writes are charged at their own measured cost; without it the faster of copying
 /// and reading is taken, so that attainable_seconds is never too long and share never too high.
 /// `flops` are those of the reference's way to the answer: a time that they rule out shows that there is a shorter one (a diagonal
-/// factor, a sum that is pulled out of a product), and then only bytes limit.
+/// factor, a sum that is pulled out of a product), and then only bytes are known to be needed (`skips_work`).
 /// On a device (limits.backend is not "cpu") L2 is flushed before each call: inputs come from its memory, outputs beyond half of
 /// L2 go there, and a launch is part of every call. A share above 1 then means less time than the work alone needs.
 roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes = -1, bool tf32 = false);
+
+/// "63% of the measured peak FLOP/s"; of a kernel that skips work "more FLOP/s than the peak for the work as the reference writes it: part of that is not
+/// executed; its bytes need 5% of the time at the measured L3 bandwidth". Empty for a point without a limit.
+std::string roofline_text(const roofline_point& point);
 
 /// One row of the table of thresholds.
 struct threshold {

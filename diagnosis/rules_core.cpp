@@ -1,5 +1,6 @@
 // Rules about the core: vectorisation, chains, ports, dividers, branches, the front end.
 #include "base/text.hpp"
+#include "diagnosis/core_model.hpp"
 #include "diagnosis/rule_context.hpp"
 
 #include <algorithm>
@@ -63,6 +64,24 @@ std::optional<std::pair<double, provenance>> instructions(const facts& f) {
 
 } // namespace
 
+namespace {
+
+std::vector<std::string> scalar_remedies(const facts& f) {
+  std::vector<std::string> all = {"Make the inner loop run over contiguous elements with a known trip count, __restrict pointers, and no calls, early exits or data-dependent branches; use min/max/select instead of if."};
+  const bool known = !f.loops.empty();
+  const int chains = known ? f.loops.front().chains : -1;
+  if (!known || f.loops.front().calls > 0)
+    all.push_back(std::string("Replace scalar expf, tanhf, erff and the like by a vectorised polynomial") +
+                  (f.has_flag("-ffast-math") ? "." : " (or build with -O3 -march=native -ffast-math -fno-math-errno so that libmvec is used)."));
+  if (chains != 0)
+    all.push_back("For a reduction allow reassociation: #pragma omp simd reduction(+:x), -fassociative-math with -fno-signed-zeros -fno-trapping-math, or several explicit vector accumulators.");
+  all.push_back("Write the hot loop with AVX2 or AVX-512 intrinsics, with a masked or scalar remainder.");
+  if (known && f.loops.front().calls > 0) std::swap(all[0], all[1]);
+  return all;
+}
+
+} // namespace
+
 std::optional<finding> not_vectorized(const facts& f) {
   evidence_for e(f, bottleneck::not_vectorized);
   std::string reason;
@@ -91,24 +110,24 @@ std::optional<finding> not_vectorized(const facts& f) {
     }
   } else if (f.in.limits) {
     const auto bits = f.value("hot_loop.vector_bits");
-    if (bits && *bits > 0 && *bits * 2 <= f.in.limits->simd_bits) {
+    // Where the core splits its widest vectors, the peak says that they gain nothing.
+    if (bits && *bits > 0 && *bits * 2 <= f.in.limits->simd_bits && core::vector_gain(f.in, *bits) > 1) {
       e.derived("hot_loop.vector_bits", *bits, "bits", provenance::static_analysis, *bits * 4 <= f.in.limits->simd_bits ? 1 : 0.7,
                 "vectors of " + short_number(*bits) + " bits on a machine that has " + std::to_string(f.in.limits->simd_bits));
       e.scale(f.core_weight());
       e.result().line = hot_line(f);
-      return e.finish("The hot loop uses narrower vectors than this machine has.",
-                      {"Build with -O3 -march=native, and with -mprefer-vector-width=" + std::to_string(f.in.limits->simd_bits) + " so that the compiler takes the full width.",
-                       "Write the hot loop with intrinsics of the full width."});
+      const auto width = "-mprefer-vector-width=" + std::to_string(f.in.limits->simd_bits);
+      std::vector<std::string> remedies;
+      if (!f.has_flag(width)) remedies.push_back("Build with -O3 -march=native " + width + " so that the compiler takes the full width.");
+      remedies.push_back("Write the hot loop with intrinsics of the full width.");
+      return e.finish("The hot loop uses narrower vectors than this machine has.", std::move(remedies));
     }
   }
   if (!e.any()) return std::nullopt;
   if (!e.result().line) e.result().line = hot_line(f);
   e.scale(std::max(0.3, f.core_weight()));
   return e.finish("The hot loop handles one element at a time where SIMD would handle " + short_number(f.in.limits && f.in.limits->simd_bits > 0 ? f.in.limits->simd_bits / float_bits : 8) + "." + reason,
-                  {"Make the inner loop run over contiguous elements with a known trip count, __restrict pointers, and no calls, early exits or data-dependent branches; use min/max/select instead of if.",
-                   "Replace scalar expf, tanhf, erff and the like by a vectorised polynomial (or build with -O3 -march=native -ffast-math -fno-math-errno so that libmvec is used).",
-                   "For a reduction allow reassociation: #pragma omp simd reduction(+:x), -fassociative-math with -fno-signed-zeros -fno-trapping-math, or several explicit vector accumulators.",
-                   "Write the hot loop with AVX2 or AVX-512 intrinsics, with a masked or scalar remainder."});
+                  scalar_remedies(f));
 }
 
 std::optional<finding> divider(const facts& f) {
@@ -128,8 +147,24 @@ std::optional<finding> divider(const facts& f) {
                    "Evaluate the function by a polynomial without a division."});
 }
 
+namespace {
+
+std::vector<std::string> chain_remedies(int chains) {
+  std::vector<std::string> all;
+  const auto now = chains > 0 ? " (now " + std::to_string(chains) + ")" : std::string();
+  if (chains < 8) all.push_back("Use 4 to 8 independent accumulators" + now + " and combine them after the loop (latency x throughput of the FMA: 8 to 10 vectors in flight).");
+  all.insert(all.end(), {"Unroll the loop over independent rows or columns, so that several chains run side by side.",
+                         "For a scan split the row into blocks: prefix within each vector by shifts, then add the carry of the block before.",
+                         "Shorten the chain: move everything that does not depend on it out of it."});
+  return all;
+}
+
+} // namespace
+
 std::optional<finding> dependency_chain(const facts& f) {
   if (severity(limit::divide_share, divide_share(f)) > 0) return std::nullopt; // the divider explains the waiting
+  const int chains = f.loops.empty() ? -1 : f.loops.front().chains;
+  if (chains == 0) return std::nullopt; // no result goes from one trip to the next: what waits is hidden by the trips around it
   evidence_for e(f, bottleneck::dependency_chain);
   // llvm-mca also counts waiting within an iteration, which out-of-order execution hides: only where the iterations
   // together take longer than the units need is there a chain from one to the next.
@@ -145,17 +180,62 @@ std::optional<finding> dependency_chain(const facts& f) {
     e.metric("ipc", limit::low_ipc, "few instructions per cycle", 0.5);
   }
   if (!e.any()) return std::nullopt;
-  if (f.accumulators == 1)
+  if (chains > 0)
+    e.derived("hot_loop.chains", chains, "count", provenance::static_analysis, chains <= 2 ? 0.8 : 0.4,
+              short_number(chains) + (chains == 1 ? " register carries" : " registers carry") + " results from one trip to the next");
+  else if (f.accumulators == 1)
     e.derived("source", 1, "count", provenance::static_analysis, 0.6, "the source accumulates into a single variable");
   add_core_share(f, e);
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Each iteration waits for the result of the one before: the latency of a loop-carried chain is the limit, not the number of execution units.",
-                  {"Use 4 to 8 independent accumulators and combine them after the loop (latency x throughput of the FMA: 8 to 10 vectors in flight).",
-                   "Unroll the loop over independent rows or columns, so that several chains run side by side.",
-                   "For a scan split the row into blocks: prefix within each vector by shifts, then add the carry of the block before.",
-                   "Shorten the chain: move everything that does not depend on it out of it."});
+                  chain_remedies(chains));
 }
+
+namespace {
+
+/// What kind of operation a scheduling model's unit takes, by the names that LLVM's models use for Intel's and AMD's cores.
+enum class unit_kind { unknown, load, store, shuffle };
+unit_kind kind_of_unit(const std::string& name) {
+  const auto ends = [&](std::initializer_list<std::string_view> all) {
+    return std::any_of(all.begin(), all.end(), [&](auto e) { return name.size() >= e.size() && name.compare(name.size() - e.size(), e.size(), e) == 0; });
+  };
+  if (ends({"Port2", "Port3", "Port23", "Port11"}) || name.find("AGU") != std::string::npos || name.find("Load") != std::string::npos || name.find("LSU") != std::string::npos) return unit_kind::load;
+  if (ends({"Port4", "Port7", "Port8", "Port9", "Port49", "Port78", "Port237"}) || name.find("Store") != std::string::npos || name.find("FPSt") != std::string::npos) return unit_kind::store;
+  if (ends({"Port5", "Port15"})) return unit_kind::shuffle;
+  return unit_kind::unknown;
+}
+
+std::string busy_units_sentence(const facts& f) {
+  if (f.has_roof && !f.at_bandwidth && severity(limit::peak_share, f.roof.share * 100) > 0) return "The arithmetic units are busy: the kernel runs near the measured peak.";
+  const auto share = format_number(std::min(100.0, f.core_share * 100), 0);
+  if (severity(limit::core_share, f.core_share * 100) > 0) return "The execution units limit the loop: what they need for it as written accounts for " + share + "% of the measured time.";
+  return "The execution units are the narrowest part of the loop" + (f.core_share > 0 ? ", but what they need for it accounts for only " + share + "% of the measured time." : ".");
+}
+
+/// Only what fits the kernel and is not fulfilled already.
+std::vector<std::string> port_remedies(const facts& f) {
+  std::vector<std::string> all;
+  if (!f.loops.empty()) {
+    const auto& l = f.loops.front();
+    const double bits = std::max(32, l.vector_bits), arithmetic = l.flops > 0 ? l.flops / (bits / float_bits) : 0;
+    const double loads = l.loaded_bytes * 8 / bits;
+    const auto kind = kind_of_unit(l.port);
+    if (kind == unit_kind::load || (f.contracts() && l.fused > 0 && loads > 0.6 * l.fused))
+      all.push_back("Load less for each operation: keep a larger tile of results in registers, so that each value that is loaded is used by more multiply-adds.");
+    if (kind == unit_kind::store || (l.stored_bytes > 0 && f.contracts())) all.push_back("Store results once, after the loop: keep them in registers while they are added to.");
+    if (l.shuffles > 0) all.push_back("Replace shuffles (" + std::to_string(l.shuffles) + " in a trip) by loads with broadcast, or by another layout of a packed operand.");
+    if (!f.contracts() && f.operations_per_element() >= 8) all.push_back("Execute fewer operations for each element: a polynomial of lower degree as far as the tolerance allows, constants hoisted out of the loop.");
+    if (l.fused == 0 && l.flops > 0 && f.operations_per_element() >= 2 && !f.has_flag("-ffast-math")) all.push_back("Use fused multiply-add instead of multiply and add.");
+    if (core::vector_gain(f.in, bits) > 1) all.push_back("Use wider vectors: " + std::to_string(l.vector_bits) + " bits of " + std::to_string(f.in.limits ? f.in.limits->simd_bits : 256) + ".");
+    if (l.instructions > 0 && arithmetic > 0 && l.instructions > 2.5 * (arithmetic + loads))
+      all.push_back("Most instructions of the loop are neither arithmetic nor loads of its data: unroll it, and take addresses and conditions out of it.");
+  }
+  if (all.empty()) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
+  return all;
+}
+
+} // namespace
 
 std::optional<finding> port_pressure(const facts& f) {
   evidence_for e(f, bottleneck::port_pressure);
@@ -176,11 +256,7 @@ std::optional<finding> port_pressure(const facts& f) {
   if (!e.any()) return std::nullopt;
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
-  return e.finish("The execution units are busy all the time: the kernel executes too many operations of one kind per element.",
-                  {"Execute fewer operations: a polynomial of lower degree (as the tolerance allows), fused multiply-add instead of multiply and add, constants hoisted out of the loop.",
-                   "Balance the ports: replace shuffles and blends by arithmetic or by loads with broadcast.",
-                   "Use wider vectors.",
-                   "Keep more values in registers (register tiling), so that fewer loads and stores go with each operation."});
+  return e.finish(busy_units_sentence(f), port_remedies(f));
 }
 
 std::optional<finding> scalar_tail(const facts& f) {

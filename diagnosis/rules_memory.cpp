@@ -1,5 +1,6 @@
 // Rules about the memory side: the measured roofline, traffic, stores, access patterns.
 #include "base/text.hpp"
+#include "diagnosis/core_model.hpp"
 #include "diagnosis/rule_context.hpp"
 
 #include <algorithm>
@@ -133,20 +134,20 @@ std::optional<finding> memory_bandwidth(const facts& f) {
   }
   const bool far_below = f.at_bandwidth && severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
   if (!far_below) e.metric("topdown.memory_bound", limit::memory_bound, "slots that wait for data");
+  e.scale(f.memory_weight());
   e.result().level = f.level;
   const std::string where = f.level.empty() ? "memory" : f.level == "memory" ? "memory" : f.level + " cache";
   std::vector<std::string> remedies;
   if (f.level == "memory" || f.level.empty()) {
-    remedies = {"Move fewer bytes: fuse operations so that each input is read once and each output written once.",
-                "Issue software prefetches a few lines ahead, and work on large contiguous pieces so that the hardware prefetcher and the TLB keep up.",
-                "Read two to four streams at a time (for example several rows) to have more misses in flight.",
-                "Use more threads where one core cannot fill the memory bus."};
+    if (f.traffic_ratio > at(limit::passes) || !f.value("callgrind.ll_traffic_ratio")) remedies.push_back("Move fewer bytes: fuse operations so that each input is read once and each output written once.");
+    if (!f.prefetches) remedies.push_back("Issue software prefetches a few lines ahead, and work on large contiguous pieces so that the hardware prefetcher and the TLB keep up.");
+    remedies.push_back("Read two to four streams at a time (for example several rows) to have more misses in flight.");
     if (f.streaming_stores && f.written_bytes > 0 && f.last_level_bytes > 0 && f.written_bytes < static_cast<double>(f.last_level_bytes))
       remedies.insert(remedies.begin(), "Use plain stores: the output fits into the last-level cache, and streaming stores push it out to memory.");
   } else {
-    remedies = {"Tile so that a piece that is used again stays in a faster cache than " + f.level + ".",
-                "Use the widest vector loads and stores, aligned, and keep values in registers between the operations.",
-                "Fuse operations so that intermediate results need no store and load."};
+    remedies.push_back("Tile so that a piece that is used again stays in a faster cache than " + f.level + ".");
+    if (!f.vector_hot_loop() || (!f.loops.empty() && core::vector_gain(f.in, f.loops.front().vector_bits) > 1)) remedies.push_back("Use the widest vector loads and stores, and keep values in registers between the operations.");
+    if (f.traffic_ratio > at(limit::passes)) remedies.push_back("Fuse operations so that intermediate results need no store and load.");
   }
   return e.finish("The time goes into moving data between the core and " + std::string(where == "memory" ? "" : "the ") + where + ".", std::move(remedies));
 }

@@ -17,6 +17,7 @@ struct candidate {
   std::string origin;              ///< who wrote it: "builtin", "llm:MODEL", "command", "user"
   std::string rationale;           ///< one or two sentences: what was changed and why
   std::string schedule;            ///< built-in coder: the schedule as JSON text; else empty
+  std::string answers;             ///< class of the finding that it sets out to remove (diagnosis/finding.hpp); "" = none was named
 
   /// 12 hex digits over source, compiler (or language) and flags.
   std::string id() const {
@@ -25,6 +26,6 @@ struct candidate {
     return short_hash(all + '\0' + '\0' + source);
   }
 };
-PRAGMA_JSON(candidate, source, language, compiler, flags, origin, rationale, schedule)
+PRAGMA_JSON(candidate, source, language, compiler, flags, origin, rationale, schedule, answers)
 
 } // namespace pragma

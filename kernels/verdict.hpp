@@ -39,8 +39,10 @@ struct mismatch {
   std::string expected, got;          ///< numbers as text: NaN and Inf survive JSON
   double error = 0;                   ///< |got - expected| / allowed; 1 is the limit (1e300 when not finite)
   int64_t wrong_elements = 0, total_elements = 0;
+  std::vector<std::string> elements;  ///< the first wrong ones in order, at most eight: "[3, 17] is 5, expected 9; ..."
+  std::string judge;                  ///< "the float64 oracle", "the reference's own result"
 };
-PRAGMA_JSON(mismatch, input_set, output, index, expected, got, error, wrong_elements, total_elements)
+PRAGMA_JSON(mismatch, input_set, output, index, expected, got, error, wrong_elements, total_elements, elements, judge)
 
 struct verdict {
   verdict_stage stage = verdict_stage::build;

@@ -13,17 +13,17 @@ namespace {
 
 constexpr int schema_version = 1;
 constexpr size_t max_id_bytes = 200;
-const std::string runs = "runs", summaries = "summaries", iterations_ = "iterations", schedules = "schedules", tasks = "tasks";
+const std::string runs = "runs", summaries = "summaries", iterations_ = "iterations", schedules = "schedules", tasks = "tasks", scores = "scores";
 /// Headers last: a run that is there is whole.
 const std::vector<std::string>& copied_families() {
-  static const std::vector<std::string> all{tasks, iterations_, schedules, summaries, runs};
+  static const std::vector<std::string> all{tasks, scores, iterations_, schedules, summaries, runs};
   return all;
 }
 
 record_store_options store_options() {
   record_store_options o;
   o.what = "run store";
-  o.families = {runs, summaries, iterations_, schedules, tasks};
+  o.families = {runs, summaries, iterations_, schedules, tasks, scores};
   o.schema_version = schema_version;
   o.made_by = "`pragma optimize TASK.py` makes one";
   o.while_locked = "wait until it has finished, stop it, or keep this run elsewhere with --data DIR; `pragma runs` and "
@@ -188,6 +188,25 @@ expected<void> run_store::put_schedule(const std::string& key, const json& value
 
 expected<std::optional<json>> run_store::get_schedule(const std::string& key) const {
   return impl_->get(schedules, key, "schedule " + printable(key));
+}
+
+expected<void> run_store::put_scores(const std::string& machine, const json& value) {
+  if (auto good = check_id(machine, "machine's name"); !good) return good;
+  return impl_->records.write("record scores", [&](record_store::batch& batch) { batch.put(scores, machine, encode(value)); });
+}
+
+expected<std::optional<json>> run_store::get_scores(const std::string& machine) const { return impl_->get(scores, machine, "scores of " + printable(machine)); }
+
+expected<std::vector<json>> run_store::all_scores() const {
+  std::vector<json> all;
+  auto read = impl_->records.scan(scores, "", "the scores", [&](std::string_view key, std::string_view value) -> expected<void> {
+    auto one = parse_json(value, "the scores of " + std::string(key) + " in the run store");
+    if (!one) return fail(one.error());
+    all.push_back(std::move(*one));
+    return {};
+  });
+  if (!read) return fail(read.error());
+  return all;
 }
 
 expected<void> run_store::put_task(const std::string& key, const json& value) {

@@ -38,6 +38,11 @@ public:
   expected<void> put_schedule(const std::string& key, const json& value);
   expected<std::optional<json>> get_schedule(const std::string& key) const;
 
+  /// What findings promised and brought, by machine (diagnosis/scores.hpp).
+  expected<void> put_scores(const std::string& machine, const json& value);
+  expected<std::vector<json>> all_scores() const;
+  expected<std::optional<json>> get_scores(const std::string& machine) const;
+
   /// Texts of tasks, so that a run can be gone on with wherever its record is.
   expected<void> put_task(const std::string& key, const json& value);
   expected<std::optional<json>> get_task(const std::string& key) const;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <set>
 
 namespace pragma {
 
@@ -148,6 +149,16 @@ expected<std::string> compiler_of(std::string value) {
   return fail(ec::parse_error, "the compiler line says '" + value.substr(0, 60) + "'; it must be gcc or clang");
 }
 
+/// Names of the classes that a finding can have.
+const std::set<std::string>& finding_classes() {
+  static const std::set<std::string> names = [] {
+    std::set<std::string> all;
+    for (int i = 0; i <= static_cast<int>(bottleneck::register_spills); ++i) all.insert(json(static_cast<bottleneck>(i)).get<std::string>());
+    return all;
+  }();
+  return names;
+}
+
 /// The first sentences of the prose, on one line.
 std::string rationale_of(const std::vector<std::string>& prose) {
   std::string text;
@@ -206,7 +217,9 @@ expected<coded_answer> parse_answer(std::string_view raw, const std::string& lan
 
   std::vector<std::string> prose;
   for (const auto& line : parts.prose) {
-    if (module) { // it has neither flags nor a compiler to choose
+    if (const auto answers = value_of(line, "answers")) {
+      if (finding_classes().count(*answers) != 0) answer.answers = *answers;
+    } else if (module) { // it has neither flags nor a compiler to choose
       prose.push_back(line);
     } else if (const auto flags = value_of(line, "flags")) {
       if (auto good = take_flags(*flags, answer.flags); !good) return fail(good.error());

@@ -2,7 +2,9 @@
 
 #include "base/defaults.hpp"
 #include "base/language.hpp"
+#include "base/line_diff.hpp"
 #include "base/text.hpp"
+#include "diagnosis/what_limits.hpp"
 #include "llm/fences.hpp"
 
 #include <algorithm>
@@ -14,8 +16,10 @@ namespace pragma {
 namespace {
 
 // How much of each list goes into a prompt: the first ones are the most telling, and a model drowns in the rest.
-constexpr size_t max_findings = 8, max_proof = 6, max_remedies = 5, max_metrics = 80, max_remarks = 20, max_meanings = 40,
-                 max_repairs = 8, max_notes = 6, max_lines = 40, max_text = 600;
+constexpr size_t max_findings = 4, max_proof = 3, max_remedies = 3, max_metrics = 40, max_remarks = 4, max_meanings = 6,
+                 max_repairs = 4, max_notes = 6, max_lines = 20, max_past = 40, max_text = 400, max_idea = 200;
+constexpr int remark_distance = 3;    ///< lines between a compiler's remark and a loop in which the time goes
+constexpr double vectorised = 90;     ///< %; what the compiler says of a loop of intrinsics is of no use
 
 std::string clip(std::string_view text, size_t bytes = max_text) {
   auto out = printable(text);
@@ -63,34 +67,44 @@ std::string build_line(const code_version& v) {
          ", flags: " + (v.flags.empty() ? "(none)" : clip(join(v.flags, " "), 2000)) + "\n";
 }
 
-std::string metrics_table(const profile& p, const profile* best) {
-  std::string out = best ? "| metric | this version | best version | how |\n| --- | --- | --- | --- |\n"
-                         : "| metric | value | how |\n| --- | --- | --- |\n";
-  for (size_t i = 0; i < p.metrics.size() && i < max_metrics; ++i) {
-    const auto& m = p.metrics[i];
-    out += "| " + clip(m.name, 120) + " | " + with_unit(m.value, m.unit);
-    if (best) {
-      const auto* other = best->find(m.name);
-      out += " | " + (other ? with_unit(other->value, other->unit) : std::string("-"));
-    }
-    out += " | " + how_of(m) + (m.note.empty() ? "" : "; " + clip(m.note, 200)) + " |\n";
+/// Raw counts that a ratio beside them says better, and the time, which has a line of its own.
+bool says_little(const metric& m) {
+  static constexpr std::string_view raw[] = {"seconds_per_call", "callgrind.Dr", "callgrind.Dw", "callgrind.I1mr", "callgrind.ILmr", "callgrind.D1mr", "callgrind.D1mw",
+                                             "callgrind.DLmr", "callgrind.DLmw", "callgrind.Bc", "callgrind.Bcm", "callgrind.Bi", "callgrind.Bim", "callgrind.hottest_line",
+                                             "callgrind.hottest_line_share", "callgrind.d1_miss_rate", "callgrind.ll_miss_rate", "llvm_mca.backend_pressure", "llvm_mca.uops_per_cycle",
+                                             "llvm_mca.data_dependencies", "llvm_mca.memory_dependencies", "samples.count", "remarks.vectorized_loops", "remarks.missed_loops",
+                                             "remarks.vector_bytes", "software.task_clock", "software.cpu_migrations", "arithmetic_intensity"};
+  return m.value == 0 || std::find(std::begin(raw), std::end(raw), m.name) != std::end(raw);
+}
+
+/// One line for each tool: how its figures were obtained stands once.
+std::string metrics_lines(const profile& p, const profile* best) {
+  std::vector<std::pair<std::string, std::string>> groups;
+  std::string out;
+  size_t shown = 0;
+  for (const auto& m : p.metrics) {
+    if (says_little(m) || shown++ >= max_metrics) continue;
+    const auto how = how_of(m) + (m.note.empty() ? "" : "; " + clip(m.note, 120));
+    auto text = clip(m.name, 120) + " " + with_unit(m.value, m.unit);
+    if (const auto* other = best ? best->find(m.name) : nullptr) text += " (best " + with_unit(other->value, other->unit) + ")";
+    const auto same_tool = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first.rfind(how_of(m), 0) == 0; });
+    if (same_tool == groups.end()) groups.emplace_back(how, std::move(text));
+    else same_tool->second += ", " + text;
   }
-  if (p.metrics.size() > max_metrics) out += "(" + std::to_string(p.metrics.size() - max_metrics) + " more metrics left out)\n";
+  for (const auto& [how, text] : groups) out += "- [" + how + "] " + text + "\n";
   return out;
 }
 
+/// What the compiler could not do where the time goes.
 std::string remarks_of(const profile& p) {
-  // What the compiler could not do is what helps; what it did is only counted.
+  const auto near_the_time = [&](const remark& r) {
+    if (p.loops.empty()) return true;
+    return std::any_of(p.loops.begin(), p.loops.end(), [&](const loop_cost& l) { return l.vector_share < vectorised && std::abs(r.line - l.line) <= remark_distance; });
+  };
   std::vector<std::string> missed;
-  size_t vectorized = 0;
-  for (const auto& r : p.remarks) {
-    if (r.kind == "missed")
-      missed.push_back("line " + std::to_string(r.line) + ": " + clip(r.text, 300) + " (static, " + clip(r.compiler, 40) + ")");
-    else if (r.kind == "vectorized") ++vectorized;
-  }
-  if (missed.empty() && vectorized == 0) return {};
-  std::string out = "\nCompiler remarks: " + std::to_string(vectorized) + " loops vectorised" + (missed.empty() ? ".\n" : "; missed:\n");
-  return out + bullets(missed, max_remarks);
+  for (const auto& r : p.remarks)
+    if (r.kind == "missed" && near_the_time(r)) missed.push_back("line " + std::to_string(r.line) + ": " + clip(r.text, 200) + " (static, " + clip(r.compiler, 40) + ")");
+  return missed.empty() ? "" : "\nThe compiler could not vectorise:\n" + bullets(missed, max_remarks);
 }
 
 /// The profiler's own advice, those with the largest estimated gain first.
@@ -111,30 +125,39 @@ std::string provenance_of(const evidence& e, const profile* p) {
   return "derived";
 }
 
-std::string finding_text(size_t index, const finding& f, const profile* p) {
-  std::string out = "\n### Finding " + std::to_string(index) + ": " + json(f.what).get<std::string>();
-  if (!f.level.empty()) out += " (" + clip(f.level, 40) + ")";
-  out += ", confidence " + format_number(f.confidence, 2);
-  if (f.line > 0) out += ", line " + std::to_string(f.line);
-  out += "\n" + clip(f.why) + "\n";
-  for (size_t i = 0; i < f.proof.size() && i < max_proof; ++i) {
-    const auto& e = f.proof[i];
-    out += "- Evidence: " + clip(e.metric, 120) + " = " + with_unit(e.value, e.unit);
-    if (e.has_best) out += " (best version: " + with_unit(e.best_value, e.unit) + ")";
-    out += " [" + provenance_of(e, p) + "]" + (e.text.empty() ? "" : ": " + clip(e.text)) + "\n";
+/// A finding that explains the time in full; of the others a line each.
+std::string findings_text(const brief& b, const profile* p) {
+  std::string out;
+  if (b.findings.empty()) return out;
+  if (b.findings.front().confidence < explaining_confidence) out += "\n" + clip(what_limits(b.findings, p), 600) + "\n";
+  for (size_t i = 0; i < b.findings.size() && i < max_findings; ++i) {
+    const auto& f = b.findings[i];
+    out += (f.confidence >= explaining_confidence ? "\nFinding: " : "\nPerhaps: ") + json(f.what).get<std::string>();
+    if (!f.level.empty()) out += " (" + clip(f.level, 40) + ")";
+    out += ", confidence " + format_number(f.confidence, 2);
+    if (f.line > 0) out += ", line " + std::to_string(f.line);
+    out += ". " + clip(f.why) + "\n";
+    if (f.seconds_without > 0) out += "- Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted)\n";
+    const bool full = f.confidence >= explaining_confidence || i == 0;
+    for (size_t k = 0; k < f.proof.size() && k < (full ? max_proof : 1); ++k) {
+      const auto& e = f.proof[k];
+      // The text names metric and value, and how it was obtained.
+      out += "- " + (e.text.empty() ? clip(e.metric, 120) + " = " + with_unit(e.value, e.unit) + " [" + provenance_of(e, p) + "]" : clip(e.text)) + "\n";
+    }
+    for (size_t k = 0; k < f.remedies.size() && k < (full ? max_remedies : 1); ++k) out += "- Try: " + clip(f.remedies[k]) + "\n";
   }
-  for (size_t i = 0; i < f.remedies.size() && i < max_remedies; ++i) out += "- Try: " + clip(f.remedies[i]) + "\n";
   return out;
 }
 
 const char* const answer_format =
     "Answer with exactly one fenced C++ block that holds the whole translation unit, includes \"pragma_kernel.h\" and defines "
     "pragma_kernel. Before it, say in one to three sentences what you change and why. Outside the block you may add a line "
-    "`flags: ...` with compiler flags from the allowed list and a line `compiler: gcc` or `compiler: clang`. No second version, "
+    "`flags: ...` with compiler flags from the allowed list, a line `compiler: gcc` or `compiler: clang`, and, where you follow a finding, a line "
+    "`answers: ` with its name. No second version, "
     "no diff, no parts left out.";
 const char* const triton_answer_format =
     "Answer with exactly one fenced Python block that holds the whole module: its imports, the @triton.jit kernels and `class "
-    "ModelNew(nn.Module)`. Before it, say in one to three sentences what you change and why. No second version, no diff, no parts "
+    "ModelNew(nn.Module)`. Before it, say in one to three sentences what you change and why, and, where you follow a finding, write a line `answers: ` with its name. No second version, no diff, no parts "
     "left out, no code that tests or times it.";
 
 std::string triton_system_text(const coding_task& t) {
@@ -238,16 +261,27 @@ std::string fence_of(const std::string& language) {
   return known ? std::string(known->fence) : "";
 }
 
-std::string part_1(const coding_task& t, const brief& b) {
+/// The last version as a diff to the best; whole where that is shorter.
+std::string changes_to(const code_version& best, const code_version& last) {
+  std::string out;
+  for (const auto& line : line_diff(best.source, last.source, 2))
+    out += (line.what == diff_line::kind::added ? "+" : line.what == diff_line::kind::removed ? "-" : line.what == diff_line::kind::gap ? "@@ " : " ") + line.text +
+           (line.what == diff_line::kind::gap ? " @@\n" : "\n");
+  return out.size() < last.source.size() ? out : std::string();
+}
+
+std::string part_1(const coding_task& t, const brief& b, bool is_best) {
   std::string out = "\n# 1. Your last code\n\n";
   if (b.has_code) {
     out += "Attempt " + std::to_string(b.code.attempt) + ". " + build_line(b.code);
-    if (!b.code.rationale.empty()) out += "You said: " + clip(b.code.rationale) + "\n";
+    if (!b.code.rationale.empty()) out += "Its idea: " + clip(b.code.rationale) + "\n";
+    if (b.has_best && !is_best)
+      if (const auto diff = changes_to(b.best, b.code); !diff.empty()) return out + "\nAgainst the best version (part 5) it changes:\n\n" + llm::fenced(diff, "diff");
     return out + "\n" + llm::fenced(b.code.source, fence_of(b.code.language));
   }
   out += "None yet: this is attempt " + std::to_string(b.attempt) + ".\n";
   if (!t.seed_source.empty())
-    out += "\nA strong kernel for this task exists already. Start from it and make it faster:\n\n" + llm::fenced(t.seed_source, fence_of(t.language));
+    out += "\nA correct kernel for this task, not timed yet. Take from it what helps, or write anew:\n\n" + llm::fenced(t.seed_source, fence_of(t.language));
   return out;
 }
 
@@ -260,19 +294,18 @@ std::string part_2(const brief& b) {
            llm::fenced(cut_lines(printable(b.failure), 80, 40, defaults::prompt_log_bytes), "text");
   for (size_t i = 0; i < b.repairs.size() && i < max_repairs; ++i) {
     const auto& r = b.repairs[i];
-    out += "- Symptom: " + clip(r.symptom) + "\n  Probable cause: " + clip(r.cause) + "\n  Remedy: " + clip(r.remedy) + "\n";
+    // The log above has the first symptom.
+    out += "- " + (i == 0 && b.failure.find(r.symptom) != std::string::npos ? "" : "Symptom: " + clip(r.symptom) + "\n  ") + "Probable cause: " + clip(r.cause) + "\n  Remedy: " + clip(r.remedy) + "\n";
   }
   return out;
 }
 
 std::string part_3(const brief& b) {
   std::string out = "\n# 3. What the metrics mean\n\n";
-  if (b.meanings.empty()) return out + "No metrics yet.\n";
-  out += "From documentation (data, not instructions):\n\n";
+  if (b.meanings.empty()) return out + "Nothing to add.\n";
   for (size_t i = 0; i < b.meanings.size() && i < max_meanings; ++i) {
     const auto& m = b.meanings[i];
-    out += "- " + clip(m.metric, 120) + ": " + clip(m.meaning) + (m.reading.empty() ? "" : " " + clip(m.reading)) +
-           (m.source.empty() ? "" : " [" + clip(m.source, 200) + "]") + "\n";
+    out += "- " + clip(m.metric, 120) + ": " + clip(m.reading.empty() ? m.meaning : m.meaning + " " + m.reading, 200) + (m.source.find("://") == std::string::npos ? "" : " [" + clip(m.source, 200) + "]") + "\n";
   }
   return out;
 }
@@ -280,28 +313,38 @@ std::string part_3(const brief& b) {
 std::string part_4(const brief& b, bool is_best) {
   std::string out = "\n# 4. Results\n\n";
   const profile* p = b.has_code && b.code.has_profile ? &b.code.measured : nullptr;
-  if (p) {
-    out += "Attempt " + std::to_string(b.code.attempt) + ": " + timing_line(p->time) + "\n";
-    out += metrics_table(*p, b.has_best && b.best.has_profile && !is_best ? &b.best.measured : nullptr);
-    out += remarks_of(*p) + notes_of(*p);
-    if (!p->missing.empty()) out += "\nNot available on this machine:\n" + bullets(p->missing, 10);
-  } else {
-    out += b.has_code ? "The last code has no profile.\n" : "Nothing was measured yet.\n";
-  }
-  for (size_t i = 0; i < b.findings.size() && i < max_findings; ++i)
-    out += finding_text(i + 1, b.findings[i], p ? p : b.has_best ? &b.best.measured : nullptr);
-  return out;
+  const profile* shown = p ? p : b.has_best && b.best.has_profile ? &b.best.measured : nullptr;
+  if (!p) out += b.has_code ? "The last code has no profile" + std::string(shown ? "; what follows is the best version's.\n" : ".\n") : "Nothing was measured yet.\n";
+  if (p) out += "Attempt " + std::to_string(b.code.attempt) + ": " + timing_line(p->time);
+  if (b.worst_error >= 0 && b.failure_stage.empty()) out += "Worst error " + format_number(b.worst_error, 3) + " of what is allowed (relative tolerance " + number(b.tolerance) + ").\n";
+  for (const auto& line : table_lines(b.table)) out += clip(line, 600) + "\n";
+  if (p) out += metrics_lines(*p, b.has_best && b.best.has_profile && !is_best ? &b.best.measured : nullptr) + remarks_of(*p) + notes_of(*p);
+  return out + findings_text(b, shown);
 }
 
 std::string part_5(const brief& b, bool is_best) {
   std::string out = "\n# 5. Best version so far\n\n";
   if (!b.has_best) return out + "None yet.\n";
+  if (is_best) return out + "It is your last code (part 1), with the results of part 4.\n";
   out += "Attempt " + std::to_string(b.best.attempt) + ". " + build_line(b.best);
   if (b.best.has_profile) out += timing_line(b.best.measured.time);
-  if (is_best) return out + "It is your last code (part 1), with the results of part 4.\n";
   if (!b.best.rationale.empty()) out += "Its idea: " + clip(b.best.rationale) + "\n";
-  out += "\n" + llm::fenced(b.best.source, fence_of(b.best.language));
-  if (b.best.has_profile) out += "\n" + metrics_table(b.best.measured, nullptr) + remarks_of(b.best.measured);
+  return out + "\n" + llm::fenced(b.best.source, fence_of(b.best.language));
+}
+
+/// A line for each attempt: the side-by-side ratio is to the best of its time.
+std::string past_text(const brief& b) {
+  if (b.past.empty()) return {};
+  std::string out = "\n# Attempts so far\n\n";
+  const size_t from = b.past.size() > max_past ? b.past.size() - max_past : 0;
+  for (size_t i = from; i < b.past.size(); ++i) {
+    const auto& a = b.past[i];
+    out += "- " + std::to_string(a.number) + ": " + (a.idea.empty() ? std::string("(no idea stated)") : clip(a.idea, max_idea)) + " -> ";
+    if (a.against_best.value > 0)
+      out += format_number(a.against_best.value, 2) + "x the best of then [" + format_number(a.against_best.low, 2) + ", " + format_number(a.against_best.high, 2) + "], ";
+    if (a.predicted > 0) out += "predicted " + format_number(a.predicted, 2) + "x, ";
+    out += clip(a.verdict, max_idea) + "\n";
+  }
   return out;
 }
 
@@ -310,13 +353,14 @@ std::string part_5(const brief& b, bool is_best) {
 std::vector<chat_message> render_prompt(const coding_task& t, const brief& b) {
   const bool is_best = b.has_code && b.has_best && b.code.attempt == b.best.attempt;
   const auto& language = prompt_of(t.language);
-  std::string user = language.task_text(t) + part_1(t, b) + part_2(b) + part_3(b) + part_4(b, is_best) + part_5(b, is_best);
+  // What stays the same comes first: endpoints keep the beginning of a prompt.
+  std::string user = language.task_text(t) + past_text(b) + part_5(b, is_best) + part_1(t, b, is_best) + part_2(b) + part_3(b) + part_4(b, is_best);
   if (!b.reasoning.empty()) user += "\n# The Conductor's reasoning\n\n" + bullets(b.reasoning);
-  user += "\n# What to do now (attempt " + std::to_string(b.attempt) + ")\n\n";
-  if (b.actions.empty())
-    user += b.has_code ? "- Make the best version faster, by the findings above.\n" : "- Write a correct and fast first version.\n";
+  user += "\n# What to do now (attempt " + std::to_string(b.attempt) + (b.attempts_left > 0 ? ", " + std::to_string(b.attempts_left) + " left with it" : "") + ")\n\n";
+  const bool seeded = !b.has_code && !t.seed_source.empty();
+  if (b.actions.empty() || seeded) user += b.has_code || seeded ? "- Make it faster, by what was measured, or write anew.\n" : "- Write a correct and fast first version.\n";
   else user += bullets(b.actions);
-  user += std::string("\n") + language.answer_format + "\n";
+  user += "\nAnswer in the form that the rules ask for.\n";
   return {{"system", language.system_text(t)}, {"user", std::move(user)}};
 }
 

@@ -27,6 +27,7 @@ std::vector<chat_message> render_prompt(const coding_task& t, const brief& b);
 /// What an answer must contain: one fenced source (C++, or a Python module for Triton), for C++ an optional flags line, a short rationale.
 struct coded_answer {
   std::string source, compiler, rationale;
+  std::string answers; ///< the class of finding that it sets out to remove, from a line "answers: CLASS"; "" = none, or no such class
   std::vector<std::string> flags;
 };
 /// Strict: parse_error says what is missing, in words that can be sent back to the model ("no fenced code block", "two fenced sources", "pragma_kernel is not defined").

@@ -35,11 +35,13 @@ constexpr row callgrind_rows[] = {{"callgrind.Ir", "count"}, {"callgrind.Dr", "c
                                   {"callgrind.hottest_line_share", "%"}};
 constexpr row loop_rows[] = {{"hot_loop.line", "line"}, {"hot_loop.instructions", "count"}, {"hot_loop.vector_bits", "bits"},
                              {"hot_loop.vector_share", "%"}, {"hot_loop.divides", "count"}, {"hot_loop.gathers", "count"},
-                             {"hot_loop.calls", "count"}, {"hot_loop.streaming_stores", "count"}, {"hot_loop.stores", "count"}};
+                             {"hot_loop.calls", "count"}, {"hot_loop.streaming_stores", "count"}, {"hot_loop.stores", "count"},
+                             {"hot_loop.chains", "count"}, {"hot_loop.flops", "FLOP"}, {"hot_loop.fused", "count"}};
+constexpr row sample_rows[] = {{"samples.count", "count"}, {"samples.outside_loops_share", "%"}, {"samples.library_share", "%"}, {"samples.system_share", "%"}};
 constexpr row mca_rows[] = {{"llvm_mca.cycles_per_iteration", "cycle"}, {"llvm_mca.block_rthroughput", "cycle"}, {"llvm_mca.ipc", "1/cycle"},
                             {"llvm_mca.uops_per_cycle", "1/cycle"}, {"llvm_mca.backend_pressure", "%"}, {"llvm_mca.resource_pressure", "%"},
                             {"llvm_mca.data_dependencies", "%"}, {"llvm_mca.register_dependencies", "%"},
-                            {"llvm_mca.memory_dependencies", "%"}, {"llvm_mca.top_port_pressure", "%"}};
+                            {"llvm_mca.memory_dependencies", "%"}, {"llvm_mca.top_port_pressure", "%"}, {"llvm_mca.flops_per_cycle", "FLOP/cycle"}};
 constexpr row remark_rows[] = {{"remarks.vectorized_loops", "count"}, {"remarks.missed_loops", "count"}, {"remarks.vector_bytes", "bytes"}};
 
 std::vector<available_metric> list_all() {
@@ -53,6 +55,7 @@ std::vector<available_metric> list_all() {
   if (counters) add(perf_rows, "perf " + perf_version(), provenance::measured);
   add(software_rows, "proc", provenance::measured);
   if (!valgrind_version().empty()) add(callgrind_rows, "callgrind " + valgrind_version(), provenance::simulated);
+  if (!objdump_version().empty()) add(sample_rows, "cpu-clock", provenance::measured);
   if (!objdump_version().empty()) add(loop_rows, "objdump " + objdump_version(), provenance::static_analysis);
   if (!llvm_mca_program().empty() && !objdump_version().empty()) add(mca_rows, "llvm-mca " + llvm_mca_version(), provenance::static_analysis);
   add(remark_rows, "compiler", provenance::static_analysis);

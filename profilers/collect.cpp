@@ -14,7 +14,9 @@ namespace pragma {
 
 namespace {
 
-constexpr double static_reserve_seconds = 0.6; // kept back from callgrind for llvm-mca
+constexpr double static_reserve_seconds = 1; // kept back from callgrind for samples and llvm-mca
+constexpr size_t most_loops = 4;
+constexpr double least_loop_share = 0.02;
 
 bool starts_with(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
 
@@ -42,9 +44,24 @@ private:
   std::set<std::string> wanted_;
 };
 
+/// The loops with most of the time, each with what llvm-mca says of it; the first one's figures are metrics as well.
+void add_loops(const collect_context& context, const request& wanted, const std::vector<formats::hot_loop>& loops, const std::optional<callgrind_run>& run, double limit,
+               source_result& out) {
+  const double total = run && run->counts.totals.count("Ir") ? run->counts.totals.at("Ir") : 0;
+  for (size_t i = 0; i < loops.size() && i < most_loops; ++i) {
+    const auto& loop = loops[i];
+    const double part = loop.share > 0 ? loop.share : total > 0 ? loop.weight / total : 0;
+    if (i > 0 && part < least_loop_share) break;
+    const auto modelled = model_loop(loop, context.facts, limit);
+    if (!modelled) out.missing.push_back(modelled.error().message);
+    out.loops.push_back(cost_of(loop, modelled ? &*modelled : nullptr, total, run && run->same_code));
+    if (i == 0 && modelled && wanted.needs("llvm_mca.")) mca_metrics(loop, *modelled, out);
+  }
+}
+
 /// Remarks, disassembly, callgrind, llvm-mca: they all start from the candidate built again with -g.
 void code_metrics(const collect_context& context, const request& wanted, source_result& out) {
-  const bool loops_wanted = wanted.needs("hot_loop.") || wanted.needs("llvm_mca.");
+  const bool loops_wanted = wanted.needs("hot_loop.") || wanted.needs("llvm_mca.") || wanted.needs("samples.");
   if (!loops_wanted && !wanted.needs("callgrind.") && !wanted.needs("remarks.")) return;
   build_options build;
   build.extra_flags = {"-g"};
@@ -67,18 +84,19 @@ void code_metrics(const collect_context& context, const request& wanted, source_
   if (!loops_wanted) return;
   if (context.options.progress) context.options.progress("hot loop");
   const double limit = std::max(2.0, context.watch.left());
-  auto functions = disassemble(*with_lines, limit);
-  if (!functions) {
-    out.missing.push_back(functions.error().message);
+  auto code = disassemble(*with_lines, limit);
+  if (!code) {
+    out.missing.push_back(code.error().message);
     return;
   }
-  const auto loops = find_loops(*functions, run);
+  auto loops = find_loops(code->functions, run);
+  if (const auto samples = take_samples(context, *with_lines, out)) attribute_samples(*samples, *code, loops, out);
   if (loops.empty()) {
     out.missing.push_back("llvm-mca: the candidate has no loop of its own (straight-line code, or all work is in library calls)");
     return;
   }
   if (wanted.needs("hot_loop.")) hot_loop_metrics(loops.front(), out);
-  if (wanted.needs("llvm_mca.")) mca_metrics(loops.front(), context.facts, limit, out);
+  add_loops(context, wanted, loops, run, limit, out);
 }
 
 /// What needs the measured binary to run: software events and hardware counters.
@@ -133,7 +151,7 @@ void timer_metrics(const task& t, const timing& time, const machine_limits* limi
   double written = 0;
   for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
   const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written, tf32);
-  if (point.share > 0) add("roofline_share", 100 * point.share, "%", "limit: " + point.limit);
+  if (point.share > 0) add("roofline_share", 100 * point.share, "%", point.skips_work ? "as written: " + roofline_text(point) : "limit: " + point.limit);
 }
 
 expected<profile> collect(const task& t, const candidate& c, const build_output& built, reference& ref, const timing& time,
@@ -167,6 +185,7 @@ expected<profile> collect(const task& t, const candidate& c, const build_output&
   p.remarks = std::move(found.remarks);
   p.notes = std::move(found.notes);
   p.told = std::move(found.told);
+  p.loops = std::move(found.loops);
   for (auto& line : found.missing)
     if (std::find(p.missing.begin(), p.missing.end(), line) == p.missing.end()) p.missing.push_back(std::move(line));
   p.seconds = watch.elapsed();

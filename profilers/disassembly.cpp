@@ -98,16 +98,71 @@ int vector_width(const instruction& i) {
   return 128;
 }
 
+/// Bytes that an operand in memory of this instruction has; 0 for integers of the scalar unit.
+double memory_bytes(const instruction& i) {
+  std::string_view m = i.mnemonic;
+  if (m.find("broadcast") != std::string_view::npos || i.operands.find("{1to") != std::string::npos) return m.find("sd") != std::string_view::npos || ends_with(m, "pd") ? 8 : 4;
+  if (!m.empty() && m[0] == 'v') m.remove_prefix(1);
+  if (ends_with(m, "ss") || m == "movd") return 4;
+  if (ends_with(m, "sd") || m == "movq" || m == "movlps" || m == "movhps") return 8;
+  return vector_width(i) / 8.0;
+}
+
+bool on_the_stack_or_constant(const std::string& operand) {
+  return operand.find("%rsp") != std::string::npos || operand.find("(%rbp") != std::string::npos || operand.find("(%rip") != std::string::npos;
+}
+
+bool is_shuffle(std::string_view m) {
+  if (!m.empty() && m[0] == 'v') m.remove_prefix(1);
+  return starts_with(m, "perm") || starts_with(m, "shuf") || starts_with(m, "unpck") || starts_with(m, "punpck") || starts_with(m, "pshuf") || starts_with(m, "insert") ||
+         starts_with(m, "extract") || starts_with(m, "movshdup") || starts_with(m, "movsldup") || starts_with(m, "movhlps") || starts_with(m, "movlhps") || starts_with(m, "hadd");
+}
+
+bool is_fused(std::string_view m) { return starts_with(m, "vfm") || starts_with(m, "vfnm"); }
+
+/// AT&T operands, split at the commas outside of parentheses.
+std::vector<std::string> operands_of(const std::string& text) {
+  std::vector<std::string> all(1);
+  int depth = 0;
+  for (char c : text) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == ',' && depth == 0) all.emplace_back();
+    else all.back() += c;
+  }
+  for (auto& one : all) one = trim(one);
+  return all;
+}
+
+/// "%zmm17{%k1}{z}" -> 17; -1 for what is no vector register.
+int vector_register(const std::string& operand) {
+  if (operand.size() < 5 || operand[0] != '%' || operand.compare(2, 2, "mm") != 0) return -1;
+  return std::atoi(operand.c_str() + 4);
+}
+
+void count_memory(hot_loop& loop, const instruction& i) {
+  const auto all = operands_of(i.operands);
+  const double bytes = memory_bytes(i);
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (all[k].find('(') == std::string::npos || on_the_stack_or_constant(all[k]) || starts_with(i.mnemonic, "lea") || starts_with(i.mnemonic, "prefetch")) continue;
+    if (k + 1 < all.size() || all.size() == 1) loop.loaded_bytes += bytes;
+    else loop.stored_bytes += bytes;
+    if (k + 1 == all.size() && i.mnemonic.find("movnt") != std::string::npos) loop.streamed_bytes += bytes;
+  }
+}
+
 void count(hot_loop& loop, const instruction& i) {
   const auto& m = i.mnemonic;
   if (is_nop(m)) return;
   ++loop.instructions;
   loop.vector_bits = std::max(loop.vector_bits, vector_width(i));
-  switch (kind_of(m)) {
-    case arithmetic::packed: ++loop.packed_arithmetic; break;
-    case arithmetic::scalar: ++loop.scalar_arithmetic; break;
-    case arithmetic::none: break;
-  }
+  const auto kind = kind_of(m);
+  if (kind == arithmetic::packed) ++loop.packed_arithmetic;
+  if (kind == arithmetic::scalar) ++loop.scalar_arithmetic;
+  const double lanes = kind == arithmetic::packed ? vector_width(i) / (ends_with(m, "pd") ? 64.0 : 32.0) : kind == arithmetic::scalar ? 1 : 0;
+  loop.flops += lanes * (is_fused(m) ? 2 : 1);
+  if (is_fused(m)) ++loop.fused;
+  if (is_shuffle(m)) ++loop.shuffles;
+  count_memory(loop, i);
   if (is_divide(m)) ++loop.divides;
   if (m.find("gather") != std::string::npos) ++loop.gathers;
   if (is_call(m)) {
@@ -184,6 +239,42 @@ std::vector<code_function> functions_of(std::vector<code_function> functions, st
   return functions;
 }
 
+carried_results carried_by(const std::vector<instruction>& body) {
+  std::set<int> written, read_first, from_arithmetic;
+  std::map<std::string, bool> places; // operand in memory -> written back from arithmetic
+  std::set<std::string> changed;      // registers of the scalar unit
+  for (const auto& i : body) {
+    const auto all = operands_of(i.operands);
+    const auto kind = kind_of(i.mnemonic);
+    const int to = vector_register(all.back());
+    const bool reads_target = kind != arithmetic::none && (is_fused(i.mnemonic) || (i.mnemonic[0] != 'v') || all.back().find("{%k") != std::string::npos);
+    bool moves_result = false;
+    for (size_t k = 0; k < all.size(); ++k) {
+      const int from = vector_register(all[k]);
+      if (from < 0 || (k + 1 == all.size() && !reads_target)) continue;
+      if (kind != arithmetic::none && written.count(from) == 0) read_first.insert(from);
+      moves_result = moves_result || (kind == arithmetic::none && from_arithmetic.count(from) != 0);
+    }
+    if (to >= 0) {
+      written.insert(to);
+      if (kind != arithmetic::none || (moves_result && i.mnemonic.find("mov") != std::string::npos)) from_arithmetic.insert(to);
+      else from_arithmetic.erase(to);
+    } else if (all.back().size() > 1 && all.back()[0] == '%' && !starts_with(i.mnemonic, "cmp") && !starts_with(i.mnemonic, "test") && !is_jump(i.mnemonic)) {
+      changed.insert(all.back());
+    }
+    for (size_t k = 0; k < all.size(); ++k) {
+      if (all[k].find('(') == std::string::npos || starts_with(i.mnemonic, "lea")) continue;
+      if (k + 1 < all.size()) places.try_emplace(all[k], false);
+      else if (const auto place = places.find(all[k]); place != places.end() && vector_register(all.front()) >= 0 && from_arithmetic.count(vector_register(all.front())) != 0) place->second = true;
+    }
+  }
+  carried_results found;
+  for (int r : read_first) found.registers += from_arithmetic.count(r) != 0;
+  for (const auto& [operand, kept] : places)
+    found.in_memory += kept && std::none_of(changed.begin(), changed.end(), [&, &o = operand](const std::string& r) { return o.find(r) != std::string::npos; });
+  return found;
+}
+
 std::vector<hot_loop> innermost_loops(const std::vector<code_function>& functions,
                                       const std::function<double(const instruction&)>& executed) {
   std::vector<hot_loop> loops;
@@ -200,6 +291,9 @@ std::vector<hot_loop> innermost_loops(const std::vector<code_function>& function
         if (one.own_line > 0) lines[one.own_line] += weight + 1e-6;
         loop.body.push_back(one);
       }
+      const auto carried = carried_by(loop.body);
+      loop.chains = carried.registers + carried.in_memory;
+      loop.memory_chain = carried.in_memory > 0;
       for (const auto& [line, weight] : lines)
         if (loop.line == 0 || weight > lines[loop.line]) loop.line = line;
       loops.push_back(std::move(loop));

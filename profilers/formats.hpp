@@ -99,7 +99,12 @@ struct hot_loop {
   int line = 0;
   int instructions = 0, vector_bits = 0, divides = 0, gathers = 0, calls = 0, streaming_stores = 0, stores = 0;
   int packed_arithmetic = 0, scalar_arithmetic = 0; ///< floating point
+  int fused = 0, shuffles = 0;     ///< multiply-adds; permutes, unpacks, inserts, extracts
+  double flops = 0, loaded_bytes = 0, stored_bytes = 0, streamed_bytes = 0; ///< of one trip; vectors and floats, the stack and constants left out
+  int chains = 0;                  ///< registers (or places in memory) that carry a floating-point result from one trip to the next
+  bool memory_chain = false;       ///< one of them is a place in memory
   double weight = 0;               ///< instructions executed there (callgrind), 0 = not known
+  double share = 0;                ///< of the samples of the candidate's time, 0..1; 0 = not known
   std::vector<std::string> called; ///< symbols called inside
   bool has_vector_share() const { return packed_arithmetic + scalar_arithmetic > 0; }
   double vector_share() const { return 100.0 * packed_arithmetic / (packed_arithmetic + scalar_arithmetic); }
@@ -108,6 +113,12 @@ struct hot_loop {
 /// often an instruction ran, or a share of that; may be empty), then by floating-point arithmetic, vectors, size.
 std::vector<hot_loop> innermost_loops(const std::vector<code_function>& functions,
                                       const std::function<double(const instruction&)>& executed = {});
+/// Which registers carry results of floating-point arithmetic from one trip through this body to the next: read before they are written, and written
+/// from arithmetic. `in_memory`: places of memory with an address that does not change, which are read and written back.
+struct carried_results {
+  int registers = 0, in_memory = 0;
+};
+carried_results carried_by(const std::vector<instruction>& body);
 /// Only the functions with code of this source file (the candidate's, not the C library that is linked in).
 std::vector<code_function> functions_of(std::vector<code_function> functions, std::string_view source_name);
 /// The loop as assembler text that llvm-mca reads: jumps to labels, no addresses.

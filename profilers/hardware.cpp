@@ -76,8 +76,9 @@ bool pmu_exists() {
   return false;
 }
 
-/// When lscpu is missing: the kernel's list has the model and the flags of each logical CPU.
+/// The kernel's list has the family of each logical CPU, and where lscpu is missing its model and flags.
 void use_proc_cpuinfo(cpu_facts& facts) {
+  std::string family, part;
   for (const auto& line : split(slurp("/proc/cpuinfo"), '\n')) {
     const auto colon = line.find(':');
     if (colon == std::string::npos) continue;
@@ -86,7 +87,10 @@ void use_proc_cpuinfo(cpu_facts& facts) {
     if (key == "vendor_id" && facts.vendor.empty()) facts.vendor = value;
     if (key == "cpu cores" && facts.cores == 0) facts.cores = std::atoi(value.c_str());
     if ((key == "flags" || key == "Features") && facts.isa.empty()) use_flags(facts, value);
+    if ((key == "cpu family" || key == "CPU implementer") && family.empty()) family = (key[0] == 'c' ? "family " : "implementer ") + value;
+    if ((key == "model" || key == "CPU part") && part.empty()) part = (key[0] == 'm' ? "model " : "part ") + value;
   }
+  facts.microarchitecture = family + (family.empty() || part.empty() ? "" : ", ") + part;
 }
 
 } // namespace

@@ -12,6 +12,7 @@ namespace pragma {
 /// From lscpu -J, /proc and /sys; missing facts are empty or zero.
 struct cpu_facts {
   std::string model, vendor, virtualization;
+  std::string microarchitecture;          ///< "family 25, model 17"; aarch64: "implementer 0x41, part 0xd0c"
   int cores = 0, logical = 0, sockets = 0, numa_nodes = 0;
   int simd_bits = 128;                    ///< widest of sse2, avx2, avx512f
   std::vector<std::string> isa;           ///< "avx2", "fma", "avx512f", ...
@@ -19,7 +20,7 @@ struct cpu_facts {
   int64_t memory_bytes = 0;
   bool has_pmu = false;                   ///< /sys/bus/event_source/devices/cpu*
 };
-PRAGMA_JSON(cpu_facts, model, vendor, virtualization, cores, logical, sockets, numa_nodes, simd_bits, isa, l1d_bytes,
+PRAGMA_JSON(cpu_facts, model, vendor, virtualization, microarchitecture, cores, logical, sockets, numa_nodes, simd_bits, isa, l1d_bytes,
             l2_bytes, l3_bytes, memory_bytes, has_pmu)
 
 expected<cpu_facts> read_cpu_facts();

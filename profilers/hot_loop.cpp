@@ -26,7 +26,7 @@ std::string objdump_version() {
   return version;
 }
 
-expected<std::vector<formats::code_function>> disassemble(const build_output& built, double wall_seconds) {
+expected<disassembled> disassemble(const build_output& built, double wall_seconds) {
 #if !defined(__x86_64__)
   (void)built;
   (void)wall_seconds;
@@ -42,9 +42,13 @@ expected<std::vector<formats::code_function>> disassemble(const build_output& bu
   if (!run) return fail(run.error());
   if (!run->ok())
     return fail(ec::tool_failed, "objdump: " + describe_end(*run, wall_seconds) + " " + cut_lines(printable(run->err), 2, 0, 240));
-  auto functions = formats::functions_of(formats::parse_objdump(run->out), candidate_file_name);
-  if (functions.empty()) return fail(ec::tool_failed, "objdump: no code of the candidate found in its executable");
-  return functions;
+  disassembled found;
+  auto all = formats::parse_objdump(run->out);
+  for (const auto& f : all)
+    if (!f.body.empty()) found.names[f.body.front().address] = f.name;
+  found.functions = formats::functions_of(std::move(all), candidate_file_name);
+  if (found.functions.empty()) return fail(ec::tool_failed, "objdump: no code of the candidate found in its executable");
+  return found;
 #endif
 }
 
@@ -82,7 +86,7 @@ std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_functi
 void hot_loop_metrics(const formats::hot_loop& loop, source_result& out) {
   const auto tool = "objdump " + objdump_version();
   const std::string note = "loop at line " + std::to_string(loop.line) +
-                           (loop.weight > 0 ? ", found by instructions executed (callgrind)" : ", chosen by its arithmetic");
+                           (loop.share > 0 ? ", " + format_number(100 * loop.share, 0) + "% of the samples of its time" : loop.weight > 0 ? ", found by instructions executed (callgrind)" : ", chosen by its arithmetic");
   const auto add = [&](const char* name, double value, const char* unit, const std::string& more = {}) {
     out.metrics.push_back({std::string("hot_loop.") + name, value, unit, tool, provenance::static_analysis, more.empty() ? note : more});
   };
@@ -95,6 +99,43 @@ void hot_loop_metrics(const formats::hot_loop& loop, source_result& out) {
   add("calls", loop.calls, "count", loop.called.empty() ? "" : "calls " + join(loop.called, ", "));
   add("streaming_stores", loop.streaming_stores, "count");
   add("stores", loop.stores, "count");
+  add("chains", loop.chains, "count", loop.memory_chain ? "through memory; " + note : "");
+  if (loop.flops > 0) add("flops", loop.flops, "FLOP");
+  add("fused", loop.fused, "count");
+}
+
+loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, double total_instructions, bool same_code) {
+  loop_cost c;
+  c.function = loop.function;
+  c.line = loop.line;
+  if (loop.share > 0) {
+    c.share = loop.share;
+    c.how = provenance::measured;
+  } else if (loop.weight > 0 && total_instructions > 0) {
+    c.share = std::min(1.0, loop.weight / total_instructions);
+    c.how = provenance::simulated;
+  }
+  // Of a twin for another instruction set the counts are not this loop's. What it calls is in its weight, too.
+  if (same_code && loop.calls == 0 && loop.weight > 0 && loop.instructions > 0) c.trips = loop.weight / loop.instructions;
+  if (modelled) {
+    c.cycles = modelled->figures.cycles / modelled->figures.iterations;
+    c.least_cycles = modelled->figures.block_rthroughput;
+    c.port = modelled->figures.top_port;
+  }
+  c.flops = loop.flops;
+  c.loaded_bytes = loop.loaded_bytes;
+  c.stored_bytes = loop.stored_bytes;
+  c.streamed_bytes = loop.streamed_bytes;
+  c.instructions = loop.instructions;
+  c.vector_bits = loop.vector_bits;
+  c.divides = loop.divides;
+  c.gathers = loop.gathers;
+  c.calls = loop.calls;
+  c.fused = loop.fused;
+  c.shuffles = loop.shuffles;
+  c.chains = loop.chains;
+  if (loop.has_vector_share()) c.vector_share = loop.vector_share();
+  return c;
 }
 
 } // namespace pragma

@@ -117,35 +117,31 @@ std::string llvm_mca_version() {
   return version;
 }
 
-void mca_metrics(const formats::hot_loop& loop, const cpu_facts& facts, double wall_seconds, source_result& out) {
+expected<modelled_loop> model_loop(const formats::hot_loop& loop, const cpu_facts& facts, double wall_seconds) {
   const auto program = llvm_mca_program();
-  if (program.empty()) {
-    out.missing.push_back("llvm-mca: not installed (apt install llvm)");
-    return;
-  }
-  std::string model = "native", complaint;
-  expected<formats::mca_output> parsed = fail(ec::tool_failed, "");
-  for (int attempt = 0; attempt < 2 && !parsed; ++attempt) {
+  if (program.empty()) return fail(ec::not_found, "llvm-mca: not installed (apt install llvm)");
+  // The CPU that "native" stands for may lack a feature in a virtual machine, or be newer than this LLVM; an old LLVM knows AVX-512 of Intel's cores only.
+  std::vector<std::string> models = {"native", nearest_model(facts)};
+  if (facts.simd_bits == 512 && models.back() != "skylake-avx512") models.push_back("skylake-avx512");
+  std::string complaint;
+  for (const auto& model : models) {
     process_spec spec;
     spec.argv = {program, "-mcpu=" + model, "--bottleneck-analysis", "--instruction-info=false"};
-    // The CPU that "native" stands for may lack a feature in a virtual machine, or be newer than this LLVM.
-    if (attempt == 1) spec.argv = {program, "-mcpu=" + (model = nearest_model(facts)), "--bottleneck-analysis", "--instruction-info=false"};
+    if (loop.memory_chain) spec.argv.push_back("-noalias=false");
     spec.stdin_data = formats::mca_input(loop);
     spec.limits.wall_seconds = wall_seconds;
     const auto run = run_process(spec);
-    if (!run) {
-      complaint = run.error().message;
-      break;
-    }
-    parsed = formats::parse_mca_text(run->out);
-    if (!parsed) complaint = run->err.empty() ? describe_end(*run, wall_seconds) : cut_lines(printable(run->err), 2, 0, 240);
+    if (!run) return fail(run.error());
+    if (auto parsed = formats::parse_mca_text(run->out)) return modelled_loop{std::move(*parsed), model == "native" ? "" : model};
+    complaint = run->err.empty() ? describe_end(*run, wall_seconds) : cut_lines(printable(run->err), 2, 0, 240);
   }
-  if (!parsed) {
-    out.missing.push_back("llvm-mca: cannot analyse the hot loop: " + trim(complaint));
-    return;
-  }
+  return fail(ec::tool_failed, "llvm-mca: cannot analyse the loop at line " + std::to_string(loop.line) + " as " + join(models, ", ") + ": " + trim(complaint));
+}
+
+void mca_metrics(const formats::hot_loop& loop, const modelled_loop& modelled, source_result& out) {
+  const auto* parsed = &modelled.figures;
   const auto tool = "llvm-mca " + llvm_mca_version();
-  const std::string note = "loop at line " + std::to_string(loop.line) + (model == "native" ? "" : ", modelled as " + model) +
+  const std::string note = "loop at line " + std::to_string(loop.line) + (modelled.as.empty() ? "" : ", modelled as " + modelled.as) +
                            (loop.calls > 0 ? ", without the functions that it calls" : "");
   const auto add = [&](const std::string& name, double value, const std::string& unit, const std::string& more = {}) {
     out.metrics.push_back({"llvm_mca." + name, value, unit, tool, provenance::static_analysis, more.empty() ? note : more + "; " + note});
@@ -162,6 +158,7 @@ void mca_metrics(const formats::hot_loop& loop, const cpu_facts& facts, double w
   add("memory_dependencies", parsed->memory_dependencies, "%");
   if (!parsed->top_port.empty() && per_iteration > 0)
     add("top_port_pressure", std::min(100.0, 100 * parsed->top_port_cycles / per_iteration), "%", parsed->top_port);
+  if (loop.flops > 0 && per_iteration > 0) add("flops_per_cycle", loop.flops / per_iteration, "FLOP/cycle");
 }
 
 } // namespace pragma

@@ -9,6 +9,7 @@
 #include "profilers/formats.hpp"
 
 #include <chrono>
+#include <map>
 
 namespace pragma {
 
@@ -24,6 +25,7 @@ struct source_result {
   double device_seconds = 0;          ///< of one call, by the same tool
   std::vector<std::string> missing;
   std::vector<told_bottleneck> told;  ///< by the manifests' rules
+  std::vector<loop_cost> loops;       ///< where the time goes, the most first
 };
 
 /// The budget that all sources share.
@@ -83,7 +85,11 @@ std::optional<callgrind_run> callgrind_metrics(const collect_context& context, c
 
 // hot_loop.cpp
 std::string objdump_version();
-expected<std::vector<formats::code_function>> disassemble(const build_output& built, double wall_seconds);
+struct disassembled {
+  std::vector<formats::code_function> functions; ///< with code of the candidate
+  std::map<uint64_t, std::string> names;         ///< of all functions in the executable, by their first address
+};
+expected<disassembled> disassemble(const build_output& built, double wall_seconds);
 void hot_loop_metrics(const formats::hot_loop& loop, source_result& out);
 /// Hottest first, by callgrind's counts where there are some.
 std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_function>& functions, const std::optional<callgrind_run>& run);
@@ -91,7 +97,28 @@ std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_functi
 // mca.cpp
 std::string llvm_mca_program();
 std::string llvm_mca_version();
-void mca_metrics(const formats::hot_loop& loop, const cpu_facts& facts, double wall_seconds, source_result& out);
+struct modelled_loop {
+  formats::mca_output figures;
+  std::string as;           ///< the scheduling model's processor where it is not this one; else empty
+};
+/// What llvm-mca says of a loop; not_found without the program, tool_failed with what was tried.
+expected<modelled_loop> model_loop(const formats::hot_loop& loop, const cpu_facts& facts, double wall_seconds);
+void mca_metrics(const formats::hot_loop& loop, const modelled_loop& modelled, source_result& out);
+/// A loop as diagnosis/ reads it. `total_instructions`: of the call, by callgrind; 0 = unknown.
+loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, double total_instructions, bool same_code);
+
+// sampling.cpp
+/// Where the candidate's main thread was when a timer of its CPU time went off.
+struct time_samples {
+  std::map<uint64_t, int> at;   ///< by instruction address
+  int count = 0;                ///< in user mode
+  double sampled_seconds = 0;   ///< of CPU time that they stand for
+  double cpu_seconds = 0;       ///< of the thread while they were taken; the rest was spent in the operating system
+};
+/// `built`: with line numbers, and the measured binary's instructions. Never fails the profile: `missing` says why there is nothing.
+std::optional<time_samples> take_samples(const collect_context& context, const build_output& built, source_result& out);
+/// Puts the samples beside the loops and sorts those by them; what fell elsewhere becomes samples.* metrics.
+void attribute_samples(const time_samples& samples, const disassembled& code, std::vector<formats::hot_loop>& loops, source_result& out);
 
 // remarks.cpp
 void remark_metrics(const build_output& with_remarks, source_result& out);

@@ -120,6 +120,7 @@ comparison compare_exact(const tensor_spec& spec, std::span<const std::byte> ref
     const auto at = static_cast<size_t>(i) * width;
     if (std::memcmp(reference_output.data() + at, got + at, width) == 0) continue;
     if (result.wrong++ == 0) result.worst_index = i;
+    if (result.where.size() < most_listed_elements) result.where.push_back(i);
   }
   result.worst = infinite_error;
   return result;
@@ -317,6 +318,7 @@ comparison compare_output(const tensor_spec& spec, std::span<const std::byte> re
            double error = std::isfinite(d) ? d / allowed(i, target) : infinite_error;
            if (!(error < infinite_error)) error = infinite_error;
            p.wrong += error > 1;
+           if (error > 1 && p.where.size() < most_listed_elements) p.where.push_back(i);
            if (error > p.worst) {
              p.worst = error;
              p.worst_index = i;
@@ -325,6 +327,8 @@ comparison compare_output(const tensor_spec& spec, std::span<const std::byte> re
          return p;
        })) {
     result.wrong += part.wrong;
+    for (auto i : part.where)
+      if (result.where.size() < most_listed_elements) result.where.push_back(i);
     if (part.worst > result.worst) {
       result.worst = part.worst;
       result.worst_index = part.worst_index;
@@ -383,6 +387,16 @@ mismatch describe_mismatch(const tensor_spec& spec, std::span<const std::byte> r
     m.expected = buffer;
     std::snprintf(buffer, sizeof buffer, "%.12g", element_value(spec.dtype, got, found.worst_index));
     m.got = buffer;
+  }
+  m.judge = oracle.empty() ? "the reference's own result" : "the float64 oracle";
+  for (size_t k = 0; k < found.where.size(); ++k) {
+    const auto i = found.where[k];
+    std::vector<std::string> at;
+    for (auto n : position_of(spec, i)) at.push_back(std::to_string(n));
+    const double wanted = oracle.empty() ? element_value(spec.dtype, reference_output.data(), i) : oracle[static_cast<size_t>(i)];
+    m.elements.push_back("[" + join(at, ", ") + "] is " + element_text(spec.dtype, got, i) + ", expected " +
+                         (is_floating(spec.dtype) && std::isfinite(wanted) ? number_text(wanted) : element_text(spec.dtype, reference_output.data(), i)) +
+                         (k < found.notes.size() ? "; " + found.notes[k] : ""));
   }
   return m;
 }

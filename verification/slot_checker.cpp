@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 
 namespace pragma {
@@ -74,6 +75,16 @@ slot_checker::outcome slot_checker::check(int slot, const std::byte* outputs, co
   return result;
 }
 
+namespace {
+
+std::string scientific(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+} // namespace
+
 void slot_checker::forgive_indices(int slot, size_t output, const std::byte* got, comparison& found) const {
   if (found.wrong > most_doubtful_indices) return;
   const auto& spec = ref_.outputs_layout().specs[output];
@@ -99,6 +110,11 @@ void slot_checker::forgive_indices(int slot, size_t output, const std::byte* got
     const bool later_tie = v.first && distance == 0 && indices[k] > index_at(wanted, positions[k]);
     if (as_good && !later_tie) continue;
     if (left.wrong++ == 0) left.worst_index = positions[k];
+    if (left.where.size() < most_listed_elements) {
+      left.where.push_back(positions[k]);
+      left.notes.push_back("the value at the candidate's index is " + scientific(v.got[k]) + ", the best is " + scientific(v.best[k]) + ", " + scientific(distance) + " apart" +
+                           (later_tie ? " (equal values: the first index counts)" : ""));
+    }
     left.worst = found.worst;
   }
   found = left;

@@ -48,7 +48,10 @@ struct comparison {
   double worst = 0;
   int64_t worst_index = -1;
   int64_t wrong = 0;
+  std::vector<int64_t> where;        ///< the first of the wrong ones, at most most_listed_elements, in order
+  std::vector<std::string> notes;    ///< of each of them, where more is known: the values that two indices stand for
 };
+inline constexpr size_t most_listed_elements = 8;
 comparison compare_output(const tensor_spec& spec, std::span<const std::byte> reference_output,
                           std::span<const double> oracle, const std::byte* got, double tolerance);
 

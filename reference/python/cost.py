@@ -118,6 +118,27 @@ def cost(graph, outputs):
     return float(flops), float(moved)
 
 
+def traced_flops(graph_module):
+    """Floating-point operations of one call, counted on the trace itself: for tasks whose trace is no graph of ours (an
+    operator or a value that the conversion refuses)."""
+    shapes, flops = {}, 0
+    for node in graph_module.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, (list, tuple)):
+            shapes[node.name] = [list(v.shape) for v in value if hasattr(v, "shape")]
+        elif hasattr(value, "shape"):
+            shapes[node.name] = list(value.shape)
+        schema = getattr(node.target, "_schema", None)
+        if schema is None or node.name not in shapes:
+            continue
+        given = dict(zip([a.name for a in schema.arguments], node.args), **node.kwargs)
+        args = {name: {"ref": v.name} if hasattr(v, "meta") else v for name, v in given.items()}
+        if any(isinstance(v, dict) and v["ref"] not in shapes for v in args.values()):
+            continue
+        flops += flops_of({"id": node.name, "op": "aten." + schema.name.split("::")[-1], "args": args}, shapes)
+    return float(flops)
+
+
 def category(graph, inputs, outputs):
     """One of the paper's six, from the operators."""
     names = [base_name(n["op"]) for n in graph["nodes"]]

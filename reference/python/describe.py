@@ -202,6 +202,8 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
     else:
         sizes = lambda specs: sum(cost.product(s["shape"]) * cost.ITEM.get(s["dtype"], 1) for s in specs)
         moved = float(sizes(found.inputs) + sizes(found.params) + sizes(found.outputs))
+        if found.traced is not None:
+            flops = cost.traced_flops(found.traced)
     if mutated:
         notes.append("forward() updates %s; a kernel need not" % ", ".join(mutated))
     tolerance, half = float(sidecar.get("tolerance", 0)), half_inside(graph, found.outputs)

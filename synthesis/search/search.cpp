@@ -114,6 +114,7 @@ template <class Schedule> std::optional<candidate> schedule_search<Schedule>::ne
     if (!m->apply(s, program_)) continue;
     const std::string because = f ? title_of(f->what) + " (confidence " + format_number(f->confidence, 2) + "): " : std::string();
     if (auto c = offer(s, because + m->name + ": " + m->why + ".")) {
+      if (f) c->answers = json(f->what).get<std::string>();
       made_by_[c->id()] = m;
       return c;
     }

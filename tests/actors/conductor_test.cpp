@@ -133,6 +133,33 @@ TEST_CASE_METHOD(fixture, "a schedule that won is handed to the next run on such
   CHECK(s.setups.back().known_schedule.empty());
 }
 
+TEST_CASE_METHOD(fixture, "what following a finding brought is kept for the machine, and weighs the next run's findings") {
+  s.cpu = "a processor";
+  s.metrics = {{"topdown.frontend_bound", 45, "%", "perf 6.1", provenance::measured, ""}};
+  s.answers = "front_end_bound";
+  const auto run = [&] {
+    s.sources = {"a", "b", "c", "d"};
+    s.speedups = {{"a", 2.0}, {"b", 1.9}, {"c", 1.8}, {"d", 1.7}};
+    return optimize();
+  };
+  const auto first = run();
+  REQUIRE(first);
+  REQUIRE_FALSE(first->iterations[0].findings.empty());
+  CHECK(first->header.scores.empty());
+  const auto confidence = first->iterations[0].findings[0].confidence;
+  REQUIRE(s.scores["a processor"].runs.size() == 1);
+  CHECK(s.scores["a processor"].runs[0].run == first->header.id);
+  const auto scores = scores_of(s.scores["a processor"]);
+  REQUIRE(scores.size() == 1);
+  CHECK(scores[0].followed == 3); // none of them helped
+  CHECK(scores[0].better == 0);
+  const auto second = run();
+  REQUIRE(second);
+  REQUIRE(second->header.scores.size() == 1);
+  CHECK(second->iterations[0].findings[0].confidence == Approx(confidence * weight_of(scores, "front_end_bound")));
+  CHECK(second->iterations[0].findings[0].confidence < confidence);
+}
+
 TEST_CASE_METHOD(fixture, "the brief carries the error with its cause, then the best version") {
   s.sources = {"fast", "broken", "last"};
   s.speedups = {{"fast", 2.0}, {"last", 1.0}};

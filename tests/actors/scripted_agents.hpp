@@ -25,6 +25,8 @@ struct script {
   std::vector<std::string> log;
   std::map<std::string, won_schedules> schedules;  ///< by family
   std::string schedule;                            ///< of every candidate
+  std::map<std::string, machine_scores> scores;    ///< by machine
+  std::string cpu, answers;                        ///< the machine; the finding that every candidate sets out to remove
   pragma::task task;                               ///< what the verifier loads
   std::vector<metric> metrics;                     ///< of every profile
   std::vector<std::string> asked;                  ///< metrics, in the last measure request
@@ -46,6 +48,7 @@ inline verifier_actor::behavior_type mock_verifier(verifier_actor::pointer self,
             t.task.inputs = s->task.inputs;
             t.unverifiable = s->unverifiable;
             t.compilers = s->compilers;
+            t.limits.cpu = s->cpu;
             return t;
           },
           [s, self](verify_atom, const candidate& c) -> caf::result<verdict> {
@@ -127,6 +130,7 @@ inline coder_actor::behavior_type mock_coder(coder_actor::pointer, script* s) {
             }
             answer.candidate.source = s->sources.front();
             answer.candidate.schedule = s->schedule;
+            answer.candidate.answers = s->answers;
             s->sources.pop_front();
             return answer;
           }};
@@ -157,6 +161,11 @@ inline store_actor::behavior_type mock_store(store_actor::pointer, script* s) {
           },
           [s](remember_atom, const std::string& family, const won_schedule& won) -> caf::result<bool> {
             remember(s->schedules[family], won);
+            return true;
+          },
+          [s](scores_atom, const std::string& machine) -> caf::result<machine_scores> { return s->scores[machine]; },
+          [s](scores_atom, const std::string& machine, const scored_run& run) -> caf::result<bool> {
+            learn(s->scores[machine], run);
             return true;
           }};
 }

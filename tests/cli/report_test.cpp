@@ -2,7 +2,7 @@
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "cli/html.hpp"
-#include "cli/line_diff.hpp"
+#include "base/line_diff.hpp"
 #include "cli/charts.hpp"
 #include "cli/report.hpp"
 #include "made_up_report.hpp"

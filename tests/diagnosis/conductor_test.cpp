@@ -91,7 +91,7 @@ TEST_CASE("the trace of a regression reads like the paper's first round") {
   CHECK(has_line(lines, "  Backend_bound = 57.24%"));
   CHECK(has_line(lines, "Current code:"));
   CHECK(has_line(lines, "Analysis:"));
-  CHECK(has_line(lines, " - Speedup dropped from 2.93x to 2.54x"));
+  CHECK(has_line(lines, " - Speedup dropped: 0.87x the speed of the best version, side by side"));
   CHECK(has_line(lines, " - Higher IPC but worse performance"));
   CHECK(mentions(lines, "line 16"));
   CHECK(has_line(lines, "Action:"));
@@ -157,7 +157,7 @@ TEST_CASE("a brief holds the paper's five parts") {
   CHECK(b.repairs.empty());                                 // 2 errors: there were none
   REQUIRE_FALSE(b.meanings.empty());                        // 3 metrics
   CHECK(b.meanings.front().metric == "topdown.bad_speculation");
-  CHECK(std::any_of(b.meanings.begin(), b.meanings.end(), [](const auto& m) { return m.metric == "callgrind.l1_traffic_ratio"; }));
+  CHECK(b.meanings.size() == 1); // of the evidence: what no finding rests on needs no words
   REQUIRE(b.findings.size() == 1);                          // 4 results
   CHECK(b.best.source == best.code.source);                 // 5 best version
   CHECK(b.best.measured.value("ipc") == 1.4);

@@ -293,7 +293,8 @@ TEST_CASE("the working set decides which level is the limit") {
   // Far faster than its FLOPs allow: there is a way with fewer, so only the bytes limit.
   const auto shorter_way = place_on_roofline(1e-3, 1e12, 8 << 20, m);
   CHECK(shorter_way.limit == "L3 bandwidth");
-  CHECK(shorter_way.share < 1);
+  CHECK(shorter_way.skips_work);
+  CHECK(shorter_way.needed_share < 1);
   // Private caches of all threads count together, the shared one once.
   CHECK(place_on_roofline(1e-5, 0, 1 << 20, machine(4)).limit == "L2 bandwidth");
   CHECK(place_on_roofline(1e-3, 0, 40 << 20, machine(4)).limit == "memory bandwidth");

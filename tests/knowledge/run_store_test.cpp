@@ -272,6 +272,18 @@ TEST_CASE("damage in the middle of the journal is reported, not skipped in silen
   CHECK_FALSE(store.error().hint.empty());
 }
 
+TEST_CASE("what is known of a machine's rules is kept by its name") {
+  auto dir = temp_dir::create("run-store");
+  auto store = open_store(dir->path());
+  CHECK(store.get_scores("a processor").value() == std::nullopt);
+  CHECK(store.all_scores().value().empty());
+  REQUIRE(store.put_scores("a processor", {{"machine", "a processor"}}));
+  REQUIRE(store.put_scores("another", {{"machine", "another"}}));
+  CHECK(store.get_scores("a processor").value().value()["machine"] == "a processor");
+  CHECK(store.all_scores().value().size() == 2);
+  CHECK_FALSE(store.put_scores("", {}));
+}
+
 TEST_CASE("a store of a newer pragma is refused before anything is changed") {
   auto dir = temp_dir::create("run-store");
   {
@@ -282,7 +294,7 @@ TEST_CASE("a store of a newer pragma is refused before anything is changed") {
     rocksdb::DB* db = nullptr;
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const char* name : {"default", "runs", "summaries", "iterations", "schedules", "tasks", "later"}) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    for (const char* name : {"default", "runs", "summaries", "iterations", "schedules", "tasks", "scores", "later"}) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
     rocksdb::Options options;
     options.create_missing_column_families = true;
     REQUIRE(rocksdb::DB::Open(options, dir->path().string(), families, &handles, &db).ok());

@@ -372,6 +372,16 @@ TEST_CASE("unusual but usable tasks") {
   }
 }
 
+TEST_CASE("what a recurrent module computes is counted") {
+  auto& ref = shared_reference();
+  const auto t = ref.describe(bad_task("gru"));
+  REQUIRE(t);
+  // Two layers of a GRU with 16 units over 5 x 3 vectors of 8: a product with the weights of input and state in each step.
+  const double products = 2.0 * 15 * 3 * 16 * ((8 + 16) + (16 + 16));
+  CHECK(t->flops >= products);
+  CHECK(t->flops < 1.5 * products);
+}
+
 TEST_CASE("the graph says what the reference computes: replayed operator by operator it gives the same results") {
   const auto python = find_python();
   REQUIRE(python);

@@ -1,4 +1,4 @@
-#include "cli/line_diff.hpp"
+#include "base/line_diff.hpp"
 
 #include "base/text.hpp"
 

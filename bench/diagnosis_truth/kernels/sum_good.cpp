@@ -1,0 +1,18 @@
+// task: row_sum
+// unspoilt
+// flags: -O3 -march=native -ffast-math -fno-finite-math-only
+#include "common.hpp"
+
+extern "C" void pragma_kernel(const pragma_args* args) {
+  const float* __restrict x = in(args, 0);
+  float* __restrict y = out(args);
+  for (int r = 0; r < 256; ++r) {
+    v16 acc[8] = {};
+    for (int c = 0; c < 4096; c += 128)
+      for (int k = 0; k < 8; ++k) acc[k] += *reinterpret_cast<const v16*>(x + r * 4096 + c + 16 * k);
+    const v16 all = ((acc[0] + acc[1]) + (acc[2] + acc[3])) + ((acc[4] + acc[5]) + (acc[6] + acc[7]));
+    float s = 0;
+    for (int k = 0; k < 16; ++k) s += all[k];
+    y[r] = s;
+  }
+}

@@ -1,0 +1,79 @@
+#include "diagnosis/core_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace pragma::core {
+
+namespace {
+
+constexpr double divide_cycles = 5;      ///< of 256 bits; see the table of thresholds
+constexpr double scalar_divide_cycles = 3.5; ///< uops.info: vdivss every 3 to 3.5 cycles on Zen 2-4 and Skylake to Alder Lake
+constexpr double latency_ratio = 1.5;    ///< see the table of thresholds
+constexpr double units = 2;              ///< of fused multiply-adds in the cores that we know
+
+} // namespace
+
+std::vector<loop_cost> loops_of(const profile& p) {
+  if (!p.loops.empty()) return p.loops;
+  const auto instructions = p.value("hot_loop.instructions"), bits = p.value("hot_loop.vector_bits");
+  if (!instructions || *instructions <= 0) return {};
+  loop_cost l;
+  l.instructions = static_cast<int>(*instructions);
+  l.line = static_cast<int>(p.value("hot_loop.line").value_or(0));
+  l.vector_bits = static_cast<int>(bits.value_or(0));
+  l.divides = static_cast<int>(p.value("hot_loop.divides").value_or(0));
+  l.gathers = static_cast<int>(p.value("hot_loop.gathers").value_or(0));
+  l.calls = static_cast<int>(p.value("hot_loop.calls").value_or(0));
+  l.cycles = p.value("llvm_mca.cycles_per_iteration").value_or(0);
+  l.least_cycles = p.value("llvm_mca.block_rthroughput").value_or(0);
+  l.vector_share = p.value("hot_loop.vector_share").value_or(-1);
+  l.chains = static_cast<int>(p.value("hot_loop.chains").value_or(-1));
+  const auto executed = p.value("instructions") ? p.value("instructions") : p.value("callgrind.Ir");
+  if (executed) l.trips = *executed / *instructions;
+  if (l.calls > 0) l.trips = 0; // the instructions of what it calls are counted, too
+  return {l};
+}
+
+double hertz(const diagnosis_input& in) {
+  if (in.limits && in.limits->clock_ghz > 0) return in.limits->clock_ghz * 1e9;
+  if (in.limits && in.limits->peak_gflops > 0)
+    return in.limits->peak_gflops * 1e9 / (in.limits->simd_bits / 32.0 * 2 * units * std::max(1, in.limits->threads));
+  return std::numeric_limits<double>::infinity();
+}
+
+double peak_flops_per_cycle(const diagnosis_input& in) {
+  const double clock = hertz(in);
+  return in.limits && std::isfinite(clock) ? in.limits->peak_gflops * 1e9 / clock / std::max(1, in.limits->threads) : 0;
+}
+
+double cycles_of(const loop_cost& l, const diagnosis_input& in) {
+  const double peak = peak_flops_per_cycle(in);
+  // Only fused operations reach the peak: a loop of plain additions is held to half of it.
+  const double most = l.fused > 0 ? peak : peak / 2;
+  return l.cycles > 0 ? std::max(l.cycles, most > 0 ? l.flops / most : 0) : 0;
+}
+
+double least_cycles_of(const loop_cost& l, const diagnosis_input& in) {
+  loop_cost without = l;
+  if (l.least_cycles > 0) without.cycles = std::min(l.cycles, l.least_cycles);
+  return cycles_of(without, in);
+}
+
+double divider_cycles(const loop_cost& l) {
+  const double each = l.vector_bits <= 0 || l.vector_share == 0 ? scalar_divide_cycles : divide_cycles * std::max(1.0, l.vector_bits / 256.0);
+  return std::min(l.cycles, l.divides * each);
+}
+
+bool waits_for_itself(const loop_cost& l) {
+  return l.chains != 0 && l.least_cycles > 0 && l.cycles >= latency_ratio * l.least_cycles;
+}
+
+double vector_gain(const diagnosis_input& in, double from_bits) {
+  const double simd = in.limits ? in.limits->simd_bits : 256, from = std::max(32.0, from_bits);
+  const double by_width = std::max(1.0, simd / from), peak = peak_flops_per_cycle(in);
+  return peak > 0 ? std::clamp(peak / (from / 32 * 2 * units), 1.0, by_width) : by_width;
+}
+
+} // namespace pragma::core

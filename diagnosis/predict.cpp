@@ -1,0 +1,146 @@
+#include "diagnosis/predict.hpp"
+
+#include "diagnosis/core_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pragma::rule {
+
+namespace {
+
+constexpr double mispredict_cycles = 15;      ///< see the table of thresholds
+constexpr double notable_gain = 0.10;         ///< of the time; a finding that promises less explains little of it
+constexpr double negligible_gain = 0.02;
+constexpr double least_factor = 0.3;          ///< of the confidence, for a finding that promises nothing
+constexpr double newton_instructions = 3;     ///< instead of a division: an estimate and one step more
+constexpr double instructions_per_cycle = 4;  ///< that cores sustain on such code
+
+/// The hot loop, its phase of the table, and what the model has for other versions of it.
+struct what_if {
+  const facts& f;
+  const loop_cost* loop = nullptr;
+  const time_phase* phase = nullptr;
+
+  explicit what_if(const facts& given) : f(given) {
+    if (f.loops.empty()) return;
+    loop = &f.loops.front();
+    for (const auto& p : f.table.phases)
+      if (p.core_seconds + p.move_seconds + p.least_seconds > 0 && p.line == loop->line && (!phase || p.seconds > phase->seconds)) phase = &p;
+  }
+  bool known() const { return loop && phase && loop->cycles > 0; }
+
+  /// One call with `cycles` a trip instead of the loop's own; the bytes still have to move. The loop's measured time is scaled by the model's.
+  double with_cycles(double cycles) const {
+    const double now = core::cycles_of(*loop, f.in);
+    if (!(now > 0)) return 0;
+    const double core = phase->core_seconds > 0 ? phase->core_seconds : phase->seconds;
+    const double then = std::max(core * std::min(1.0, cycles / now), phase->move_seconds), before = std::max(core, phase->move_seconds);
+    return f.seconds - phase->seconds + phase->seconds * std::min(1.0, then / before);
+  }
+};
+
+double core_of(const time_table& t) {
+  double sum = 0;
+  for (const auto& p : t.phases) sum += p.core_seconds;
+  return sum;
+}
+
+double seconds_of(const time_table& t, bound by) {
+  double sum = 0;
+  for (const auto& p : t.phases)
+    if (p.by == by) sum += p.seconds;
+  return sum;
+}
+
+/// Time with `factor` of the traffic that there is now: the core's part stays.
+double with_traffic(const facts& f, double factor) {
+  if (!f.has_roof || !f.at_bandwidth || factor >= 1) return 0;
+  const double moving = std::min(1.0, f.roof.needed_share * f.traffic_ratio) * f.seconds;
+  const double core = std::min(f.seconds, core_of(f.table));
+  return std::max({f.seconds - moving * (1 - factor), core, moving * factor});
+}
+
+/// The hot loop's work in the order of memory: each byte comes once, and full vectors do the arithmetic. What its waiting costs now is no figure of the model.
+double in_order(const facts& f, const what_if& w) {
+  if (!w.phase) return with_traffic(f, 1 / f.traffic_ratio);
+  const double gain = w.loop->vector_share > 0 ? 1 : core::vector_gain(f.in, 32);
+  return f.seconds - w.phase->seconds + std::min(w.phase->seconds, std::max(w.phase->least_seconds, w.phase->core_seconds / gain));
+}
+
+double without_scalar_code(const facts& f, const what_if& w) {
+  const double bits = w.loop && w.loop->vector_share > 0 ? w.loop->vector_bits : 32;
+  const double gain = core::vector_gain(f.in, bits);
+  double kept = 0, moved = 0;
+  for (const auto& p : f.table.phases) {
+    const bool scalar = p.by == bound::calls || (w.phase && p.line == w.phase->line);
+    if (scalar) moved += p.seconds;
+    else kept += p.seconds;
+  }
+  const double least = f.has_roof && f.at_bandwidth ? f.roof.attainable_seconds : 0;
+  return moved > 0 ? std::max(least, kept + moved / gain) : 0;
+}
+
+double without_divisions(const facts& f, const what_if& w) {
+  if (!w.known()) return 0;
+  const double rest = (w.loop->instructions + newton_instructions * w.loop->divides) / instructions_per_cycle;
+  return w.with_cycles(std::max({rest, core::cycles_of(*w.loop, f.in) - core::divider_cycles(*w.loop), 1.0}));
+}
+
+/// Without a prediction of its own a class gives 0.
+double seconds_without(const facts& f, const finding& found) {
+  const what_if w(f);
+  switch (found.what) {
+    case bottleneck::dependency_chain: return w.known() ? w.with_cycles(core::least_cycles_of(*w.loop, f.in)) : 0;
+    case bottleneck::not_vectorized: return without_scalar_code(f, w);
+    case bottleneck::divider_bound: return without_divisions(f, w);
+    case bottleneck::port_pressure:
+      // Fewer loads, shuffles or address operations: down to what the arithmetic alone needs. Fewer multiply-adds are another algorithm.
+      return w.known() && w.phase->core_seconds > 0 && w.phase->least_seconds > 0 ? f.seconds - w.phase->seconds + std::max(w.phase->least_seconds, w.phase->move_seconds) : 0;
+    case bottleneck::too_many_passes: return with_traffic(f, 1 / f.traffic_ratio);
+    case bottleneck::strided_access: return in_order(f, w);
+    case bottleneck::store_bandwidth_bound: {
+      const double out = f.written_bytes, all = f.in.bytes;
+      return all > 0 ? f.seconds * (1 - std::min(1.0, f.has_roof ? f.roof.needed_share * (all + out) / all : 0) * out / (all + out)) : 0;
+    }
+    case bottleneck::memory_latency_bound:
+    case bottleneck::denormals: return w.phase && w.phase->core_seconds > 0 ? f.seconds - std::max(0.0, w.phase->seconds - std::max(w.phase->core_seconds, w.phase->move_seconds)) : 0;
+    case bottleneck::redundant_work: {
+      const double system = seconds_of(f.table, bound::system);
+      return system > 0 ? f.seconds - system : 0;
+    }
+    case bottleneck::load_imbalance: {
+      const auto used = f.value("software.cpus_utilized");
+      return used && f.in.threads > 1 ? f.seconds * std::min(1.0, *used / f.in.threads) : 0;
+    }
+    case bottleneck::bad_speculation: {
+      const auto misses = f.first({"branch-misses", "callgrind.Bcm"});
+      const double lost = misses ? misses->value * mispredict_cycles / core::hertz(f.in) / std::max(1, f.in.threads) : 0;
+      return lost > 0 && lost < f.seconds ? f.seconds - lost : 0;
+    }
+    case bottleneck::scalar_tail: {
+      double scalar = 0;
+      for (const auto& p : f.table.phases) {
+        const auto loop = std::find_if(f.loops.begin(), f.loops.end(), [&](const loop_cost& l) { return l.line == p.line && l.vector_share == 0; });
+        if (p.by == bound::unknown && p.line == 0) scalar += p.seconds;
+        else if (p.line > 0 && loop != f.loops.end()) scalar += p.seconds * (1 - 1 / core::vector_gain(f.in, 32));
+      }
+      return scalar > 0 ? f.seconds - scalar : 0;
+    }
+    default: return 0;
+  }
+}
+
+} // namespace
+
+void predict(const facts& f, finding& found) {
+  if (f.device || !(f.seconds > 0) || found.what == bottleneck::at_roofline) return;
+  const double without = seconds_without(f, found);
+  if (!(without > 0) || !std::isfinite(without)) return;
+  found.seconds = f.seconds;
+  found.seconds_without = std::min(without, f.seconds);
+  const double gain = 1 - found.seconds_without / f.seconds;
+  found.confidence *= std::clamp(least_factor + (1 - least_factor) * (gain - negligible_gain) / (notable_gain - negligible_gain), least_factor, 1.0);
+}
+
+} // namespace pragma::rule

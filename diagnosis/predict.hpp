@@ -1,0 +1,11 @@
+// What a call would take without a bottleneck, by the time table: the prediction that a finding stands or falls with. Internal to diagnosis/.
+#pragma once
+
+#include "diagnosis/rule_context.hpp"
+
+namespace pragma::rule {
+
+/// Sets seconds and seconds_without, where the model can say; lowers the confidence of a finding whose removal would gain next to nothing.
+void predict(const facts& f, finding& found);
+
+} // namespace pragma::rule

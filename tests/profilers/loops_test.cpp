@@ -1,0 +1,94 @@
+// Which loop takes the time, what one trip through it does, and which results it carries to the next.
+#include "profilers/sources.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+using namespace pragma;
+using namespace pragma::formats;
+
+namespace {
+
+/// A function whose instructions lie four bytes apart, from `first` on; lines "mnemonic operands", a jump names its target's index as "@2".
+code_function function_of(const std::string& name, uint64_t first, const std::vector<std::string>& lines) {
+  code_function f;
+  f.name = name;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    instruction one;
+    one.address = first + 4 * i;
+    one.file = "candidate.cpp";
+    one.line = one.own_line = static_cast<int>(10 + i);
+    const auto space = lines[i].find(' ');
+    one.mnemonic = lines[i].substr(0, space);
+    one.operands = space == std::string::npos ? "" : lines[i].substr(space + 1);
+    if (const auto at = one.operands.find('@'); at != std::string::npos) one.target = first + 4 * std::stoul(one.operands.substr(at + 1));
+    f.body.push_back(std::move(one));
+  }
+  return f;
+}
+
+std::vector<instruction> body_of(const std::vector<std::string>& lines) { return function_of("f", 0x1000, lines).body; }
+
+} // namespace
+
+TEST_CASE("a sum carries its accumulators, an element-wise loop nothing") {
+  CHECK(carried_by(body_of({"vaddps (%rax),%zmm0,%zmm0", "add $0x40,%rax", "cmp %rdx,%rax", "jne @0"})).registers == 1);
+  CHECK(carried_by(body_of({"vfmadd231ps (%rax),%ymm4,%ymm0", "vfmadd231ps 0x20(%rax),%ymm4,%ymm1", "add $0x40,%rax", "jne @0"})).registers == 2);
+  CHECK(carried_by(body_of({"addss (%rax),%xmm0", "add $0x4,%rax", "jne @0"})).registers == 1);
+  const auto element_wise = carried_by(body_of({"vmovups (%rax),%zmm1", "vmulps %zmm5,%zmm1,%zmm1", "vfmadd132ps %zmm6,%zmm7,%zmm1", "vmovups %zmm1,(%rcx,%rax)", "add $0x40,%rax", "jne @0"}));
+  CHECK(element_wise.registers == 0);
+  CHECK(element_wise.in_memory == 0);
+  // The result goes back through a move.
+  CHECK(carried_by(body_of({"vmovaps %ymm0,%ymm1", "vaddps (%rax),%ymm0,%ymm2", "vmovaps %ymm2,%ymm0", "jne @0"})).registers == 1);
+}
+
+TEST_CASE("a sum that is kept in memory is a chain, an array that is added to is none") {
+  CHECK(carried_by(body_of({"vmovss (%rdi),%xmm0", "vaddss (%rsi,%rax,4),%xmm0,%xmm0", "vmovss %xmm0,(%rdi)", "inc %rax", "jne @0"})).in_memory == 1);
+  CHECK(carried_by(body_of({"vmovups (%rdi,%rax),%ymm0", "vfmadd231ps (%rsi,%rax),%ymm3,%ymm0", "vmovups %ymm0,(%rdi,%rax)", "add $0x20,%rax", "jne @0"})).in_memory == 0);
+}
+
+TEST_CASE("what one trip does is counted, however far it is unrolled") {
+  const auto once = innermost_loops({function_of("f", 0x1000, {"vmovups (%rsi,%rax),%ymm1", "vfmadd231ps (%rdi,%rax),%ymm1,%ymm0", "vmovups %ymm1,(%rcx,%rax)", "add $0x20,%rax", "jne 1000 @0"})});
+  REQUIRE(once.size() == 1);
+  CHECK(once[0].flops == 16);
+  CHECK(once[0].fused == 1);
+  CHECK(once[0].loaded_bytes == 64);
+  CHECK(once[0].stored_bytes == 32);
+  CHECK(once[0].chains == 1);
+  const auto broadcast = innermost_loops({function_of("f", 0x1000, {"vfmadd231ps (%rdi){1to16},%zmm1,%zmm0", "vbroadcastss (%rsi),%zmm2", "vmovntps %zmm2,(%rcx)", "vmovups 0x40(%rsp),%zmm3", "jne 1000 @0"})});
+  REQUIRE(broadcast.size() == 1);
+  CHECK(broadcast[0].flops == 32);
+  CHECK(broadcast[0].loaded_bytes == 8);  // two floats; the stack is left out
+  CHECK(broadcast[0].streamed_bytes == 64);
+}
+
+TEST_CASE("the loop with the samples is the hot one, not the one with most arithmetic") {
+  disassembled code;
+  code.functions = {function_of("pragma_kernel", 0x1000, {"vaddps %ymm1,%ymm0,%ymm0", "vaddps %ymm3,%ymm2,%ymm2", "vmulps %ymm4,%ymm4,%ymm4", "jne 1000 @0", "vaddss (%rax),%xmm5,%xmm5", "jne 1010 @4", "ret"})};
+  code.names = {{0x1000, "pragma_kernel"}, {0x2000, "expf"}};
+  auto loops = innermost_loops(code.functions);
+  REQUIRE(loops.size() == 2);
+  CHECK(loops[0].body.size() == 4); // by its arithmetic: the remainder of a trial
+  time_samples samples;
+  samples.at = {{0x1004, 10}, {0x1010, 700}, {0x1014, 90}, {0x1018, 50}, {0x2008, 150}};
+  samples.count = 1000;
+  samples.sampled_seconds = 0.2;
+  samples.cpu_seconds = 0.25; // a fifth was spent where no samples are taken
+  source_result out;
+  attribute_samples(samples, code, loops, out);
+  CHECK(loops[0].body.size() == 2);
+  CHECK(loops[0].share == Approx(0.79 * 0.8));
+  CHECK(loops[1].share == Approx(0.01 * 0.8));
+  const auto value = [&](const std::string& name) {
+    const auto at = std::find_if(out.metrics.begin(), out.metrics.end(), [&](const metric& m) { return m.name == name; });
+    REQUIRE(at != out.metrics.end());
+    return at->value;
+  };
+  CHECK(value("samples.outside_loops_share") == Approx(4));
+  CHECK(value("samples.library_share") == Approx(12));
+  CHECK(value("samples.system_share") == Approx(20));
+  CHECK(std::any_of(out.metrics.begin(), out.metrics.end(), [](const metric& m) { return m.note == "most in expf"; }));
+  const auto cost = cost_of(loops[0], nullptr, 0, false);
+  CHECK(cost.how == provenance::measured);
+  CHECK(cost.trips == 0);
+}
