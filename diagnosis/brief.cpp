@@ -141,7 +141,7 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
       b.repairs = repairs_for(last->stage, last->reason, last->log, last->code.language);
       if (auto again = same_elements(*last, before); !again.empty()) b.repairs.insert(b.repairs.begin(), {last->reason, std::move(again), "Take another way than the last time: what was changed there did not touch the cause."});
     }
-    b.reasoning = last->reasoning;
+    if (last->passed()) b.reasoning = comparison_of(*last); // of a failure part 2 says all
     b.actions = actions_of(*last);
     std::erase_if(b.actions, [&](const std::string& a) { return vain.count(a) != 0; });
   }

@@ -260,6 +260,19 @@ std::vector<std::string> actions_of(const iteration_record& r) {
   return list;
 }
 
+std::vector<std::string> comparison_of(const iteration_record& r) {
+  const auto begin = std::find(r.reasoning.begin(), r.reasoning.end(), "Analysis:");
+  if (begin == r.reasoning.end()) return r.reasoning;
+  std::set<std::string> told;
+  for (const auto& line : table_lines(r.table)) told.insert(" - " + trim(line));
+  for (const auto& f : r.findings) told.insert(finding_line(f));
+  if (!r.findings.empty()) told.insert(" - " + what_limits(r.findings, &r.code.measured));
+  std::vector<std::string> lines;
+  for (auto it = begin + 1; it != r.reasoning.end() && *it != "Action:"; ++it)
+    if (told.count(*it) == 0) lines.push_back(trim(it->rfind(" - ", 0) == 0 ? it->substr(3) : *it));
+  return lines;
+}
+
 judgement judge(const iteration_record& current, bool has_best) {
   const auto& against_best = current.against_best;
   if (!current.established()) return judgement::unknown;

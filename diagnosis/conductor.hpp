@@ -54,6 +54,9 @@ double predicted_ratio(const std::vector<finding>& findings, const std::string& 
 /// What to do after this attempt, most promising first: its own actions, else its findings' remedies, else repairs.
 std::vector<std::string> actions_of(const iteration_record& r);
 
+/// Of an attempt's reasoning what no other part of a brief says: how it compares, and what moved. All of it where it has no analysis.
+std::vector<std::string> comparison_of(const iteration_record& r);
+
 /// Each attempt in a line, in order.
 std::vector<past_attempt> past_attempts(std::span<const iteration_record> history);
 

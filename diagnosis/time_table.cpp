@@ -43,10 +43,10 @@ bound kind_of_core(const loop_cost& l) {
   return bound::execution_units;
 }
 
-std::string sentence(const time_phase& p, const loop_cost& l) {
+std::string sentence(const time_phase& p, const loop_cost& l, const std::string& level) {
   std::vector<std::string> parts;
   if (p.core_seconds > 0) parts.push_back("as written llvm-mca predicts " + format_seconds(p.core_seconds) + " of the " + format_seconds(p.seconds) + " with all data in L1");
-  if (p.move_seconds > 0) parts.push_back("its bytes need " + format_seconds(p.move_seconds) + " at the bandwidth of " + p.level);
+  if (p.move_seconds > 0) parts.push_back("its bytes need " + format_seconds(p.move_seconds) + " at the bandwidth of " + level);
   if (l.vector_bits > 0) parts.push_back("vectors of " + std::to_string(l.vector_bits) + " bits");
   if (p.by == bound::execution_units && !l.port.empty()) parts.push_back("busiest unit " + l.port);
   if (p.by == bound::dependency_chain && l.chains > 0) parts.push_back(std::to_string(l.chains) + (l.chains == 1 ? " accumulator" : " accumulators"));
@@ -148,7 +148,7 @@ time_table table_of(const diagnosis_input& in) {
     const double peak = in.limits && in.limits->peak_gflops > 0 ? trips * l.flops / (in.limits->peak_gflops * 1e9) : 0;
     phase.least_seconds = std::min(phase.seconds, std::max(peak, memory.needed_seconds * part));
     explain(phase, l);
-    phase.evidence = sentence(phase, l);
+    phase.evidence = sentence(phase, l, memory.level);
     sum += phase.seconds;
     table.phases.push_back(std::move(phase));
   }

@@ -16,7 +16,7 @@ namespace pragma {
 namespace {
 
 // How much of each list goes into a prompt: the first ones are the most telling, and a model drowns in the rest.
-constexpr size_t max_findings = 4, max_proof = 3, max_remedies = 3, max_metrics = 40, max_remarks = 4, max_meanings = 6,
+constexpr size_t max_findings = 4, max_proof = 2, max_remedies = 3, max_metrics = 40, max_remarks = 4, max_meanings = 3,
                  max_repairs = 4, max_notes = 6, max_lines = 20, max_past = 40, max_text = 400, max_idea = 200;
 constexpr int remark_distance = 3;    ///< lines between a compiler's remark and a loop in which the time goes
 constexpr double vectorised = 90;     ///< %; what the compiler says of a loop of intrinsics is of no use
@@ -77,13 +77,18 @@ bool says_little(const metric& m) {
   return m.value == 0 || std::find(std::begin(raw), std::end(raw), m.name) != std::end(raw);
 }
 
+/// What the time table beside it is made from.
+bool in_the_table(const metric& m) {
+  return m.name != "llvm_mca.flops_per_cycle" && (m.name.starts_with("hot_loop.") || m.name.starts_with("llvm_mca.") || m.name.starts_with("samples."));
+}
+
 /// One line for each tool: how its figures were obtained stands once.
-std::string metrics_lines(const profile& p, const profile* best) {
+std::string metrics_lines(const profile& p, const profile* best, bool with_table) {
   std::vector<std::pair<std::string, std::string>> groups;
   std::string out;
   size_t shown = 0;
   for (const auto& m : p.metrics) {
-    if (says_little(m) || shown++ >= max_metrics) continue;
+    if (says_little(m) || (with_table && in_the_table(m)) || shown++ >= max_metrics) continue;
     const auto how = how_of(m) + (m.note.empty() ? "" : "; " + clip(m.note, 120));
     auto text = clip(m.name, 120) + " " + with_unit(m.value, m.unit);
     if (const auto* other = best ? best->find(m.name) : nullptr) text += " (best " + with_unit(other->value, other->unit) + ")";
@@ -144,7 +149,8 @@ std::string findings_text(const brief& b, const profile* p) {
       // The text names metric and value, and how it was obtained.
       out += "- " + (e.text.empty() ? clip(e.metric, 120) + " = " + with_unit(e.value, e.unit) + " [" + provenance_of(e, p) + "]" : clip(e.text)) + "\n";
     }
-    for (size_t k = 0; k < f.remedies.size() && k < (full ? max_remedies : 1); ++k) out += "- Try: " + clip(f.remedies[k]) + "\n";
+    for (size_t k = 0; k < f.remedies.size() && k < (full ? max_remedies : 1); ++k)
+      if (std::find(b.actions.begin(), b.actions.end(), f.remedies[k]) == b.actions.end()) out += "- Try: " + clip(f.remedies[k]) + "\n"; // those stand at the end
   }
   return out;
 }
@@ -318,7 +324,7 @@ std::string part_4(const brief& b, bool is_best) {
   if (p) out += "Attempt " + std::to_string(b.code.attempt) + ": " + timing_line(p->time);
   if (b.worst_error >= 0 && b.failure_stage.empty()) out += "Worst error " + format_number(b.worst_error, 3) + " of what is allowed (relative tolerance " + number(b.tolerance) + ").\n";
   for (const auto& line : table_lines(b.table)) out += clip(line, 600) + "\n";
-  if (p) out += metrics_lines(*p, b.has_best && b.best.has_profile && !is_best ? &b.best.measured : nullptr) + remarks_of(*p) + notes_of(*p);
+  if (p) out += metrics_lines(*p, b.has_best && b.best.has_profile && !is_best ? &b.best.measured : nullptr, b.table.seconds > 0) + remarks_of(*p) + notes_of(*p);
   return out + findings_text(b, shown);
 }
 

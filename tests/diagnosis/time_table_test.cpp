@@ -359,6 +359,22 @@ TEST_CASE("what a finding promised stands beside what following it brought") {
   CHECK(past[1].against_best.high == 1.05);
 }
 
+TEST_CASE("the brief's reasoning says what no other part of it does") {
+  auto best = passed(1, true, {}), now = passed(2, true, {1.5, 1.4, 1.6});
+  auto k = product(70e-3);
+  now.code.measured = k.p;
+  now.findings = k.findings();
+  now.table = k.table();
+  now.reasoning = explain(now, &best, judgement::better);
+  const std::vector<iteration_record> history = {best, now};
+  const auto told = text(make_brief(3, &history[1], &history[0], "cpu", history).reasoning);
+  CHECK(told.find("1.50x the speed of the best version, side by side") != std::string::npos);
+  CHECK(told.find("loop at line 20") == std::string::npos);
+  CHECK(told.find("port pressure") == std::string::npos);
+  CHECK(told.find("Historical best") == std::string::npos);
+  CHECK(text(now.reasoning).find("loop at line 20") != std::string::npos); // the trace for people has it
+}
+
 TEST_CASE("advice that brought nothing does not come again") {
   auto first = passed(1, true, {}), second = passed(2, false, {0.99, 0.97, 1.01});
   finding f;

@@ -182,6 +182,19 @@ TEST_CASE("figures of nothing are left out, and remarks of loops in which no tim
   CHECK_THAT(user_text(a_task(), b), !Catch::Contains("control flow"));
 }
 
+TEST_CASE("what the time table is made from is not said twice, and advice stands once") {
+  auto b = a_brief();
+  b.code.measured.metrics.push_back({"llvm_mca.ipc", 3.21, "1/cycle", "llvm-mca 14", provenance::static_analysis, ""});
+  CHECK_THAT(user_text(a_task(), b), Catch::Contains("llvm_mca.ipc 3.21"));
+  b.table.seconds = 1e-3;
+  CHECK_THAT(user_text(a_task(), b), !Catch::Contains("llvm_mca.ipc"));
+  b.actions = {"use non-temporal stores"};
+  const auto text = user_text(a_task(), b);
+  const auto once = text.find("use non-temporal stores");
+  REQUIRE(once != std::string::npos);
+  CHECK(text.find("use non-temporal stores", once + 1) == std::string::npos);
+}
+
 TEST_CASE("a finding that does not explain the time is not asserted") {
   auto b = a_brief();
   b.findings.front().confidence = 0.3;
