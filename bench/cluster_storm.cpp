@@ -1,8 +1,8 @@
-// What happens when a rack comes back at once: N simulated nodes (real TLS, real frames, no work) and some dozens of real commands dial one real head; the
-// head is killed and started again, and all rejoin as nodes do, with growing, jittered pauses. Then: do users with very different numbers of runs get equal
-// shares (Jain's index; 1 is equal), through a real head with 200 runs, and in the dispatcher alone? Everything on loopback.
+// What happens when a rack comes back at once: simulated nodes (real TLS, real frames, no work), real node processes and some dozens of real commands dial one
+// real head; the head is killed and started again, and all rejoin as nodes do, with growing, jittered pauses (dials). Do users with very different numbers
+// of runs get equal shares (Jain's index; 1 is equal), through a real head with 200 runs (users), and in the dispatcher alone (shares)? Everything on loopback.
 //
-//   cluster_storm build/bin/pragma [NODES]      default 1000
+//   cluster_storm build/bin/pragma build/bin/pragma-node [dials|users|shares] [SIMULATED REAL]      default: all, 1000 and 100
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
@@ -35,6 +35,7 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 constexpr double simulated_seconds = 900;
 constexpr int commands = 50;              ///< real processes that dial at once
+constexpr int users = 20;
 double since(clock_type::time_point start) { return std::chrono::duration<double>(clock_type::now() - start).count(); }
 
 double percentile(std::vector<double> values, double p) {
@@ -49,8 +50,9 @@ struct cost {
 };
 /// Of the process that serves: the child of the one that was started.
 cost cost_of(pid_t parent) {
-  pid_t child = parent;
+  pid_t child = 0;
   std::ifstream("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children") >> child;
+  if (child <= 0) child = parent;
   cost c;
   std::ifstream stat("/proc/" + std::to_string(child) + "/stat");
   std::string word;
@@ -84,13 +86,60 @@ struct head {
   }
 };
 
-/// Seconds until all have joined, or a negative number when they have not within `most`.
-double wait_for(const std::vector<std::unique_ptr<node>>& all, double most) {
+/// Seconds until it holds, or a negative number when it does not within `most`.
+template <class Condition> double seconds_until(const Condition& condition, double most) {
   const auto start = clock_type::now();
   for (; since(start) < most; std::this_thread::sleep_for(std::chrono::milliseconds(50)))
-    if (std::all_of(all.begin(), all.end(), [](const auto& one) { return one->joined(); })) return since(start);
+    if (condition()) return since(start);
   return -1;
 }
+double wait_for(const std::vector<std::unique_ptr<node>>& all, double most) {
+  return seconds_until([&] { return std::all_of(all.begin(), all.end(), [](const auto& one) { return one->joined(); }); }, most);
+}
+
+link::options user_link(const head& h, const std::string& who) {
+  link::options how;
+  how.heads = {{"127.0.0.1", static_cast<uint16_t>(h.port)}};
+  how.tls = h.folder / "ca" / who;
+  how.want = "user";
+  return how;
+}
+
+/// Node processes as machines have them, but for their Python, which says that it has Torch: they get no work. 100 imports of Torch would be another bench.
+class real_nodes {
+public:
+  real_nodes(const head& h, const std::string& exe, int count) : head_(h), count_(count) {
+    const auto python = h.folder / "python";
+    std::ofstream(python) << "#!/bin/sh\ncase \"$2\" in *find_spec*) exit 8 ;; esac\necho 3.11.2\necho 1.13.1\n";
+    fs::permissions(python, fs::perms::owner_all);
+    for (int i = 0; i < count; ++i) {
+      process_spec spec;
+      spec.argv = {exe, "--join", "127.0.0.1:" + std::to_string(h.port), "--tls", (h.folder / "ca/rack").string(), "--name", "rack.real" + std::to_string(i), "--log-level", "error"};
+      spec.env = {{"PRAGMA_HOME", (h.folder / "node").string()}, {"PRAGMA_PYTHON", python.string()}};
+      spec.limits.wall_seconds = 900;
+      if (auto made = child_process::start(spec)) all_.push_back(std::move(*made));
+    }
+  }
+  ~real_nodes() {
+    for (auto& one : all_) one.kill();
+  }
+  /// As the head sees them.
+  bool here() {
+    if (static_cast<int>(all_.size()) != count_) return false;
+    if (!link_ || !link_->alive()) {
+      auto dialled = pragma::link::dial(user_link(head_, "admin"));
+      link_ = dialled ? std::move(*dialled) : nullptr;
+    }
+    const auto status = link_ ? link_->ask_for<cluster_status>("status", nullptr, 30) : expected<cluster_status>(fail(ec::remote_failed, ""));
+    return status && std::count_if(status->members.begin(), status->members.end(), [](const auto& m) { return m.node.state == node_state::ready && m.node.facts.name.starts_with("rack.real"); }) == count_;
+  }
+
+private:
+  const head& head_;
+  const int count_;
+  std::vector<child_process> all_;
+  std::unique_ptr<pragma::link> link_;
+};
 
 void commands_at_once(const head& h) {
   std::vector<std::thread> all;
@@ -135,7 +184,7 @@ double jain(const std::vector<double>& got) {
 /// 20 users begin 200 runs, 1 to 19 each, on a real head with ten nodes whose work is made up: what each gets of the nodes' time until the first of them has
 /// all that it wanted, and what the head costs.
 void users_of_a_head(head& h) {
-  constexpr int users = 20, nodes = 10, attempts = 4;
+  constexpr int nodes = 10, attempts = 4;
   constexpr double job_seconds = 0.2;
   std::vector<std::unique_ptr<node>> all;
   for (int i = 0; i < nodes; ++i) all.push_back(std::make_unique<node>(node_options(h, "rack.w" + std::to_string(i), job_seconds)));
@@ -143,13 +192,7 @@ void users_of_a_head(head& h) {
   std::map<std::string, int> owner;
   const auto before = cost_of(h.process->pid());
   const auto start = clock_type::now();
-  const auto dial = [&](const std::string& who) {
-    link::options how;
-    how.heads = {{"127.0.0.1", static_cast<uint16_t>(h.port)}};
-    how.tls = h.folder / "ca" / who;
-    how.want = "user";
-    return link::dial(how);
-  };
+  const auto dial = [&](const std::string& who) { return link::dial(user_link(h, who)); };
   for (int u = 0; u < users; ++u) {
     auto to = dial("user" + std::to_string(u));
     const int count = u < users - 1 ? 1 + u : 10; // 1 to 19, and one with 10: 200
@@ -182,21 +225,27 @@ void users_of_a_head(head& h) {
     if (open.empty()) break;
   }
   const double took = since(start);
-  std::vector<double> got(users, 0), waits;
+  std::vector<double> got(users, 0), pauses; // a node's, between a job and the next
   size_t jobs = 0;
-  for (const auto& n : all)
+  for (const auto& n : all) {
+    auto busy_until = clock_type::time_point::max();
     for (const auto& job : n->done()) {
       ++jobs;
-      if (job.begun >= accepted && job.ended <= first_done) got[static_cast<size_t>(owner[job.run])] += std::chrono::duration<double>(job.ended - job.begun).count();
+      if (job.begun < accepted || job.ended > first_done) continue;
+      got[static_cast<size_t>(owner[job.run])] += std::chrono::duration<double>(job.ended - job.begun).count();
+      if (job.begun >= busy_until) pauses.push_back(1e3 * std::chrono::duration<double>(job.begun - busy_until).count());
+      busy_until = job.ended;
     }
+  }
   const auto now = cost_of(h.process->pid());
   std::printf("%zu runs of %d users on a real head, %d nodes: %d finished, %zu jobs in %.1f s; Jain's index of the first %.1f s %.4f; head: %.1f s of CPU, peak %ld MiB\n", owner.size(), users, nodes, states["finished"], jobs, took,
               std::chrono::duration<double>(first_done - accepted).count(), jain(got), now.cpu_seconds - before.cpu_seconds, now.peak_mib);
+  std::printf("meanwhile a node that had ended a job began the next after p50 %.2f ms, p99 %.2f ms (%zu times)\n", percentile(pauses, 0.5), percentile(pauses, 0.99), pauses.size());
 }
 
 /// 20 users, of whom number u has u runs or so (200 in all), on 100 nodes: what each gets of the nodes' time while all want more.
 void shares() {
-  constexpr int users = 20, nodes = 100;
+  constexpr int nodes = 100;
   dispatcher d;
   for (int i = 0; i < nodes; ++i) d.joined({"n" + std::to_string(i), "0", 1, {{"cpu", "cpu", "x", "x", 0, {}, {}, {}}}, 0, {}}, 0);
   std::mt19937 random(1);
@@ -235,55 +284,69 @@ void shares() {
   std::printf("shares of %d users with 1 to %d runs each (%d runs, %d nodes, %.0f s of their time): Jain's index %.4f\n", users, users, runs, nodes, simulated_seconds, jain(got));
 }
 
+/// Whether all were back within 30 s.
+bool dials(head& h, const std::string& node_exe, int simulated, int real) {
+  commands_at_once(h);
+  std::vector<std::unique_ptr<node>> all;
+  auto before = cost_of(h.process->pid());
+  for (int i = 0; i < simulated; ++i) all.push_back(std::make_unique<node>(node_options(h, "rack.n" + std::to_string(i), 0)));
+  const double first = wait_for(all, 300);
+  std::vector<double> took;
+  for (const auto& one : all) took.push_back(one->dial_seconds());
+  auto now = cost_of(h.process->pid());
+  std::printf("%d simulated nodes join at once: all in %.1f s; a dial that succeeded p50 %.2f s, p99 %.2f s; head: %.1f s of CPU, peak %ld MiB\n", simulated, first, percentile(took, 0.5), percentile(took, 0.99), now.cpu_seconds - before.cpu_seconds, now.peak_mib);
+  std::fflush(stdout);
+  real_nodes processes(h, node_exe, real);
+  const double second = seconds_until([&] { return processes.here(); }, 300);
+  std::printf("%d real node processes are started at once beside them: all have looked at their machine and joined after %.1f s\n", real, second);
+  std::fflush(stdout);
+  before = cost_of(h.process->pid());
+  std::this_thread::sleep_for(std::chrono::seconds(10));
+  now = cost_of(h.process->pid());
+  std::printf("they beat: %.1f%% of a CPU\n", 10 * (now.cpu_seconds - before.cpu_seconds));
+  commands_at_once(h);
+  h.process->kill();
+  const auto killed = clock_type::now();
+  if (!h.start()) return false;
+  const double listening = since(killed), simulated_back = wait_for(all, 300), real_back = seconds_until([&] { return processes.here(); }, 300);
+  const double back = real_back < 0 ? -1 : since(killed);
+  now = cost_of(h.process->pid());
+  std::printf("head killed and started again: listening after %.1f s, all %d simulated back after %.1f s more, and all %d processes: %.1f s after the kill; %.1f s of CPU, peak %ld MiB\n", listening, simulated, simulated_back, real, back,
+              now.cpu_seconds, now.peak_mib);
+  std::fflush(stdout);
+  return first >= 0 && second >= 0 && simulated_back >= 0 && back >= 0 && back <= 30;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: cluster_storm build/bin/pragma [NODES]\n");
+  const std::string piece = argc > 3 ? argv[3] : "all";
+  if (argc < 3 || (piece != "all" && piece != "dials" && piece != "users" && piece != "shares")) {
+    std::fprintf(stderr, "usage: cluster_storm build/bin/pragma build/bin/pragma-node [dials|users|shares|all] [SIMULATED REAL]\n");
     return 2;
   }
-  const int count = argc > 2 ? std::max(1, std::atoi(argv[2])) : 1000;
+  const int simulated = argc > 4 ? std::max(1, std::atoi(argv[4])) : 1000, real = argc > 5 ? std::max(0, std::atoi(argv[5])) : 100;
   ::signal(SIGPIPE, SIG_IGN);
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
+  if (piece == "shares") return shares(), 0;
   auto folder = temp_dir::create("pragma-storm-");
   if (!folder || !create_ca(folder->path() / "ca", "storm")) return 1;
-  for (const auto& [name, what] : {std::pair{"head", role::head}, {"rack", role::node}, {"user", role::user}, {"admin", role::admin}})
+  std::vector<std::pair<std::string, role>> certificates{{"head", role::head}, {"rack", role::node}, {"user", role::user}, {"admin", role::admin}};
+  for (int u = 0; u < users; ++u) certificates.emplace_back("user" + std::to_string(u), role::user);
+  for (const auto& [name, what] : certificates)
     if (!issue_certificate(folder->path() / "ca", name, what)) return 1;
-  for (int u = 0; u < 20; ++u)
-    if (!issue_certificate(folder->path() / "ca", "user" + std::to_string(u), role::user)) return 1;
   head h{argv[1], folder->path(), 0, {}};
   if (!h.start()) {
     std::fprintf(stderr, "the head did not start\n");
     return 1;
   }
-  commands_at_once(h);
-  std::vector<std::unique_ptr<node>> all;
-  const auto before = cost_of(h.process->pid());
-  for (int i = 0; i < count; ++i) all.push_back(std::make_unique<node>(node_options(h, "rack.n" + std::to_string(i), 0)));
-  const double first = wait_for(all, 300);
-  std::vector<double> dials;
-  for (const auto& one : all) dials.push_back(one->dial_seconds());
-  auto now = cost_of(h.process->pid());
-  std::printf("%d nodes join at once: all in %.1f s; a dial that succeeded p50 %.2f s, p99 %.2f s; head: %.1f s of CPU, peak %ld MiB\n", count, first, percentile(dials, 0.5), percentile(dials, 0.99), now.cpu_seconds - before.cpu_seconds,
-              now.peak_mib);
-  std::fflush(stdout);
-  std::this_thread::sleep_for(std::chrono::seconds(10));
-  const auto later = cost_of(h.process->pid());
-  std::printf("they beat: %.1f%% of a CPU\n", 10 * (later.cpu_seconds - now.cpu_seconds));
-  commands_at_once(h);
+  bool good = true;
+  if (piece != "users") good = dials(h, argv[2], simulated, real);
+  if (piece != "dials") users_of_a_head(h);
   h.process->kill();
-  const auto killed = clock_type::now();
-  if (!h.start()) return 1;
-  const double back = wait_for(all, 300);
-  now = cost_of(h.process->pid());
-  std::printf("head killed and started again: listening after %.1f s, all %d back %.1f s later; %.1f s of CPU, peak %ld MiB\n", since(killed) - back, count, back, now.cpu_seconds, now.peak_mib);
-  std::fflush(stdout);
-  all.clear();
-  users_of_a_head(h);
-  h.process->kill();
-  shares();
-  return first >= 0 && back >= 0 ? 0 : 1;
+  if (piece == "all") shares();
+  return good ? 0 : 1;
 }

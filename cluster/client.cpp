@@ -143,7 +143,7 @@ expected<std::unique_ptr<head_client>> head_client::connect(const std::vector<ad
   p->dialling.tls = tls;
   p->dialling.want = "user";
   p->dialling.seconds = heads.size() > 1 ? dial_one_of_two : dial_seconds;
-  p->dialling.newest = std::make_shared<std::atomic<uint64_t>>(0);
+  p->dialling.memory = std::make_shared<witness>();
   std::unique_ptr<head_client> client(new head_client(std::move(p)));
   if (auto up = client->impl_->dial(); !up) return fail(up.error());
   return client;

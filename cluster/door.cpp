@@ -379,7 +379,7 @@ private:
     if (answer.refused.empty() && tls_ && c.who.what != role::node && std::count_if(all_.begin(), all_.end(), [&](const auto& o) { return o.second.at == connection::stage::open && o.second.who.serial == c.who.serial; }) >= static_cast<long>(limits_.per_user))
       answer.refused = "too many connections of " + printable(c.who.name) + " (" + std::to_string(limits_.per_user) + ")";
     if (answer.refused.empty() && options_.turn_away) {
-      answer.refused = options_.turn_away(*theirs, c.who);
+      options_.turn_away(*theirs, c.who, answer);
       answer.for_now = !answer.refused.empty();
     }
     answer.epoch = options_.epoch ? options_.epoch() : 0;

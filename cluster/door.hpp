@@ -53,8 +53,8 @@ public:
     std::optional<std::filesystem::path> tls;
     door_limits limits;
     std::function<void(door_event)> on_event; ///< in the door's thread; must not block
-    /// Who would be let in: why not now, all the same (a head that stands by); empty: come in. In the door's thread. May be null.
-    std::function<std::string(const greeting&, const identity&)> turn_away;
+    /// Who would be let in: why not now, all the same, goes into `answer` (a head that stands by). In the door's thread. May be null.
+    std::function<void(const greeting& theirs, const identity&, greeting& answer)> turn_away;
     std::function<uint64_t()> epoch;      ///< said in each welcome; null: 0
     door_log log;
   };

@@ -43,6 +43,7 @@ struct gate_state {
   desk_actor users;
   std::shared_ptr<replica> pair;
   std::map<uint64_t, member> members;
+  size_t joined = 0;                      ///< nodes
   std::shared_ptr<void> in_hand;          ///< of the frame that is looked at
 
   void refuse(uint64_t connection, uint64_t id, const error& why) {
@@ -61,6 +62,8 @@ struct gate_state {
     if (m == members.end()) return;
     log_event(log_level::debug, "connection closed", {{"who", m->second.who.name}, {"address", m->second.who.address}, {"reason", reason}});
     if (m->second.handle) caf::anon_send_exit(m->second.handle, caf::exit_reason::user_shutdown);
+    if (m->second.handle && pair) pair->nodes(joined - 1);
+    joined -= m->second.handle != nullptr;
     if (pair && m->second.who.what == role::head) pair->gone(connection);
     members.erase(m);
   }
@@ -83,6 +86,8 @@ struct gate_state {
     hello->facts.slots = std::clamp(hello->facts.slots, 1, most_slots);
     m.node = node;
     m.handle = self->spawn(stand_in, out, connection);
+    ++joined;
+    if (pair) pair->nodes(joined); // before it has work
     hello->certificate_days = m.who.days_left;
     self->request(places, answer_time, join_atom::value, *hello, m.handle)
         .then(
@@ -90,6 +95,7 @@ struct gate_state {
               if (const auto found = members.find(connection); found != members.end() && !answer.refused.empty()) {
                 caf::anon_send_exit(found->second.handle, caf::exit_reason::user_shutdown);
                 found->second.handle = nullptr;
+                if (--joined; pair) pair->nodes(joined);
                 found->second.node.clear();
               }
               (*out)->send(connection, {"reply", id, json(answer), nullptr});
@@ -113,6 +119,10 @@ struct gate_state {
       return self->send(places, done_atom::value, std::move(*answer));
     }
     if (f.kind == "drain") return self->send(places, drain_atom::value, m.node);
+    if (f.kind == "vouch") {
+      if (pair && f.body.is_number_unsigned()) pair->vouched(m.node, f.body.get<uint64_t>());
+      return;
+    }
     self->send(places, leave_atom::value, m.node);
   }
 

@@ -10,7 +10,7 @@ namespace pragma {
 
 /// Raise the first with every change of a struct in messages.hpp, or of those that they carry, that an older member would misread. A member talks to those
 /// of one version before; `oldest_protocol` is then one less.
-inline constexpr int cluster_protocol = 3, oldest_protocol = 3;
+inline constexpr int cluster_protocol = 4, oldest_protocol = 3;
 
 struct greeting {
   std::string version;                    ///< of pragma: "0.1.0"
@@ -20,8 +20,11 @@ struct greeting {
   bool for_now = false;                   ///< ... and whether that may pass
   uint64_t epoch = 0;                     ///< the head's (pair.hpp); of a member, the newest that it has heard of
   std::string node;                       ///< of a node: its name
+  uint64_t vouched = 0;                   ///< of a node: the newest epoch that it vouched for
+  bool misses = false;                    ///< of a node: it has lost its head, and vouches for no other than this one
+  bool counts = false;                    ///< of a head that stands by: it counts on that
 };
-PRAGMA_JSON(greeting, version, protocol, oldest, want, refused, for_now, epoch, node)
+PRAGMA_JSON(greeting, version, protocol, oldest, want, refused, for_now, epoch, node, vouched, misses, counts)
 
 greeting own_greeting(const std::string& want);
 /// The sentence for two that share no protocol ("head 0.3.0, node 0.2.0: upgrade the node first"); empty: they do.

@@ -137,10 +137,10 @@ private:
     o.inherited = options_.inherited;
     o.on_event = [gate = gate_](door_event event) { caf::anon_send(gate, gate_event{std::make_shared<door_event>(std::move(event))}); };
     o.epoch = [this] { return epoch(); };
-    o.turn_away = [this](const greeting& g, const identity& who) {
-      if (!pair_ || who.what == role::head || g.epoch <= epoch()) return std::string();
+    o.turn_away = [this](const greeting& g, const identity& who, greeting& answer) {
+      if (!pair_ || who.what == role::head || g.epoch <= epoch()) return;
       newer_ = true; // the other head has taken over, and this one did not hear of it
-      return "members have heard of epoch " + std::to_string(g.epoch) + ", and here is " + std::to_string(epoch());
+      answer.refused = "members have heard of epoch " + std::to_string(g.epoch) + ", and here is " + std::to_string(epoch());
     };
     o.log = door_lines();
     auto opened = door::open(std::move(o));
@@ -177,7 +177,8 @@ private:
     if (!pair_) return {};
     if (newer_) return "members have heard of a newer epoch";
     if (rival_->must_stand_down()) return "the other head has the better right to serve";
-    auto looked = pair_->look(nodes_);
+    auto looked = pair_->look();
+    if (looked.ask_nodes) (*door_)->tell_all({"vouch", 0, looked.ask_nodes, nullptr});
     if (looked.new_epoch) (*door_)->tell_all({"epoch", 0, epoch(), nullptr});
     return looked.stand_down;
   }
@@ -219,7 +220,6 @@ private:
         .receive(
             [&](cluster_status& s) {
               well = true;
-              nodes_ = static_cast<size_t>(std::count_if(s.members.begin(), s.members.end(), [](const auto& m) { return !m.node.facts.devices.empty(); }));
               if (metrics_) metrics_->set(s, (*door_)->counts());
             },
             [&](const caf::error&) {
@@ -274,7 +274,6 @@ private:
   std::shared_ptr<replica> pair_;         ///< null: this head is not one of two
   std::unique_ptr<rival_watch> rival_;
   std::atomic<bool> newer_ = false;       ///< a member has heard of a newer epoch
-  size_t nodes_ = 0;                      ///< that have joined
   double listed_ = -runs_seconds;
 };
 

@@ -75,8 +75,8 @@ error lost() { return {ec::remote_failed, "the link to the head is gone", ""}; }
 
 class link::impl {
 public:
-  impl(channel wire, std::string rest, address head, size_t number, int days, std::function<void(frame)> on_frame, std::shared_ptr<std::atomic<uint64_t>> newest)
-      : head_(std::move(head)), number_(number), days_(days), newest_(std::move(newest)), wire_(std::move(wire)), in_(std::move(rest)), on_frame_(std::move(on_frame)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  impl(channel wire, std::string rest, address head, size_t number, int days, const options& o)
+      : head_(std::move(head)), number_(number), days_(days), node_(o.want == "node"), memory_(o.memory), wire_(std::move(wire)), in_(std::move(rest)), on_frame_(o.on_frame), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     thread_ = std::thread([this] { pump(); });
   }
   ~impl() {
@@ -88,7 +88,8 @@ public:
   const address head_;
   const size_t number_;
   const int days_;
-  const std::shared_ptr<std::atomic<uint64_t>> newest_;
+  const bool node_;
+  const std::shared_ptr<witness> memory_;
   bool alive() const { return alive_; }
 
   expected<json> ask(const std::string& kind, json body, double seconds) {
@@ -189,8 +190,8 @@ private:
       auto f = decode(view.substr(frame_head_bytes, *size));
       at += frame_head_bytes + *size;
       if (!f) return false;
-      if (f->kind == "epoch") { // the head goes on without the other one
-        if (newest_ && f->body.is_number_unsigned()) *newest_ = std::max(newest_->load(), f->body.get<uint64_t>());
+      if (f->kind == "epoch" || f->kind == "vouch") {
+        about_pair(*f);
         continue;
       }
       if (f->kind != "reply") {
@@ -203,6 +204,14 @@ private:
     }
     in_.erase(0, at);
     return true;
+  }
+
+  /// The head goes on without the other one, or asks whether it may.
+  void about_pair(const frame& f) {
+    if (!memory_ || !f.body.is_number_unsigned()) return;
+    const auto epoch = f.body.get<uint64_t>();
+    if (f.kind == "epoch") memory_->served(epoch);
+    else if (node_ && memory_->vouch(head_.text(), epoch)) send({"vouch", 0, epoch, nullptr});
   }
 
   channel wire_;
@@ -249,20 +258,25 @@ expected<std::unique_ptr<link>> link::dial(const options& o) {
       if (const auto wrong = wire.what_is_wrong(); !wrong.empty()) return fail(ec::remote_failed, head.text() + ": " + wrong);
       auto own = own_greeting(o.want);
       own.node = o.node;
-      own.epoch = o.newest ? o.newest->load() : 0;
+      if (o.memory) {
+        own.epoch = o.memory->epoch();
+        own.vouched = o.memory->vouched();
+        own.misses = o.want == "node" && o.memory->misses(head.text());
+      }
       if (auto said = write_all(wire, encode({"hello", 1, own, nullptr}), end, head.text()); !said) return fail(said.error());
       std::string rest;
       auto reply = read_frame(wire, rest, max_greeting_bytes, end, head.text());
       if (!reply) return fail(reply.error());
       const auto theirs = from_json_value<greeting>(reply->body, "the head's greeting");
       if (!theirs || reply->kind != "welcome") return fail(ec::remote_failed, "what listens on " + head.text() + " is no head of this version", "install the same version on all members");
+      if (own.misses) o.memory->counted(head.text(), theirs->counts ? theirs->epoch + 1 : 0);
       if (theirs->for_now) return fail(ec::locked, "the head at " + head.text() + " does not serve now: " + printable(theirs->refused), "it is one of two: name both, with a comma between");
       if (!theirs->refused.empty()) return fail(ec::unsupported, "the head at " + head.text() + " refuses: " + printable(theirs->refused));
       if (theirs->epoch < own.epoch)
         return fail(ec::remote_failed, "the head at " + head.text() + " is an older one (epoch " + std::to_string(theirs->epoch) + ", and " + std::to_string(own.epoch) + " was here): another has taken over",
                     "it finds that out when it reaches the other; was it set up anew? then start this again");
-      if (o.newest) *o.newest = theirs->epoch;
-      return std::unique_ptr<link>(new link(std::make_unique<impl>(std::move(wire), std::move(rest), head, number, days, o.on_frame, o.newest)));
+      if (o.memory) o.memory->served(theirs->epoch);
+      return std::unique_ptr<link>(new link(std::make_unique<impl>(std::move(wire), std::move(rest), head, number, days, o)));
     };
     answer = one();
     if (answer) return answer;

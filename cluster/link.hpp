@@ -3,9 +3,9 @@
 
 #include "cluster/frame.hpp"
 #include "cluster/greeting.hpp"
+#include "cluster/pair.hpp"
 #include "cluster/tls.hpp"
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,7 +22,7 @@ public:
     std::function<void(frame)> on_frame;  ///< what is no reply; in the link's thread
     size_t first = 0;
     std::string node;                     ///< its name, where it is one
-    std::shared_ptr<std::atomic<uint64_t>> newest; ///< epoch that was heard of: an older head is refused; may be null
+    std::shared_ptr<witness> memory = {}; ///< of the dials before: an older head is refused, a node gives its word to one of two; may be null
   };
   /// Errors: not_found (no such host), remote_failed (refused, no trust), timeout, invalid_argument (own certificates; plaintext off loopback), locked (it stands by), unsupported
   /// (the head does not take this version, certificate or role: its sentence).

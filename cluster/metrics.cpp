@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <httplib.h>
+#include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
@@ -29,6 +30,7 @@ struct metrics_server::impl {
   std::mutex mutex;                       ///< a scrape sees all of a set() or nothing
   prometheus::Registry registry;
   std::map<std::string, prometheus::Family<prometheus::Gauge>*> families;
+  std::map<std::string, prometheus::Family<prometheus::Counter>*> counters;
   std::atomic<bool> takes_work = false, well = true;
   std::atomic<clock::time_point> heard = clock::now();
   httplib::Server server;
@@ -41,16 +43,32 @@ struct metrics_server::impl {
 
   /// A family is described where it is first set.
   void set(const std::string& name, const std::string& help, double value, const std::map<std::string, std::string>& labels = {}) {
+    if (name.ends_with("_total")) return count(name, help, value, labels);
     auto& family = families[name];
     if (!family) family = &prometheus::BuildGauge().Name("pragma_" + name).Help(help).Register(registry);
     family->Add(labels).Set(value);
   }
+  /// `value` is the whole count; where it has become less, that is a new one.
+  void count(const std::string& name, const std::string& help, double value, const std::map<std::string, std::string>& labels) {
+    auto& family = counters[name];
+    if (!family) family = &prometheus::BuildCounter().Name("pragma_" + name).Help(help).Register(registry);
+    auto* counter = &family->Add(labels);
+    if (value < counter->Value()) {
+      family->Remove(counter);
+      counter = &family->Add(labels);
+    }
+    counter->Increment(value - counter->Value());
+  }
   /// What is no more must not stay with its last value.
   void forget(const std::string& name) {
-    const auto family = families.find(name);
-    if (family == families.end()) return;
-    registry.Remove(*family->second);
-    families.erase(family);
+    if (const auto family = families.find(name); family != families.end()) {
+      registry.Remove(*family->second);
+      families.erase(family);
+    }
+    if (const auto family = counters.find(name); family != counters.end()) {
+      registry.Remove(*family->second);
+      counters.erase(family);
+    }
   }
 
   bool lives() const { return well && std::chrono::duration<double>(clock::now() - heard.load()).count() < stale_seconds; }

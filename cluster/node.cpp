@@ -212,7 +212,7 @@ private:
     dialling.tls = options_.tls;
     dialling.want = "node";
     dialling.node = hello_.facts.name;
-    dialling.newest = newest_;
+    dialling.memory = memory_;
     dialling.seconds = options_.heads.size() > 1 ? dial_one_of_two : dial_seconds;
     dialling.on_frame = [agent, load, this](frame f) { ordered(agent, *load, f); };
     auto dialled = link::dial(dialling);
@@ -281,7 +281,7 @@ private:
   std::shared_ptr<node_bench> bench_;
   node_hello hello_;
   size_t at_ = 0;                         ///< of the heads: the one to dial first
-  std::shared_ptr<std::atomic<uint64_t>> newest_ = std::make_shared<std::atomic<uint64_t>>(0); ///< epoch of a head
+  std::shared_ptr<witness> memory_ = std::make_shared<witness>(); ///< of heads
   bool joined_ = false;
   std::mt19937 random_{std::random_device{}()};
 };

@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 
 namespace pragma {
 
@@ -16,6 +17,8 @@ constexpr size_t slice_bytes = 512u << 10;   ///< of the stream, in one answer
 constexpr size_t most_waiting = 64u << 20;   ///< bytes that a follower may be behind; then it has to begin again
 constexpr double longest_wait = 0.5;         ///< seconds until an answer without news
 constexpr double closed_seconds = 0.3;       ///< after a follower's connection ended, until it counts as gone
+constexpr double fewer_seconds = 30;         ///< for which there have to be fewer nodes until they are fewer: a restart, a cable
+constexpr double ask_again_seconds = 0.5;    ///< nodes that have not vouched: one may have come since, or its promise to the other head be over
 constexpr size_t length_bytes = 4, most_entry_bytes = 256u << 20;
 
 } // namespace
@@ -57,6 +60,8 @@ struct replica::impl {
     std::deque<std::pair<uint64_t, uint64_t>> marks; ///< (end of an entry in the stream, number of its batch)
     answer reply;                         ///< it waits for news
     double asked = 0, answered = 0;       ///< times
+    uint64_t nodes = 0;                   ///< that it was told of last
+    uint64_t whole_at = 0;                ///< bytes of the stream until the copy's end
   };
 
   mutable std::mutex mutex;
@@ -69,6 +74,17 @@ struct replica::impl {
   bool in_step = false;                   ///< the other may take over: it has to have what is told to anybody
   double lost = -1;                       ///< since when a follower in step is gone; below 0: it is not
   bool silent = false;                    ///< ... without its machine's saying so
+  /// To go on alone. Only words that are given now count: a head that was frozen finds connections and heartbeats of nodes that have left it.
+  struct proposal {
+    uint64_t epoch = 0;
+    double since = 0, asked = -1e9;       ///< times
+    std::set<std::string> nodes;          ///< that vouch
+  };
+  std::optional<proposal> alone;
+  bool tell_epoch = false;                ///< to members
+  uint64_t nodes_now = 0, nodes_needed = 0; ///< ... here; ... of which the other head may know, when it is lost
+  uint64_t joined = 0;
+  double enough_seen = 0;                 ///< when there were nodes_now
   uint64_t written = 0, safe = 0;         ///< numbers of batches: the last, and the last that the other has
 
   void keep() {
@@ -87,9 +103,11 @@ struct replica::impl {
       }
       o.copying.reset();
       o.unsent += std::exchange(o.since, {}) + stream_entry({});
-      in_step = true; // what is written from now on waits for it
+      o.whole_at = o.sent + o.unsent.size();
+      o.marks.emplace_back(o.whole_at, written);
+      in_step = true; // what is written from now on waits for it, and so does what waited for the one before
       lost = -1;
-      safe = written;
+      if (alone) raise(); // nodes may know that epoch, and would not let the other head begin in an older one
     }
     return {};
   }
@@ -98,7 +116,7 @@ struct replica::impl {
     auto& o = *other;
     follow_answer a;
     a.epoch = state.epoch;
-    a.nodes = state.nodes;
+    a.nodes = o.nodes = nodes_now;
     a.bytes = o.unsent.substr(0, slice_bytes);
     o.unsent.erase(0, a.bytes.size());
     o.sent += a.bytes.size();
@@ -116,9 +134,43 @@ struct replica::impl {
     settled.notify_all();
   }
 
+  /// The other head is told at once of one more; of fewer when that lasts.
+  void count(double at) {
+    if (joined >= nodes_now) enough_seen = at;
+    if (joined >= nodes_now || at - enough_seen > fewer_seconds) nodes_now = joined;
+    if (other && other->reply && other->nodes != nodes_now) give();
+  }
+
+  void raise() {
+    state.epoch = alone->epoch;
+    alone.reset();
+    tell_epoch = true;
+    keep();
+  }
+
+  /// Whether enough nodes vouch. Asks those that have not, now and then.
+  bool may_go_on(double at, looked& result) {
+    if (!alone) {
+      alone = proposal{std::max(state.epoch, state.proposed) + 1, at, -1e9, {}};
+      state.proposed = alone->epoch;
+      keep();
+    }
+    auto known = state;
+    known.nodes = nodes_needed;
+    if (may_go_on_alone(known, alone->nodes.size())) return true;
+    if (at - alone->since > vouch_seconds) {
+      result.stand_down = "the standby is away, and of the " + std::to_string(nodes_needed) + " nodes that there were only " + std::to_string(alone->nodes.size()) + " vouch for this head: it may serve the others";
+    } else if (at - alone->asked >= ask_again_seconds) {
+      alone->asked = at;
+      result.ask_nodes = alone->epoch;
+    }
+    return false;
+  }
+
   void lose(bool closed) {
     if (!other) return;
     if (in_step && lost < 0) {
+      nodes_needed = std::max(state.nodes, other->nodes);
       lost = closed ? now() : other->answered;
       silent = !closed;
     }
@@ -130,6 +182,8 @@ struct replica::impl {
 replica::replica(pair_state state, std::filesystem::path file, std::shared_ptr<const run_store> store, clock_seconds now) : impl_(std::make_unique<impl>()) {
   impl_->state = std::move(state);
   impl_->state.serves = true;
+  impl_->nodes_now = impl_->state.nodes;
+  impl_->enough_seen = now();
   impl_->file = std::move(file);
   impl_->store = std::move(store);
   impl_->now = std::move(now);
@@ -169,7 +223,8 @@ pair_state replica::state() const {
 
 std::string replica::standby() const {
   const std::lock_guard lock(impl_->mutex);
-  return !impl_->other ? "none" : impl_->other->copying ? "copying" : "in step";
+  const auto& o = impl_->other;
+  return !o ? "none" : o->copying || o->taken < o->whole_at || impl_->state.nodes != impl_->nodes_now ? "copying" : "in step";
 }
 
 void replica::follow(uint64_t connection, const follow_ask& ask, answer reply) {
@@ -180,6 +235,7 @@ void replica::follow(uint64_t connection, const follow_ask& ask, answer reply) {
     p.other.emplace();
     p.other->connection = connection;
     p.other->answered = p.now();
+    p.other->nodes = p.state.nodes;
     log_event(log_level::info, "a standby follows", {{"epoch", p.state.epoch}});
   }
   if (!p.other || p.other->connection != connection) return reply(fail(ec::invalid_argument, "begin with a copy"));
@@ -188,6 +244,10 @@ void replica::follow(uint64_t connection, const follow_ask& ask, answer reply) {
   o.asked = p.now();
   o.reply = std::move(reply);
   p.took(ask.taken);
+  if (p.state.nodes != o.nodes) { // both know now: what only this head has seen may be a freeze of its own
+    p.state.nodes = o.nodes;
+    p.keep();
+  }
   if (auto copied = p.more_of_the_copy(); !copied) {
     std::exchange(o.reply, nullptr)(fail(copied.error()));
     return p.lose(true);
@@ -200,27 +260,32 @@ void replica::gone(uint64_t connection) {
   if (impl_->other && impl_->other->connection == connection) impl_->lose(true);
 }
 
-replica::looked replica::look(size_t nodes) {
+void replica::nodes(size_t count) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->joined = count;
+  impl_->count(impl_->now());
+}
+
+void replica::vouched(const std::string& node, uint64_t epoch) {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->alone && impl_->alone->epoch == epoch) impl_->alone->nodes.insert(node);
+}
+
+replica::looked replica::look() {
   auto& p = *impl_;
   looked result;
   const std::lock_guard lock(p.mutex);
   const double now = p.now();
+  result.new_epoch = std::exchange(p.tell_epoch, false);
   if (p.other) {
     if (p.other->reply && now - p.other->asked > longest_wait) p.give();
     else if (!p.other->reply && now - p.other->answered > fence_seconds / 2) p.lose(false);
   }
-  if (p.other && p.in_step && p.state.nodes != nodes) {
-    p.state.nodes = nodes;
-    p.keep();
-  }
+  p.count(now);
   if (p.lost < 0 || now - p.lost < (p.silent ? fence_seconds : closed_seconds)) return result;
-  if (!may_go_on_alone(p.state, nodes)) {
-    result.stand_down = "the standby is away, and of the " + std::to_string(p.state.nodes) + " nodes that there were only " + std::to_string(nodes) + " are here: it may serve them";
-    return result;
-  }
-  ++p.state.epoch;
-  p.keep();
-  p.in_step = false;
+  if (!p.may_go_on(now, result)) return result;
+  p.raise();
+  p.in_step = p.tell_epoch = false;
   p.lost = -1;
   result.new_epoch = true;
   log_event(log_level::warn, "this head goes on without a standby", {{"epoch", p.state.epoch}});

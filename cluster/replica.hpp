@@ -46,13 +46,18 @@ public:
   /// One follower at a time: who begins takes the place of the one before.
   void follow(uint64_t connection, const follow_ask& ask, answer reply);
   void gone(uint64_t connection);
+  /// So many have joined now.
+  void nodes(size_t count);
+  /// `node` has given its word for `epoch`, when it was asked (looked::ask_nodes).
+  void vouched(const std::string& node, uint64_t epoch);
 
   struct looked {
-    bool new_epoch = false;               ///< it goes on alone: members are to be told
+    uint64_t ask_nodes = 0;               ///< not 0: those that are here are to be asked to vouch for this head in that epoch
+    bool new_epoch = false;               ///< members are to be told
     std::string stand_down;               ///< why this head must not go on; empty: it may
   };
-  /// To be called some ten times a second, with the number of nodes that have joined now.
-  looked look(size_t nodes);
+  /// To be called some ten times a second.
+  looked look();
 
 private:
   struct impl;

@@ -16,7 +16,7 @@ const std::map<role, std::string>& words() {
 const std::vector<std::pair<std::string, std::set<role>>>& table() {
   using enum role;
   static const std::vector<std::pair<std::string, std::set<role>>> rows{
-      {"join", {node}},          {"beat", {node}},          {"done", {node}},         {"drain", {node}},        {"leave", {node}},
+      {"join", {node}},          {"beat", {node}},          {"done", {node}},         {"drain", {node}},        {"leave", {node}},        {"vouch", {node}},
       {"start", {user, admin}},  {"news", {user, admin}},   {"fetch", {user, admin}}, {"list", {user, admin}},  {"halt", {user, admin}},
       {"cancel", {user, admin}}, {"status", {user, admin}}, {"ask", {user, admin}},   {"release", {admin}},
       {"who", {head}},           {"follow", {head}}};

@@ -20,7 +20,6 @@ namespace fs = std::filesystem;
 using clock = std::chrono::steady_clock;
 
 constexpr double dial_seconds = 1.5, word_seconds = 2, answer_seconds = 3;
-constexpr double witness_seconds = 10;    ///< a member that came so lately counts
 constexpr auto pause = std::chrono::milliseconds(200);
 constexpr double rival_seconds = 2;
 constexpr uint64_t beyond = 1000;         ///< epochs: more than members can have heard of from the other head
@@ -36,10 +35,10 @@ link::options to_other(const address& peer, const std::optional<fs::path>& tls, 
   return o;
 }
 
-/// The door of a head that does not serve: members are told so, and counted; the other head is answered.
+/// The door of a head that does not serve: members are told so, and counted while the other head is away from here; the other head is answered.
 class waiting_door {
 public:
-  waiting_door(const standby_options& o, std::function<pair_state()> own) : options_(o), own_(std::move(own)) {}
+  waiting_door(const standby_options& o, std::function<pair_state()> own, const std::atomic<bool>& away) : options_(o), own_(std::move(own)), away_(away) {}
 
   expected<void> open() {
     door::options d;
@@ -48,7 +47,7 @@ public:
     d.tls = options_.tls;
     d.log = options_.log;
     d.epoch = [this] { return own_().epoch; };
-    d.turn_away = [this](const greeting& g, const identity& who) { return turned_away(g, who); };
+    d.turn_away = [this](const greeting& g, const identity& who, greeting& answer) { turn_away(g, who, answer); };
     d.on_event = [this](door_event event) { asked(event); };
     auto opened = door::open(std::move(d));
     if (!opened) return fail(opened.error());
@@ -56,9 +55,11 @@ public:
     door_ = std::move(*opened);
     return {};
   }
-  void look(pair_view& view) const {
+  void look(pair_view& view) {
     const std::lock_guard lock(mutex_);
+    if (!away_) came_.clear();
     view.newest_epoch = newest_;
+    view.vouched_epoch = vouched_;
     for (const auto& [name, when] : came_)
       if (since(when) < witness_seconds) {
         view.anybody = true;
@@ -67,14 +68,16 @@ public:
   }
 
 private:
-  std::string turned_away(const greeting& g, const identity& who) {
-    if (who.what == role::head) return {};
+  void turn_away(const greeting& g, const identity& who, greeting& answer) {
+    if (who.what == role::head) return;
     const std::lock_guard lock(mutex_);
     newest_ = std::max(newest_, g.epoch);
-    std::erase_if(came_, [](const auto& c) { return since(c.second) >= witness_seconds; });
-    if (who.what != role::node) came_["user " + who.name] = clock::now();
-    else if (may_be_called(who, g.node)) came_["node " + g.node] = clock::now();
-    return "this head stands by; ask the other, " + options_.peer.text();
+    vouched_ = std::max(vouched_, g.vouched);
+    std::erase_if(came_, [this](const auto& c) { return !away_ || since(c.second) >= witness_seconds; });
+    answer.counts = away_ && g.misses && may_be_called(who, g.node);
+    if (answer.counts) came_["node " + g.node] = clock::now();
+    if (away_ && who.what != role::node) came_["user " + who.name] = clock::now();
+    answer.refused = "this head stands by; ask the other, " + options_.peer.text();
   }
   /// In the door's thread.
   void asked(const door_event& event) {
@@ -88,9 +91,10 @@ private:
 
   const standby_options& options_;
   const std::function<pair_state()> own_;
+  const std::atomic<bool>& away_;
   mutable std::mutex mutex_;
   std::map<std::string, clock::time_point> came_; ///< "node NAME", "user NAME"
-  uint64_t newest_ = 0;
+  uint64_t newest_ = 0, vouched_ = 0;     ///< epochs
   std::unique_ptr<door> door_;            ///< last: its thread uses the others
 };
 
@@ -102,10 +106,11 @@ public:
     auto known = state_of_home(options_.state, options_.runs);
     if (!known) return fail(known.error());
     state_ = std::move(*known);
-    waiting_door at_door(options_, [this] {
+    const auto own = [this] {
       const std::lock_guard lock(mutex_);
       return state_;
-    });
+    };
+    waiting_door at_door(options_, own, away_);
     if (auto opened = at_door.open(); !opened) return fail(opened.error());
     log_event(log_level::info, "standing by", {{"other", options_.peer.text()}, {"epoch", state_.epoch}});
     for (; !stop_; std::this_thread::sleep_for(pause)) {
@@ -116,7 +121,9 @@ public:
       const auto decided = decide(state_, view);
       if (decided.why != told_) log_event(log_level::info, decided.why);
       told_ = decided.why;
-      if (decided.what == turn::serve) return serve(decided.alone);
+      // First it claims to, and then looks once more: two that come to it at once see each other.
+      if (decided.what == turn::serve && state_.claims) return serve(decided.epoch);
+      claim(decided.what == turn::serve);
       if (decided.what != turn::follow) continue;
       auto ended = follow();
       if (!ended && ended.error().code != ec::remote_failed && ended.error().code != ec::timeout && ended.error().code != ec::locked) return fail(ended.error());
@@ -126,11 +133,16 @@ public:
   }
 
 private:
-  expected<std::optional<pair_state>> serve(bool alone) {
+  void claim(bool so) {
+    const std::lock_guard lock(mutex_);
+    state_.claims = so;
+  }
+
+  expected<std::optional<pair_state>> serve(uint64_t epoch) {
     auto now = state_;
-    now.epoch += alone;
+    now.epoch = epoch;
     now.whole = now.served = true;
-    now.told = false;
+    now.told = now.claims = false;
     if (auto kept = keep(now); !kept) return fail(kept.error());
     log_event(log_level::warn, "this head serves", {{"epoch", now.epoch}, {"reason", told_}});
     return std::optional<pair_state>(std::move(now));
@@ -156,6 +168,7 @@ private:
       }
     }
     view.away_seconds = since(heard_);
+    away_ = !view.other;
   }
 
   expected<void> keep(const pair_state& now) {
@@ -239,6 +252,7 @@ private:
   const std::atomic<bool>& stop_;
   std::mutex mutex_;                      ///< of state_, which the door's thread reads
   pair_state state_;
+  std::atomic<bool> away_ = true;         ///< the other head, when it was asked last
   std::unique_ptr<link> link_;
   clock::time_point heard_ = clock::now();
   std::string told_, trouble_;

@@ -42,7 +42,7 @@ struct house {
   std::vector<door_event> events;
   std::atomic<bool> answers = true;
   std::function<uint64_t()> epoch_;
-  std::function<std::string(const greeting&, const identity&)> turn_away_;
+  std::function<void(const greeting&, const identity&, greeting&)> turn_away_;
   std::unique_ptr<door> opened;           // last: its thread uses the others
 
   house() {
@@ -277,28 +277,42 @@ TEST_CASE_METHOD(house, "who comes for what its certificate is not for is told s
 
 TEST_CASE_METHOD(house, "a head that stands by turns members away, for now; an older head is refused by who heard of a newer") {
   std::atomic<uint64_t> epoch = 3, heard = 0;
-  std::atomic<bool> stands_by = true;
+  std::atomic<bool> stands_by = true, counts = true, missed = false;
   epoch_ = [&] { return epoch.load(); };
-  turn_away_ = [&](const greeting& g, const identity&) {
+  turn_away_ = [&](const greeting& g, const identity&, greeting& answer) {
     heard = g.epoch;
-    return stands_by && g.want != "head" ? g.node + " is to ask elsewhere" : std::string();
+    missed = g.misses;
+    answer.counts = stands_by && counts;
+    if (stands_by && g.want != "head") answer.refused = g.node + " is to ask elsewhere";
   };
   open();
   auto as_node = to("node", "node");
   as_node.node = "node.7";
-  as_node.newest = std::make_shared<std::atomic<uint64_t>>(2);
+  as_node.memory = std::make_shared<witness>();
+  as_node.memory->served(2);
   const auto refused = link::dial(as_node);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ec::locked);
   CHECK(refused.error().message.find("node.7 is to ask elsewhere") != std::string::npos);
   CHECK(heard == 2); // and the head knows what the member has heard of
+  CHECK(missed);
+  CHECK_FALSE(as_node.memory->vouch("elsewhere", 3)); // it has given its word here
+  counts = false; // and is told that nobody counts on it
+  CHECK_FALSE(link::dial(as_node));
+  CHECK(as_node.memory->vouch("elsewhere", 3));
   CHECK(link::dial(to("head", "head")));
   stands_by = false;
   auto let_in = link::dial(as_node);
   REQUIRE(let_in);
-  CHECK(*as_node.newest == 3);
+  CHECK(as_node.memory->epoch() == 3);
   opened->tell_all({"epoch", 0, 4, nullptr}); // it went on without the other head
-  CHECK(within(10, [&] { return *as_node.newest == 4; }));
+  CHECK(within(10, [&] { return as_node.memory->epoch() == 4; }));
+  opened->tell_all({"vouch", 0, 4, nullptr}); // no: a head serves in it
+  opened->tell_all({"vouch", 0, 5, nullptr});
+  CHECK(within(10, [&] {
+    const std::lock_guard lock(mutex);
+    return !events.empty() && events.back().said.kind == "vouch" && events.back().said.body == 5;
+  }));
   const auto older = link::dial(as_node); // the head that did not hear of it
   REQUIRE_FALSE(older);
   CHECK(older.error().message.find("older") != std::string::npos);

@@ -6,10 +6,13 @@
 
 #include "base/files.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
 #include <mutex>
+#include <random>
+#include <set>
 #include <thread>
 
 using namespace pragma;
@@ -121,7 +124,7 @@ TEST_CASE("two heads of which none serves: exactly one begins, the one that is a
     of_a.other = b;
     of_b.other = a;
     CHECK(decide(a, of_a).what == turn::serve);
-    CHECK_FALSE(decide(a, of_a).alone); // the other is there: no new epoch
+    CHECK(decide(a, of_a).epoch == a.epoch + 1); // what it writes the other does not have yet: who has heard of it lets no other begin
     CHECK(decide(b, of_b).what == turn::wait);
   }
   // A new head beside one with runs; two new ones.
@@ -151,7 +154,16 @@ TEST_CASE("a head takes over when the other is gone and half of the nodes miss i
   CHECK(decide(own, seen).what == turn::wait); // a cable between the heads, perhaps
   seen.nodes = 2;
   CHECK(decide(own, seen).what == turn::serve);
-  CHECK(decide(own, seen).alone);
+  CHECK(decide(own, seen).epoch == 4);
+  seen.vouched_epoch = 4; // the other may have gone on without this one
+  CHECK(decide(own, seen).what == turn::wait);
+  seen.vouched_epoch = 3;
+  own.served = true; // then the other is satisfied with half of the nodes, and this one is not
+  CHECK(decide(own, seen).what == turn::serve);
+  own.nodes = 4;
+  CHECK(decide(own, seen).what == turn::wait);
+  own.nodes = 3;
+  own.served = false;
   seen.refused = false;
   CHECK(decide(own, seen).what == turn::wait);
   seen.away_seconds = silent_seconds;
@@ -169,18 +181,87 @@ TEST_CASE("a head takes over when the other is gone and half of the nodes miss i
   CHECK(decide(own, seen).what == turn::wait);
 }
 
-TEST_CASE("however the nodes are divided, at most one of two heads that lost each other goes on") {
-  for (uint64_t known = 1; known <= 12; ++known)
-    for (size_t here = 0; here <= known; ++here) {
-      auto server = head(3, true, "a"), standby = head(3, false, "b");
-      server.nodes = standby.nodes = known;
+TEST_CASE("a serving head whose nodes did not vouch, and the other: they find each other, and one begins in an epoch beyond") {
+  auto server = head(3, true, "a"), standby = head(3, false, "b");
+  server.nodes = standby.nodes = 4;
+  server.proposed = 4;
+  pair_view of_server, of_standby;
+  of_server.other = standby;
+  of_standby.other = server;
+  of_server.vouched_epoch = of_standby.vouched_epoch = 4; // of two nodes, which was not enough
+  CHECK(decide(server, of_server).what == turn::serve);
+  CHECK(decide(server, of_server).epoch == 5);
+  CHECK(decide(standby, of_standby).what == turn::wait);
+  of_server.other.reset(); // alone, it knows that it asked for that epoch itself
+  of_server.refused = true;
+  of_server.away_seconds = 10;
+  of_server.nodes = 3;
+  CHECK(decide(server, of_server).what == turn::serve);
+  CHECK(decide(server, of_server).epoch == 5);
+  of_standby.other->claims = true;
+  standby.served = true; // whoever is ahead: the other said it first
+  CHECK(decide(standby, of_standby).what == turn::wait);
+}
+
+TEST_CASE("a node gives its word to one of two heads") {
+  witness node;
+  node.served(3);
+  CHECK(node.misses("b"));
+  node.counted("b", 4);
+  CHECK_FALSE(node.vouch("a", 4)); // b may have begun, and not have been able to say so
+  CHECK_FALSE(node.misses("a"));
+  CHECK(node.misses("b"));
+  node.counted("a", 0);            // nobody asked that one
+  CHECK_FALSE(node.vouch("a", 4));
+  node.counted("b", 0);            // b hears the other head
+  CHECK(node.vouch("a", 4));
+  CHECK(node.vouched() == 4);
+  CHECK(node.vouch("a", 4));       // its answer was lost, perhaps
+  CHECK_FALSE(node.vouch("b", 4));
+  CHECK_FALSE(node.vouch("a", 3));
+  CHECK(node.epoch() == 3);        // asked is not served
+  CHECK(node.misses("b"));         // and no answer came
+  CHECK_FALSE(node.vouch("a", 5));
+  node.served(4);                  // one of them did begin: what was promised for that epoch is over
+  CHECK(node.vouch("a", 5));
+  node.served(6);
+  CHECK_FALSE(node.vouch("a", 6));
+}
+
+TEST_CASE("however nodes come and go between two heads that lost each other, at most one goes on") {
+  int took_over = 0, alone = 0;
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 4000; ++trial) {
+    const uint64_t known = 1 + random() % 7;
+    auto server = head(3, true, "a"), standby = head(3, false, "b");
+    server.nodes = standby.nodes = known;
+    std::vector<witness> nodes(known);
+    std::vector<double> came(known, -100);
+    std::set<size_t> vouched;
+    uint64_t vouched_epoch = 0;
+    bool server_goes_on = false, standby_serves = false;
+    for (double now = 0; now < 30; now += 0.5) { // where each node is at a time is chance, as long as frozen heads and cut cables are
+      for (size_t n = 0; n < known; ++n) {
+        if (random() % 3 == 0) {
+          vouched_epoch = std::max(vouched_epoch, nodes[n].vouched());
+          if (nodes[n].misses("b")) came[n] = now;
+        } else if (random() % 3 == 0 && nodes[n].vouch("a", 4)) {
+          vouched.insert(n);
+        }
+      }
       pair_view seen;
-      seen.away_seconds = silent_seconds;
-      seen.nodes = known - here;
-      seen.anybody = seen.nodes > 0;
-      CHECK(may_go_on_alone(server, here) != (decide(standby, seen).what == turn::serve));
+      seen.away_seconds = now;
+      seen.vouched_epoch = vouched_epoch;
+      seen.nodes = static_cast<size_t>(std::count_if(came.begin(), came.end(), [&](double t) { return now - t < witness_seconds; }));
+      standby_serves = standby_serves || decide(standby, seen).what == turn::serve;
+      server_goes_on = server_goes_on || may_go_on_alone(server, vouched.size());
     }
-  CHECK(silent_seconds > fence_seconds); // the one that is cut off has stopped before the other begins
+    CHECK_FALSE((standby_serves && server_goes_on));
+    took_over += standby_serves;
+    alone += server_goes_on;
+  }
+  CHECK(took_over > 100); // and both do happen
+  CHECK(alone > 100);
 }
 
 TEST_CASE_METHOD(pair_of_stores, "a copy is the same as the store, with what was written while it was made") {
@@ -197,6 +278,8 @@ TEST_CASE_METHOD(pair_of_stores, "a copy is the same as the store, with what was
     second->ask(*first);
     REQUIRE(second->take());
   }
+  CHECK(first->standby() == "copying"); // it has not said that it has it
+  second->ask(*first);
   CHECK(first->standby() == "in step");
   CHECK(json(*second->store.list_runs()) == json(*store->list_runs()));
   const auto all = *store->list_runs();
@@ -217,22 +300,29 @@ TEST_CASE_METHOD(pair_of_stores, "a write returns when the standby has it") {
   CHECK_FALSE(done(written, 50)); // it has not said so
   second->ask(*first);
   CHECK(written.get());
-  CHECK(first->look(0).stand_down.empty());
+  CHECK(first->look().stand_down.empty());
 }
 
 TEST_CASE_METHOD(pair_of_stores, "a standby that is lost: a new epoch first, then the write returns; cut off from the nodes as well, it never does") {
   begin(4);
   catch_up();
-  CHECK(first->look(4).new_epoch == false);
+  CHECK(first->look().new_epoch == false);
   auto written = write("one");
   while (!second->has_news()) std::this_thread::yield();
   SECTION("its connection ended") {
     CHECK_FALSE(done(written, 20));
     first->gone(7);
-    CHECK_FALSE(first->look(4).new_epoch); // a moment, for one that comes back
+    CHECK_FALSE(first->look().new_epoch); // a moment, for one that comes back
     CHECK_FALSE(done(written, 20));
     now = now + 1;
-    CHECK(first->look(3).new_epoch);
+    const auto asked = first->look();
+    CHECK(asked.ask_nodes == 5);
+    CHECK_FALSE(asked.new_epoch); // that they are connected says nothing: a head that was frozen finds them so, and they have left
+    for (const char* node : {"n1", "n2", "n2"}) first->vouched(node, 5);
+    first->vouched("n3", 4); // for another epoch
+    CHECK_FALSE(first->look().new_epoch);
+    first->vouched("n3", 5);
+    CHECK(first->look().new_epoch);
     CHECK(written.get());
     CHECK(first->standby() == "none");
     CHECK(first->state().epoch == 5);
@@ -241,17 +331,69 @@ TEST_CASE_METHOD(pair_of_stores, "a standby that is lost: a new epoch first, the
   }
   SECTION("silent, and half of the nodes with it") {
     now = now + fence_seconds / 2 + 1;
-    CHECK(first->look(4).stand_down.empty());
+    CHECK(first->look().stand_down.empty());
     CHECK(first->standby() == "none");
     now = now + fence_seconds;
-    const auto looked = first->look(2);
+    CHECK(first->look().ask_nodes == 5);
+    first->vouched("n1", 5);
+    first->vouched("n2", 5);
+    CHECK(first->look().stand_down.empty());
+    CHECK(first->look().ask_nodes == 0);
+    now = now + 1;
+    CHECK(first->look().ask_nodes == 5); // once more: a promise to the other may be over
+    now = now + vouch_seconds;
+    const auto looked = first->look();
     CHECK_FALSE(looked.stand_down.empty());
     CHECK_FALSE(looked.new_epoch);
     CHECK(first->state().epoch == 4);
     CHECK_FALSE(done(written, 50)); // nobody is told of it
-    first->look(4);                 // for this test's end: the nodes are back
+    first->vouched("n3", 5);        // for this test's end: a third node is back
+    CHECK(first->look().new_epoch);
     CHECK(written.get());
   }
+}
+
+TEST_CASE_METHOD(pair_of_stores, "a standby that comes back while nodes are asked: what waited for it waits until it has the new copy") {
+  begin(4);
+  catch_up();
+  auto written = write("one");
+  while (!second->has_news()) std::this_thread::yield();
+  first->gone(7);
+  now = now + 1;
+  CHECK(first->look().ask_nodes == 5);
+  second.emplace(follower{std::move(*open_runs(dir.path() / "copy2", run_store::mode::read_write)), "", 0, 0});
+  second->ask(*first, true);
+  CHECK(first->look().new_epoch); // nodes may have vouched for it, and would let nobody begin in an older one
+  CHECK(first->state().epoch == 5);
+  while (second->whole == 0) {
+    REQUIRE(second->take());
+    CHECK_FALSE(done(written, 20));
+    if (second->whole == 0) second->ask(*first);
+  }
+  CHECK(second->store.get_run("one"));
+  CHECK_FALSE(done(written, 20));
+  second->ask(*first);
+  CHECK(written.get());
+}
+
+TEST_CASE_METHOD(pair_of_stores, "a head that was frozen does not believe that it never had nodes") {
+  begin();
+  catch_up();
+  first->nodes(2); // the other head is told at once
+  while (!second->take()) std::this_thread::yield();
+  second->ask(*first);
+  CHECK(first->state().nodes == 2);
+  first->nodes(0);
+  now = now + 60; // frozen, and thawed: nodes have left it, which is seen before the standby's end
+  CHECK_FALSE(first->look().new_epoch);
+  CHECK_FALSE(first->look().new_epoch);
+  first->gone(7);
+  now = now + 1;
+  const auto looked = first->look();
+  CHECK(looked.ask_nodes == 5);
+  CHECK_FALSE(looked.new_epoch);
+  now = now + vouch_seconds + 1;
+  CHECK_FALSE(first->look().stand_down.empty());
 }
 
 TEST_CASE_METHOD(pair_of_stores, "what a follower may ask, and what of a stream is believed") {
