@@ -137,7 +137,6 @@ device_audit::answer device_audit::unseen_is_as_fast(double call_seconds, device
   if (how == device_clock_kind::our_clock) how = device_clock_kind::events; // single calls: launches are hidden behind the flush
   const bool graph = how == device_clock_kind::graphs;
   auto& runner = *side_.runner;
-  double fresh = 1e300, seen = 1e300;
   repeated_look look;
   for (int round = 0; round < repeated_look::most_rounds && (round < fresh_rounds || !look.innocent()); ++round) {
     if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 1000 + round), input_kind::own); !made) return fail(made.error());
@@ -152,13 +151,11 @@ device_audit::answer device_audit::unseen_is_as_fast(double call_seconds, device
       if (!once) return fail(once.error());
       one = *once;
     }
-    look.add(took[0] > fresh_factor * std::max(took[1], call_seconds) + fresh_slack);
-    fresh = std::min(fresh, took[0]);
-    seen = std::min(seen, took[1]);
+    look.add(took[0], took[1], took[0] > fresh_factor * std::max(took[1], call_seconds) + fresh_slack);
   }
   if (auto right = results_are_right("unseen inputs at the same address"); !right || !right->empty()) return right;
   if (!look.shown()) return std::string();
-  return "a call takes " + format_seconds(fresh) + " on inputs that it never saw and " + format_seconds(seen) + " on the same ones again: it keeps answers";
+  return "a call takes " + format_seconds(look.one()) + " on inputs that it never saw and " + format_seconds(look.other()) + " on the same ones again: it keeps answers";
 }
 
 device_audit::answer device_audit::calls_as_before(const std::vector<std::string>& before, double call_seconds, device_clock_kind how) {

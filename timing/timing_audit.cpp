@@ -186,11 +186,8 @@ timing_audit::result timing_audit::one_round(looks& seen, int slots, double call
     if (kind == pass::unseen) next.answers = copy_outputs(slots);
   }
   const auto slower = [](double one, double other) { return one > slower_factor * other + slower_slack; };
-  seen.content.add(slower(took[0], took[1]));
-  seen.done.add(slower(took[1], took[2]));
-  seen.unseen = std::min(seen.unseen, took[0] / slots);
-  seen.seen = std::min(seen.seen, took[1] / slots);
-  seen.kept = std::min(seen.kept, took[2] / slots);
+  seen.content.add(took[0] / slots, took[1] / slots, slower(took[0], took[1]));
+  seen.done.add(took[1] / slots, took[2] / slots, slower(took[1], took[2]));
   for (int slot = 0; slot < slots; ++slot) next.scales.push_back(checker_.scales(slot));
   known_ = std::move(next);
   put_inputs(known_.inputs);
@@ -211,9 +208,8 @@ timing_audit::result timing_audit::batch_round(looks& seen, int slots, double ca
   if (auto failed = call(0, slots, slots, "the first calls of a batch", &first); !failed || *failed) return failed;
   const double usual = time_of(whole) / static_cast<double>(calls), beginning = time_of(first) / slots;
   const bool one = options_.threads == 1;
-  if (calls > slots) seen.batch.add(beginning > (one ? slower_factor : batch_factor_of_many) * usual + (one ? batch_slack : slower_slack));
+  if (calls > slots) seen.batch.add(beginning, usual, beginning > (one ? slower_factor : batch_factor_of_many) * usual + (one ? batch_slack : slower_slack));
   seen.usual = std::min(seen.usual, usual);
-  seen.first = std::min(seen.first, beginning);
   return std::nullopt;
 }
 
@@ -229,13 +225,13 @@ std::optional<finding_of_audit> timing_audit::judge(const looks& seen, double ca
     }
     return found;
   };
-  if (auto found = of(seen.content, "a call takes " + format_seconds(seen.unseen) + " on inputs that it has not seen, but " + format_seconds(seen.seen) + " on inputs that it knows",
+  if (auto found = of(seen.content, "a call takes " + format_seconds(seen.content.one()) + " on inputs that it has not seen, but " + format_seconds(seen.content.other()) + " on inputs that it knows",
                       "it caches answers by content"))
     return found;
-  if (auto found = of(seen.done, "a call takes " + format_seconds(seen.seen) + ", but " + format_seconds(seen.kept) + " where the outputs still hold the answer",
+  if (auto found = of(seen.done, "a call takes " + format_seconds(seen.done.one()) + ", but " + format_seconds(seen.done.other()) + " where the outputs still hold the answer",
                       "it skips work that it finds done"))
     return found;
-  if (auto found = of(seen.batch, "the first calls of a batch take " + format_seconds(seen.first) + " each, the whole batch " + format_seconds(seen.usual) + " a call",
+  if (auto found = of(seen.batch, "the first calls of a batch take " + format_seconds(seen.batch.one()) + " each, the whole batch " + format_seconds(seen.batch.other()) + " a call",
                       "it does not do the work on every call of a batch"))
     return found;
   // All these calls were checked. Were the timed ones like them?

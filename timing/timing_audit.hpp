@@ -50,8 +50,8 @@ private:
     std::vector<std::vector<output_scale>> scales; ///< per slot
   };
   struct looks {
-    repeated_look content, done, batch;
-    double unseen = 1e300, seen = 1e300, kept = 1e300, first = 1e300, usual = 1e300; ///< least seconds of a call, to tell people
+    repeated_look content, done, batch; ///< unseen inputs against seen ones, those against kept answers, a batch's first calls against all of them; of a call
+    double usual = 1e300;               ///< least seconds of a call in a batch
   };
 
   result call(int first, int count, int64_t calls, const std::string& when, cost* spent = nullptr, const interruption* inside = nullptr);

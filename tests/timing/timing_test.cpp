@@ -308,7 +308,7 @@ TEST_CASE("a look that chance decides accuses nobody, and one that shows a thing
     seed_source coin(seed);
     repeated_look look;
     for (int round = 1; round <= repeated_look::most_rounds; ++round) {
-      look.add(coin.next() % 2);
+      look.add(2, 1, coin.next() % 2);
       if (round >= 5 && look.innocent()) break;
     }
     shown += look.shown();
@@ -319,9 +319,13 @@ TEST_CASE("a look that chance decides accuses nobody, and one that shows a thing
   repeated_look always;
   for (int round = 0; round < repeated_look::most_rounds; ++round) {
     CHECK_FALSE(always.shown());
-    always.add(true);
+    always.add(2, 1, true);
   }
   CHECK(always.shown());
+  repeated_look busy; // slower in each round but one, in which nobody was in the way: it did no more than the other
+  for (int round = 0; round < repeated_look::most_rounds; ++round) busy.add(round == 7 ? 1.1 : 2, round == 7 ? 1.1 : 1, round != 7);
+  CHECK_FALSE(busy.shown());
+  CHECK(busy.undecided());
   repeated_look nothing;
   CHECK(nothing.innocent());
 }
