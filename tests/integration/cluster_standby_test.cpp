@@ -327,7 +327,9 @@ TEST_CASE("a head that is to be one of two: what it recorded alone is not lost t
   CHECK(within(60, [&] { return c.in_step(); }));
   c.kill(0);
   c.heads[0].reset();
-  CHECK(c.wait_for_service(60) == 1);
+  const int after = c.wait_for_service(60);
+  INFO(c.logs());
+  REQUIRE(after == 1);
   const auto kept = c.client()->record(result->header.id);
   REQUIRE(kept);
   CHECK(fault_of(*kept) == "");
