@@ -9,7 +9,6 @@
 
 #include "actors/examine.hpp"
 #include "base/text.hpp"
-#include "diagnosis/what_limits.hpp"
 #include "profilers/collect.hpp"
 
 #include <memory>
@@ -60,16 +59,6 @@ void show_verdict(terminal& out, const verdict& v, const std::string& language) 
   for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log, language)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
 }
 
-void show_findings(terminal& out, const std::vector<finding>& findings, const profile& measured) {
-  if (findings.empty() || findings.front().confidence < explaining_confidence) out.line(what_limits(findings, &measured));
-  for (const auto& f : findings) {
-    out.line(out.bold(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + ": " + f.why +
-             (f.seconds_without > 0 ? " Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted)." : ""));
-    for (const auto& e : f.proof) out.line("    evidence: " + (e.text.empty() ? e.metric + " = " + html::quantity(e.value, e.unit) : e.text));
-    for (const auto& r : f.remedies) out.line("    try: " + r);
-  }
-}
-
 void show_measurement(terminal& out, const examination& e, const std::string& against) {
   const auto& p = e.profile;
   const auto& t = e.side_by_side;
@@ -84,7 +73,7 @@ void show_measurement(terminal& out, const examination& e, const std::string& ag
              ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));
   for (const auto& line : p.missing) out.line(out.dim("  not had: " + line));
   for (const auto& line : table_lines(e.table)) out.line(line);
-  show_findings(out, e.findings, e.profile);
+  print_findings(out, e.findings, e.profile);
 }
 
 /// 6 also where a figure that was asked for is none.

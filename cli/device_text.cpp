@@ -1,15 +1,12 @@
 #include "cli/device_text.hpp"
 
 #include "base/text.hpp"
+#include "cli/terminal.hpp"
 
 namespace pragma::cli {
 
 namespace {
 
-std::string padded(std::string text, size_t width) {
-  text.resize(std::max(width, text.size()), ' ');
-  return text;
-}
 std::string bytes_text(int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 } // namespace

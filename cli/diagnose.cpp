@@ -1,6 +1,7 @@
 // pragma diagnose: where the time of a recorded attempt went and what limited it; how far findings kept their word.
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "cli/progress.hpp"
 #include "cli/stored_runs.hpp"
 #include "cli/terminal.hpp"
 
@@ -8,7 +9,6 @@
 #include "actors/store.hpp"
 #include "base/text.hpp"
 #include "diagnosis/scores.hpp"
-#include "diagnosis/what_limits.hpp"
 
 #include <cmath>
 #include <memory>
@@ -24,7 +24,7 @@ struct diagnose_settings {
   head_choice head;
 };
 
-std::string cell(const std::string& text, size_t width) { return text + std::string(text.size() < width ? width - text.size() : 1, ' '); }
+std::string cell(std::string text, size_t width) { return padded(std::move(text), width - 1) + " "; }
 
 /// "divider_bound          12  5 of 7.4   9 predicted, 4 within 25%, brought 0.92 of what they promised   0.79"
 std::string score_line(const rule_score& s, double weight) {
@@ -78,15 +78,7 @@ int diagnose_run(const diagnose_settings& s) {
   const auto table = table_of(input);
   out.line(out.bold(summary_of(h).task) + ", run " + h.id + ", attempt " + std::to_string(wanted));
   for (const auto& line : table_lines(table)) out.line(line);
-  out.line(what_limits(findings, &found->code.measured));
-  for (const auto& f : findings) {
-    const double weight = weight_of(h.scores, json(f.what).get<std::string>());
-    out.line(out.bold(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) +
-             (weight < 1 ? " (weighted with " + format_number(weight, 2) + " by what following it brought here)" : "") + ": " + f.why);
-    if (f.seconds_without > 0) out.line("    without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted)");
-    for (const auto& e : f.proof) out.line("    evidence: " + e.text);
-    for (const auto& r : f.remedies) out.line("    try: " + r);
-  }
+  print_findings(out, findings, found->code.measured, h.scores);
   out.result({{"run", h.id}, {"attempt", wanted}, {"time_table", table}, {"findings", findings}});
   return 0;
 }

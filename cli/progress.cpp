@@ -1,19 +1,13 @@
 #include "cli/progress.hpp"
 
 #include "base/text.hpp"
+#include "cli/html.hpp"
 #include "diagnosis/rules.hpp"
 #include "diagnosis/what_limits.hpp"
 
 #include <cmath>
 
 namespace pragma::cli {
-
-namespace {
-std::string pad(std::string text, size_t width) {
-  if (text.size() < width) text.resize(width, ' ');
-  return text;
-}
-} // namespace
 
 std::string speedup_text(const interval& s) {
   return format_number(s.value, 2) + "x (95% " + format_number(s.low, 2) + "-" + format_number(s.high, 2) + ")";
@@ -26,7 +20,7 @@ std::string step_text(const run_event& e) {
 
 void progress::on_event(const run_event& e) {
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  const auto head = "attempt " + pad(std::to_string(e.attempt) + "/" + std::to_string(attempts_), 6);
+  const auto head = "attempt " + padded(std::to_string(e.attempt) + "/" + std::to_string(attempts_), 6);
   const auto status = [&](const std::string& what) {
     out_.status(head + what + "  [" + format_number(elapsed, 0) + " s" + (best_ > 0 ? ", best " + format_number(best_, 2) + "x" : "") + "]");
   };
@@ -59,11 +53,11 @@ void progress::on_event(const run_event& e) {
     out_.line("note     " + e.text);
   } else if (e.what == "iteration") {
     const auto& r = e.iteration;
-    const auto number = "attempt " + pad(std::to_string(r.number) + "/" + std::to_string(attempts_), 6);
+    const auto number = "attempt " + padded(std::to_string(r.number) + "/" + std::to_string(attempts_), 6);
     if (r.passed()) {
       const auto& t = r.code.measured.time;
       if (r.new_best) best_ = t.speedup.value;
-      auto text = number + pad(speedup_text(t.speedup), 26) + pad(format_seconds(t.candidate_seconds), 10) +
+      auto text = number + padded(speedup_text(t.speedup), 26) + padded(format_seconds(t.candidate_seconds), 10) +
                   (r.new_best ? out_.green("new best  ") : out_.dim(r.against_best.value > 0 ? format_number(r.against_best.value, 2) + "x of best" : "not better"));
       if (!r.findings.empty()) {
         const auto& f = r.findings.front();
@@ -85,6 +79,19 @@ roofline_point roofline_as_reported(const run_header& h) {
   if (!h.confirmed || t.bytes <= 0 || h.final.time.candidate_seconds <= 0) return {};
   const auto point = place_on_roofline(h.final.time.candidate_seconds, t.flops, t.bytes, h.environment.limits);
   return std::isfinite(point.share) ? point : roofline_point{};
+}
+
+void print_findings(terminal& out, const std::vector<finding>& findings, const profile& measured, const std::vector<rule_score>& scores) {
+  if (findings.empty() || findings.front().confidence < explaining_confidence) out.line(what_limits(findings, &measured));
+  for (const auto& f : findings) {
+    const auto rule = json(f.what).get<std::string>();
+    const double weight = weight_of(scores, rule);
+    out.line(out.bold(rule) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) +
+             (weight < 1 ? " (weighted with " + format_number(weight, 2) + " by what following it brought here)" : "") + ": " + f.why +
+             (f.seconds_without > 0 ? " Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted)." : ""));
+    for (const auto& e : f.proof) out.line("    evidence: " + (e.text.empty() ? e.metric + " = " + html::quantity(e.value, e.unit) : e.text));
+    for (const auto& r : f.remedies) out.line("    try: " + r);
+  }
 }
 
 void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in) {

@@ -27,6 +27,8 @@ std::string step_text(const run_event& event);
 std::string speedup_text(const interval& speedup);
 /// Where the headline's time lies on the measured roofline, as the report says it too; without a share: not known.
 roofline_point roofline_as_reported(const run_header& h);
+/// What each finding says, its evidence and remedies; first what limits, where none explains the time. `scores`: the rules' by which their confidences were weighed.
+void print_findings(terminal& out, const std::vector<finding>& findings, const profile& measured, const std::vector<rule_score>& scores = {});
 void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in);
 
 } // namespace pragma::cli

@@ -25,8 +25,6 @@ struct runs_settings {
   head_choice head;
 };
 
-std::string column(const std::string& text, size_t width) { return text + std::string(text.size() < width ? width - text.size() : 0, ' '); }
-
 /// One run as a line and as JSON.
 struct listed_run {
   std::string id, state, task, line;
@@ -36,7 +34,7 @@ struct listed_run {
 std::vector<listed_run> rows_from(const std::vector<run_summary>& runs) {
   std::vector<listed_run> all;
   for (const auto& h : runs) {
-    listed_run r{h.id, h.state, h.task, h.id + "  " + column(h.state, 11) + "  " + column(figure_text(h), 24) + "  " + h.task + (h.state == "failed" ? "  (" + h.stop_reason + ")" : ""), {}};
+    listed_run r{h.id, h.state, h.task, h.id + "  " + padded(h.state, 11) + "  " + padded(figure_text(h), 24) + "  " + h.task + (h.state == "failed" ? "  (" + h.stop_reason + ")" : ""), {}};
     r.data = {{"id", h.id}, {"task", h.task}, {"state", h.state}, {"started", h.started}, {"best_attempt", h.best_attempt},
               {"speedup", figure_of(h)}, {"stop_reason", h.stop_reason}};
     all.push_back(std::move(r));
@@ -47,7 +45,7 @@ std::vector<listed_run> rows_from(const std::vector<run_summary>& runs) {
 std::vector<listed_run> rows_from(const std::vector<cluster_run>& runs, bool with_owners) {
   std::vector<listed_run> all;
   for (const auto& r : runs)
-    all.push_back({r.id, r.state, r.task, r.id + "  " + column(r.state, 11) + "  " + column(figure_text(r), 24) + "  " + printable(r.task) +
+    all.push_back({r.id, r.state, r.task, r.id + "  " + padded(r.state, 11) + "  " + padded(figure_text(r), 24) + "  " + printable(r.task) +
                    (r.owner.empty() || !with_owners ? "" : "  (" + printable(r.owner) + ")") + (r.priority != 0 ? "  priority " + std::to_string(r.priority) : ""), json(r)});
   return all;
 }

@@ -98,4 +98,9 @@ int report(terminal& out, const error& e) {
   return exit_code(e.code);
 }
 
+std::string padded(std::string text, size_t width) {
+  if (text.size() < width) text.resize(width, ' ');
+  return text;
+}
+
 } // namespace pragma::cli

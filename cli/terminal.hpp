@@ -39,6 +39,9 @@ private:
   bool json_ = false, tty_ = false, status_shown_ = false;
 };
 
+/// Filled up with spaces to a column of that width.
+std::string padded(std::string text, size_t width);
+
 /// Prints the error (as JSON {"error": {...}} with --json) and returns the exit code.
 int report(terminal& out, const error& e);
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <fcntl.h>
 #include <map>
 #include <mutex>
@@ -26,7 +27,7 @@ constexpr auto patience = std::chrono::seconds(120);
 
 /// One for all processes of this user on this machine, whatever their PRAGMA_HOME and TMPDIR are; where somebody else's folder has the name, that of the caches.
 std::filesystem::path lease_folder() {
-  const std::filesystem::path common = "/tmp/pragma-leases-" + std::to_string(::geteuid());
+  const auto common = std::filesystem::path(P_tmpdir) / ("pragma-leases-" + std::to_string(::geteuid())); // the C library's, which no environment changes
   struct stat found{};
   ::mkdir(common.c_str(), 0700);
   const bool ours = ::lstat(common.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() && (found.st_mode & 077) == 0;

@@ -64,6 +64,21 @@ std::string python_here() {
   return python->executable;
 }
 
+/// The drop-in of task_gate.py with a module for devices; the processor stands in for one.
+temp_dir for_a_device(const char* module) {
+  auto ref = reference::start({});
+  if (!ref) FAIL(render(ref.error()));
+  auto t = ref->load(here() / "task_gate.py", 2);
+  if (!t) FAIL(render(t.error()));
+  code_version code;
+  code.language = "triton";
+  code.source = read_file(here() / module).value();
+  auto folder = temp_dir::create("pragma-programs-device-");
+  REQUIRE(folder);
+  if (auto done = write_drop_in(folder->path(), *t, code, 1, {"cpu"}); !done) FAIL(render(done.error()));
+  return std::move(*folder);
+}
+
 constexpr const char* every[] = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
                                  "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "trained_step_by_step", "copies", "freed",
                                  "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once"};
@@ -86,35 +101,17 @@ TEST_CASE("A drop-in is right with a newer Torch, compiled and exported too") {
 }
 
 TEST_CASE("A drop-in for a device has the same guards, here with the processor as the device") {
-  auto ref = reference::start({});
-  if (!ref) FAIL(render(ref.error()));
-  auto t = ref->load(here() / "task_gate.py", 2);
-  if (!t) FAIL(render(t.error()));
-  code_version code;
-  code.language = "triton";
-  code.source = read_file(here() / "kernel_gate.py").value();
-  auto folder = temp_dir::create("pragma-programs-device-");
-  REQUIRE(folder);
-  if (auto done = write_drop_in(folder->path(), *t, code, 1, {"cpu"}); !done) FAIL(render(done.error()));
+  const auto folder = for_a_device("kernel_gate.py");
   for (const char* name : {"plain", "device_parameters", "constructor", "constants", "other_module", "training", "shapes", "subclass", "functorch", "modes", "hooks",
                            "gradients", "trained_step_by_step", "copies", "freed", "jit_trace", "strict", "warns_once"}) {
-    const auto ran = program(python_here(), folder->path(), name);
+    const auto ran = program(python_here(), folder.path(), name);
     INFO(name << "\n" << ran.out << ran.err);
     CHECK(ran.exit_code == 0);
   }
 }
 
 TEST_CASE("A device's kernels are launched by handle where nothing else would be done, here with the processor as the device") {
-  auto ref = reference::start({});
-  if (!ref) FAIL(render(ref.error()));
-  auto t = ref->load(here() / "task_gate.py", 2);
-  if (!t) FAIL(render(t.error()));
-  code_version code;
-  code.language = "triton";
-  code.source = read_file(here() / "kernel_launched.py").value();
-  auto folder = temp_dir::create("pragma-launches-");
-  REQUIRE(folder);
-  if (auto done = write_drop_in(folder->path(), *t, code, 1, {"cpu"}); !done) FAIL(render(done.error()));
+  const auto folder = for_a_device("kernel_launched.py");
   const auto run = [](std::vector<std::string> argv) {
     process_spec spec;
     spec.argv = std::move(argv);
@@ -124,9 +121,9 @@ TEST_CASE("A device's kernels are launched by handle where nothing else would be
     INFO(ran->out << ran->err);
     CHECK(ran->exit_code == 0);
   };
-  const auto library = (folder->path() / "launches.so").string();
+  const auto library = (folder.path() / "launches.so").string();
   run({"cc", "-O1", "-shared", "-fPIC", "-o", library, (here() / "launches.c").string()});
-  run({python_here(), "-B", (here() / "launches.py").string(), folder->path().string(), library});
+  run({python_here(), "-B", (here() / "launches.py").string(), folder.path().string(), library});
 }
 
 TEST_CASE("Each built object is right, and without any that fits Torch computes") {
