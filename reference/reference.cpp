@@ -33,6 +33,8 @@ constexpr uint64_t most_kept_bytes = 6ull << 30;   // of input sets that are kep
 constexpr double kept_share = 0.25;                // of what a task leaves free
 constexpr int most_pieces = 64;                    // of the batch, for a float64 oracle that does not fit at once
 constexpr int min_slots = 2;                       // verification needs two contents at once
+constexpr int most_slots = 32;                     // more than usual of small sets: a predictor of branches learns a few thousand elements by heart ...
+constexpr uint64_t content = 512 << 10;            // ... bytes of inputs and outputs in all slots: not this much, and a cache of the second level holds it
 constexpr uint64_t large_set = 256ull << 20;       // bytes of inputs and outputs: no cache holds even one, so few slots do
 
 constexpr const char* kind_names[] = {"own", "large", "tiny", "negative", "near_one", "constant_rows", "ties"};
@@ -118,6 +120,14 @@ struct reference::impl {
     for (const auto& [at, bytes] : parts_of(slot)) set.bytes.insert(set.bytes.end(), at, at + bytes);
     kept_bytes += size;
     kept.push_back(std::move(set));
+  }
+
+  /// Input sets that are timed in turn.
+  int slots_of(const task& t) const {
+    uint64_t set = 1;
+    for (const auto* specs : {&t.inputs, &t.outputs})
+      for (const auto& spec : *specs) set += spec.bytes();
+    return options.device.on_device() ? reference::usual_slots : static_cast<int>(std::clamp<uint64_t>(content / set, uint64_t{reference::usual_slots}, most_slots));
   }
 
   void lay_out(const task& t, int slots) {
@@ -210,7 +220,7 @@ expected<task> reference::load(const fs::path& file, int slots) {
   p.params = {}, p.inputs = {}, p.outputs = {}, p.oracle = {};
   auto t = p.ask(file);
   if (!t) return t;
-  slots = std::max(slots, 1);
+  if (slots <= 0) slots = p.slots_of(*t);
   p.lay_out(*t, slots);
   if (p.inputs_layout.slot_bytes + p.outputs_layout.slot_bytes > large_set) p.lay_out(*t, slots = std::min(slots, min_slots));
   const int asked = slots;

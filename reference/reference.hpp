@@ -70,6 +70,8 @@ error device_is_shared_error();
 
 class reference {
 public:
+  static constexpr int usual_slots = 4; ///< input sets that are timed in turn; more of small ones
+
   static expected<reference> start(const reference_options& options);
   reference(reference&&) noexcept;
   reference& operator=(reference&&) noexcept;
@@ -78,10 +80,10 @@ public:
   /// Loads and checks a task file. task_invalid with line and reason for: syntax error, missing Model/get_inputs/
   /// get_init_inputs, import of an absent module, shapes above max_task_bytes (found on fake tensors, before anything
   /// is allocated), outputs that are not tensors, NaN or Inf in the reference's output on its own inputs, reference
-  /// slower than call_timeout_seconds. Creates the shared memory below. `slots` input sets can be held at once; fewer
-  /// (slots() says how many) where one is larger than any cache or memory is short; where it is still short, the oracle is computed in
+  /// slower than call_timeout_seconds. Creates the shared memory below. `slots` input sets can be held at once (0: 4, and more
+  /// of small ones, so that no processor knows their branches by heart); fewer (slots() says how many) where one is larger than any cache or memory is short; where it is still short, the oracle is computed in
   /// pieces of the batch, and where that cannot be done either, the reference's own results stand for it: a note says so.
-  expected<task> load(const std::filesystem::path& file, int slots = 4);
+  expected<task> load(const std::filesystem::path& file, int slots = 0);
   /// Only describes (fake tensors, graph, shapes, flops, bytes); allocates nothing and creates no shared memory.
   expected<task> describe(const std::filesystem::path& file);
 

@@ -137,7 +137,7 @@ device_audit::answer device_audit::unseen_is_as_fast(double call_seconds, device
   if (how == device_clock_kind::our_clock) how = device_clock_kind::events; // single calls: launches are hidden behind the flush
   const bool graph = how == device_clock_kind::graphs;
   auto& runner = *side_.runner;
-  repeated_look look;
+  repeated_look look(fresh_factor, fresh_slack);
   for (int round = 0; round < repeated_look::most_rounds && (round < fresh_rounds || !look.innocent()); ++round) {
     if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), 1000 + round), input_kind::own); !made) return fail(made.error());
     checker_.refresh(0, "unseen inputs " + std::to_string(round + 1));
@@ -151,7 +151,7 @@ device_audit::answer device_audit::unseen_is_as_fast(double call_seconds, device
       if (!once) return fail(once.error());
       one = *once;
     }
-    look.add(took[0], took[1], took[0] > fresh_factor * std::max(took[1], call_seconds) + fresh_slack);
+    look.add(took[0], std::max(took[1], call_seconds));
   }
   if (auto right = results_are_right("unseen inputs at the same address"); !right || !right->empty()) return right;
   if (!look.shown()) return std::string();

@@ -20,14 +20,13 @@ constexpr double costly_inputs = 1;         ///< seconds
 constexpr double long_call = 0.2;           ///< seconds
 constexpr int first_fresh_set = 500;        ///< numbers of input sets below are verify()'s and the timed ones
 constexpr double short_call = 5e-3;         ///< seconds: below it a pass covers all slots
-constexpr double costly_round = 0.06;       ///< seconds for new inputs in all slots: above it a round uses one slot
+constexpr double costly_round = 0.15;       ///< seconds for new inputs in all slots: above it a round uses fewer
 constexpr double warm_batch = 0.5e-3;       ///< seconds of calls before each pass, for caches and clock speed
 constexpr double slower_factor = 1.5;       ///< one pass over another of the same preparation: what less would save is no gain ...
-constexpr double slower_slack = 20e-6;      ///< ... plus this, for waking up
-constexpr double batch_slack = 10e-6;       ///< ... with one thread, of a call: what was stopped finds caches the colder the busier the machine is
+constexpr double slower_slack = 2e-6;       ///< ... plus this, by CPU time
+constexpr double waking_slack = 10e-6;      ///< ... by the clock, with several threads
+constexpr double usual_slack = 20e-6;       ///< of a call while it was timed over one that was checked
 constexpr double batch_factor_of_many = 2.5; ///< ... with several threads, which wake one after the other
-constexpr int empty_calls = 5;              ///< whose least is what a command costs
-constexpr double most_empty = 20e-6;        ///< of an empty command's CPU time: more is not subtracted
 constexpr uint64_t worth_staging = 256 << 20; ///< bytes: no cache keeps anything of what is larger
 constexpr double shortest_exchange = 4e-3;  ///< seconds of a batch whose inputs are exchanged: longer than a late wake-up
 constexpr double copy_bytes_per_second = 2e9; ///< pessimistic, to leave time for the exchange
@@ -58,7 +57,7 @@ timing_audit::result timing_audit::call(int first, int count, int64_t calls, con
   auto called = inside ? runner_.call(first, count, calls, limit, *inside) : runner_.call(first, count, calls, limit);
   if (!called) return blame_call(called.error(), when);
   const auto& took = runner_.last_call();
-  if (spent) *spent = {took.seconds, took.cpu_seconds < 0 ? -1 : std::max(took.cpu_seconds - empty_cpu_, 1e-9)};
+  if (spent) *spent = {took.seconds, took.cpu_seconds};
   return std::nullopt;
 }
 
@@ -97,7 +96,10 @@ timing_audit::buffer timing_audit::copy_outputs(int slots) const {
   return {data, data + ref_.outputs_layout().slot_bytes * static_cast<uint64_t>(slots)};
 }
 
-double timing_audit::time_of(const cost& spent) const { return options_.threads == 1 && spent.cpu >= 0 ? spent.cpu : spent.wall; }
+double timing_audit::time_of(const cost& spent) const {
+  const bool by_cpu = options_.threads == 1 && spent.cpu >= 0;
+  return std::max(by_cpu ? spent.cpu - empty_.cpu : spent.wall - empty_.wall, 1e-9);
+}
 
 timing_audit::result timing_audit::batch_is_right(int64_t calls, const std::string& when) {
   const int slots = ref_.slots();
@@ -111,15 +113,7 @@ timing_audit::result timing_audit::batch_is_right(int64_t calls, const std::stri
 
 /// Answers what lies in the slots, which is checked, and remembers it.
 timing_audit::result timing_audit::learn_known_set(int slots) {
-  double least_empty = most_empty;
   if (auto wrong = batch_is_right(ref_.slots(), "after timing"); !wrong || *wrong) return wrong;
-  for (int i = 0; i < empty_calls; ++i) {
-    empty_cpu_ = 0;
-    cost empty;
-    if (auto failed = call(0, slots, 0, "after timing", &empty); !failed || *failed) return failed;
-    least_empty = std::min(least_empty, empty.cpu);
-  }
-  empty_cpu_ = std::clamp(least_empty, 0.0, most_empty);
   known_.inputs = copy_inputs(slots);
   known_.answers = copy_outputs(slots);
   known_.scales.clear();
@@ -148,7 +142,7 @@ timing_audit::result timing_audit::answers_as_before(int slots, const std::strin
 
 /// One verified pass. Whatever its kind, the same goes before it: a pass over the known inputs, and as many bytes written to inputs and outputs
 /// from the same places. So a kernel that computes takes equally long, whatever caches hold.
-timing_audit::result timing_audit::one_pass(pass kind, const buffer& unseen, int slots, double call_seconds, double& seconds) {
+timing_audit::result timing_audit::one_pass(pass kind, const buffer& unseen, int slots, double call_seconds, cost& spent) {
   const auto& layout = ref_.outputs_layout();
   put_inputs(known_.inputs);
   const auto warm = clock::now();
@@ -167,9 +161,8 @@ timing_audit::result timing_audit::one_pass(pass kind, const buffer& unseen, int
   std::memcpy(runner_.outputs(), staged_outputs_.data(), staged_outputs_.size());
   const auto before = probe_fill(layout, runner_.outputs());
   preparing_ = seconds_since(start);
-  cost spent;
-  if (auto failed = call(0, slots, slots, "passes after timing", &spent); !failed || *failed) return failed;
-  seconds = time_of(spent);
+  if (auto failed = call(0, slots, kind == pass::none ? 0 : slots, "passes after timing", &spent); !failed || *failed) return failed;
+  if (kind == pass::none) return std::nullopt;
   return kind == pass::unseen ? compare_slots(0, slots, before, "after timing, on inputs that it had not seen") : answers_as_before(slots, "after timing");
 }
 
@@ -178,16 +171,18 @@ timing_audit::result timing_audit::one_round(looks& seen, int slots, double call
   known_set next;
   next.inputs = copy_inputs(slots);
   const stay_on same_core(options_.threads == 1 ? cpus_ : std::vector<int>{});
-  std::array<pass, 3> order{pass::unseen, pass::seen, pass::kept};
+  std::array<pass, 4> order{pass::unseen, pass::seen, pass::kept, pass::none};
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[order_.next() % i]);
-  std::array<double, 3> took{};
+  std::array<cost, 4> took{};
   for (const auto kind : order) {
     if (auto wrong = one_pass(kind, next.inputs, slots, call_seconds, took[static_cast<size_t>(kind)]); !wrong || *wrong) return wrong;
     if (kind == pass::unseen) next.answers = copy_outputs(slots);
   }
-  const auto slower = [](double one, double other) { return one > slower_factor * other + slower_slack; };
-  seen.content.add(took[0] / slots, took[1] / slots, slower(took[0], took[1]));
-  seen.done.add(took[1] / slots, took[2] / slots, slower(took[1], took[2]));
+  const auto& empty = took[static_cast<size_t>(pass::none)];
+  empty_ = {std::min(empty_.wall, empty.wall), empty.cpu < 0 ? empty_.cpu : std::min(empty_.cpu, empty.cpu)};
+  const auto time = [&](pass kind) { return time_of(took[static_cast<size_t>(kind)]); };
+  seen.content.add(time(pass::unseen), time(pass::seen));
+  seen.done.add(time(pass::seen), time(pass::kept));
   for (int slot = 0; slot < slots; ++slot) next.scales.push_back(checker_.scales(slot));
   known_ = std::move(next);
   put_inputs(known_.inputs);
@@ -206,14 +201,14 @@ timing_audit::result timing_audit::batch_round(looks& seen, int slots, double ca
   while (seconds_since(start) < spin) {
   }
   if (auto failed = call(0, slots, slots, "the first calls of a batch", &first); !failed || *failed) return failed;
-  const double usual = time_of(whole) / static_cast<double>(calls), beginning = time_of(first) / slots;
-  const bool one = options_.threads == 1;
-  if (calls > slots) seen.batch.add(beginning, usual, beginning > (one ? slower_factor : batch_factor_of_many) * usual + (one ? batch_slack : slower_slack));
+  const double usual = time_of(whole) / static_cast<double>(calls);
+  if (calls > slots) seen.batch.add(time_of(first), usual * slots);
   seen.usual = std::min(seen.usual, usual);
   return std::nullopt;
 }
 
-std::optional<finding_of_audit> timing_audit::judge(const looks& seen, double call_seconds) const {
+std::optional<finding_of_audit> timing_audit::judge(const looks& seen, int slots, double call_seconds) const {
+  const auto a_call = [&](double of_a_pass) { return of_a_pass / slots; };
   const auto of = [&](const repeated_look& look, const std::string& what, const std::string& trick) -> std::optional<finding_of_audit> {
     if (look.innocent()) return std::nullopt;
     finding_of_audit found;
@@ -225,17 +220,17 @@ std::optional<finding_of_audit> timing_audit::judge(const looks& seen, double ca
     }
     return found;
   };
-  if (auto found = of(seen.content, "a call takes " + format_seconds(seen.content.one()) + " on inputs that it has not seen, but " + format_seconds(seen.content.other()) + " on inputs that it knows",
+  if (auto found = of(seen.content, "a call takes " + format_seconds(a_call(seen.content.one())) + " on inputs that it has not seen, but " + format_seconds(a_call(seen.content.other())) + " on inputs that it knows",
                       "it caches answers by content"))
     return found;
-  if (auto found = of(seen.done, "a call takes " + format_seconds(seen.done.one()) + ", but " + format_seconds(seen.done.other()) + " where the outputs still hold the answer",
+  if (auto found = of(seen.done, "a call takes " + format_seconds(a_call(seen.done.one())) + ", but " + format_seconds(a_call(seen.done.other())) + " where the outputs still hold the answer",
                       "it skips work that it finds done"))
     return found;
-  if (auto found = of(seen.batch, "the first calls of a batch take " + format_seconds(seen.batch.one()) + " each, the whole batch " + format_seconds(seen.batch.other()) + " a call",
+  if (auto found = of(seen.batch, "the first calls of a batch take " + format_seconds(a_call(seen.batch.one())) + " each, the whole batch " + format_seconds(a_call(seen.batch.other())) + " a call",
                       "it does not do the work on every call of a batch"))
     return found;
   // All these calls were checked. Were the timed ones like them?
-  if (seen.usual < 1e299 && seen.usual > slower_factor * call_seconds + slower_slack) {
+  if (seen.usual < 1e299 && seen.usual > slower_factor * call_seconds + usual_slack) {
     finding_of_audit found{verdict_stage::not_established, doubt::machine_busy, true, "", {}};
     found.reason = "a call took " + format_seconds(call_seconds) + " while it was timed, and " + format_seconds(seen.usual) +
                    " in batches of the same length that were checked afterwards";
@@ -245,9 +240,12 @@ std::optional<finding_of_audit> timing_audit::judge(const looks& seen, double ca
 }
 
 timing_audit::result timing_audit::work_is_done_on_every_call(double call_seconds) {
-  looks seen;
-  const bool cheap = ref_.make_seconds() * ref_.slots() < costly_round && call_seconds < short_call;
-  const int slots = cheap ? ref_.slots() : 1;
+  const bool one = options_.threads == 1;
+  const double slack = one ? slower_slack : waking_slack;
+  looks seen{{slower_factor, slack}, {slower_factor, slack}, {one ? slower_factor : batch_factor_of_many, slack}};
+  double affordable = call_seconds < short_call ? costly_round / std::max(ref_.make_seconds(), 1e-9) : 1;
+  if (ref_.slots() > reference::usual_slots) affordable = ref_.slots(); // many because they are small: of fewer, a processor learns the branches by heart
+  const int slots = static_cast<int>(std::clamp<double>(affordable, 1, ref_.slots()));
   const bool slow = call_seconds >= long_call || ref_.make_seconds() >= long_call;
   const int enough = ref_.make_seconds() >= costly_inputs ? rounds_of_costly : slow ? rounds_of_slow : rounds;
   if (auto wrong = learn_known_set(slots); !wrong || *wrong) return wrong;
@@ -256,7 +254,7 @@ timing_audit::result timing_audit::work_is_done_on_every_call(double call_second
     const bool clear = seen.content.innocent() && seen.done.innocent() && seen.batch.innocent();
     if (round >= enough && clear) break;
   }
-  return judge(seen, call_seconds);
+  return judge(seen, slots, call_seconds);
 }
 
 // -- other inputs in the middle of a batch ---------------------------------------------------------------------------
@@ -285,10 +283,14 @@ timing_audit::result timing_audit::batch_follows_its_inputs(double call_seconds)
     // How far it was at most is told by its CPU time: that holds on a busy machine, too.
     const interruption exchange{exchange_share * static_cast<double>(calls) * per_call, [&] {
                                   exchanged = cpu_seconds(runner_.pid());
-                                  put_inputs(fresh);
-                                  fill_outputs(layout, runner_.outputs(), 0, slots);
+                                  put_inputs(fresh); // the outputs are left alone: a call may work in them, and holds the old answers until it is done again
                                 }};
-    if (auto failed = call(0, slots, calls, when, nullptr, &exchange); !failed || *failed) return failed;
+    auto failed = call(0, slots, calls, when, nullptr, &exchange);
+    if (failed && *failed) { // who reads a thing twice and relies on finding the same may crash, and did nothing wrong
+      (*failed)->stage = verdict_stage::not_established;
+      (*failed)->why_not = doubt::our_limit;
+    }
+    if (!failed || *failed) return failed;
     const double ended = cpu_seconds(runner_.pid());
     // A call takes at least half of the least that was seen of it, so that at most this many came before the exchange. CPU time that the
     // hypervisor took counts as the candidate's, and can only make this attempt one that does not count.

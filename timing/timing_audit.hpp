@@ -40,9 +40,9 @@ public:
 
 private:
   using buffer = std::vector<std::byte>;
-  enum class pass { unseen, seen, kept }; ///< new inputs; known ones; known ones, with their answers left in the outputs
+  enum class pass { unseen, seen, kept, none }; ///< new inputs; known ones; known ones, with their answers left in the outputs; no call at all
   struct cost {
-    double wall = 0, cpu = -1; ///< seconds; CPU time of the whole process, without what an empty command takes
+    double wall = 0, cpu = -1; ///< seconds; CPU time of the whole process
   };
   /// Contents that the candidate has answered rightly.
   struct known_set {
@@ -50,8 +50,8 @@ private:
     std::vector<std::vector<output_scale>> scales; ///< per slot
   };
   struct looks {
-    repeated_look content, done, batch; ///< unseen inputs against seen ones, those against kept answers, a batch's first calls against all of them; of a call
-    double usual = 1e300;               ///< least seconds of a call in a batch
+    repeated_look content, done, batch;  ///< of a pass: unseen inputs against seen ones, those against kept answers, a batch's first calls against as many of all
+    double usual = 1e300;                ///< least seconds of a call in a batch
   };
 
   result call(int first, int count, int64_t calls, const std::string& when, cost* spent = nullptr, const interruption* inside = nullptr);
@@ -63,11 +63,13 @@ private:
 
   result learn_known_set(int slots);
   result one_round(looks& seen, int slots, double call_seconds);
-  result one_pass(pass kind, const buffer& unseen, int slots, double call_seconds, double& seconds);
+  result one_pass(pass kind, const buffer& unseen, int slots, double call_seconds, cost& spent);
   result answers_as_before(int slots, const std::string& when);
   result batch_round(looks& seen, int slots, double call_seconds);
-  std::optional<finding_of_audit> judge(const looks& seen, double call_seconds) const;
-  double time_of(const cost& spent) const; ///< what decides: CPU time with one thread, else wall-clock time
+  std::optional<finding_of_audit> judge(const looks& seen, int slots, double call_seconds) const;
+  double time_of(const cost& spent) const; ///< what decides: CPU time with one thread, else wall-clock time; without what a command without calls takes
+
+  static constexpr double most_empty = 20e-6; ///< seconds of an empty command: more is not subtracted
 
   const task& task_;
   reference& ref_;
@@ -78,7 +80,7 @@ private:
   const timing_options& options_;
   std::vector<int> cpus_;
   double call_timeout_;
-  double empty_cpu_ = 0;        ///< of a command without calls
+  cost empty_{most_empty, most_empty}; ///< of a command without calls: the least that was seen
   double preparing_ = 0;        ///< seconds that preparing the latest pass took
   seed_source order_;           ///< nobody can know what comes next
   known_set known_;

@@ -64,12 +64,13 @@ template <class F> decltype(auto) with_type(dtype type, F&& f) {
   }
 }
 
-/// Below this, values of the dtype may be flushed to zero: a difference that small is none.
+/// Below this, values of the dtype may be flushed to zero: a difference that small is none. Not the least normal value itself: what an exponential gives may be flushed
+/// a little earlier, or be a factor larger or smaller than the result.
 double underflow_of(dtype type) {
   switch (type) {
-    case dtype::float64: return DBL_MIN;
+    case dtype::float64: return 4 * DBL_MIN;
     case dtype::float16: return 0x1p-24;
-    default: return FLT_MIN;
+    default: return 4 * FLT_MIN;
   }
 }
 

@@ -16,6 +16,7 @@ namespace pragma {
 
 namespace {
 
+constexpr int sets_at_once = 4;             ///< in as many slots
 constexpr double shortest_timeout = 2;     ///< seconds; also covers page faults of the first call
 constexpr double shortest_device_timeout = 20; ///< the first call on other contents may tune, and Torch's record of operators is slow to start
 
@@ -114,7 +115,7 @@ private:
     result_.stage = verdict_stage::run;
     previous_.assign(static_cast<size_t>(ref_.slots()), 0);
 
-    const auto slots = static_cast<size_t>(ref_.slots());
+    const auto slots = static_cast<size_t>(std::min(ref_.slots(), sets_at_once)); // the same memory gets other contents
     for (size_t first = 0; first < sets_.size() && !stopped_; first += slots)
       if (auto done = group(first, std::min(slots, sets_.size() - first)); !done) return done;
     if (stopped_) return {};

@@ -122,7 +122,83 @@ extern "C" void pragma_kernel(const pragma_args* a) {
   }
 })";
 
+const std::string sort_task = R"(
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.sort(x, dim=1)[0]
+
+def get_inputs():
+    return [torch.randn(4, 128)]
+
+def get_init_inputs():
+    return []
+)";
+
+/// Branches on its data, and works where its outputs lie.
+const std::string sort_kernel = R"(#include "pragma_kernel.h"
+#include <algorithm>
+extern "C" void pragma_kernel(const pragma_args* a) {
+  const float* x = (const float*)a->inputs[0].data; float* y = (float*)a->outputs[0].data;
+  const int64_t rows = a->inputs[0].shape[0], n = a->inputs[0].shape[1];
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    std::copy(x, x + n, y);
+    std::sort(y, y + n);
+  }
+})";
+
 } // namespace
+
+TEST_CASE("an honest kernel that sorts a few rows in its outputs is judged on more of them than a processor knows by heart", "[judgement]") {
+  judged_task sorting(sort_task, 0);
+  CHECK(sorting.loaded.ref.slots() == 32);
+  timing_options options;
+  options.max_seconds = 1;
+  const auto timed = sorting.time(build(sort_kernel), options);
+  INFO(timed.result.reason);
+  CHECK((timed.result.passed() || timed.result.why_not == doubt::machine_busy));
+}
+
+TEST_CASE("a kernel that cannot bear other inputs in the middle of a call is neither accused nor believed", "[judgement]") {
+  const std::string unsteady = R"(#include "pragma_kernel.h"
+extern "C" void pragma_kernel(const pragma_args* a) {
+  const float* x = (const float*)a->inputs[0].data; float* y = (float*)a->outputs[0].data;
+  const int64_t rows = a->inputs[0].shape[0], n = a->inputs[0].shape[1];
+  for (int64_t r = 0; r < rows; ++r, x += n) {
+    float once = 0, twice = 0; // as who counts first and fills then
+    for (int64_t i = 0; i < n; ++i) once += x[i] * x[i];
+    for (volatile int64_t i = 0; i < n; i = i + 1) twice += x[i] * x[i];
+    if (once < 0.999f * twice || once > 1.001f * twice) __builtin_trap();
+    y[r] = once;
+  }
+})";
+  judged_task sums(row_sums_task);
+  timing_options options;
+  options.max_seconds = 1;
+  const auto timed = sums.time(build(unsteady), options);
+  INFO(timed.result.reason);
+  CHECK_FALSE(timed.result.established());
+}
+
+TEST_CASE("a trick is found on a busy machine, too", "[judgement]") {
+  auto source = read_file(std::string(TESTS_DIR) + "/hostile/slice_sampled_rows.cpp");
+  REQUIRE(source);
+  auto task = read_file(std::string(TESTS_DIR) + "/hostile/task.py");
+  REQUIRE(task);
+  judged_task softsign(*task, 0);
+  const auto built = build(*source, {"-O2", "-fno-tree-vectorize"});
+  const load busy;
+  for (int turn = 0; turn < 3; ++turn) {
+    timing_options options;
+    options.max_seconds = 0.5;
+    options.waits = 0;
+    const auto timed = softsign.time(built, options);
+    INFO(timed.result.reason);
+    CHECK_FALSE(timed.result.passed());
+  }
+}
 
 TEST_CASE("an honest kernel with streaming stores is accused by no load", "[judgement]") {
   judged_task relu(relu_task);
