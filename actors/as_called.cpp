@@ -4,19 +4,30 @@
 #include "base/text.hpp"
 #include "devices/device_lease.hpp"
 #include "drop_in/drop_in.hpp"
+#include "execution/contention.hpp"
 #include "timing/quantile.hpp"
 #include "timing/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
 
 namespace pragma {
 
 namespace {
 
-constexpr double measure_seconds = 3;
+using clock = std::chrono::steady_clock;
+double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+
+constexpr int processes = 3, most_processes = 6; ///< fresh ones: where memory happens to lie decides over more than the interval of one says. More while others are busy
+constexpr double measure_seconds = 1.5;          ///< in each
+constexpr double called_budget = 60;             ///< seconds: after them no further process is started
+constexpr int later_seeds = 1;                   ///< unseen seeds on which the second process and those after it check the drop-in
 constexpr double other_caches = 0.3; ///< one set of inputs, called again and again, against several in turn
 constexpr double call_seconds = 200e-6; ///< of Torch from Python, where the kernel's ratio was taken of replayed graphs
 
-timing timing_of(const drop_in_result& found, const load_request& request, const std::string& torch) {
+timing timing_of(const drop_in_result& found, const load_request& request, const std::string& torch, double others) {
   timing t;
+  t.contended = others > defaults::most_others;
   t.baseline_seconds = median_of(found.torch_seconds);
   t.candidate_seconds = median_of(found.drop_in_seconds);
   t.speedup = bootstrap_ratio(found.torch_seconds, found.drop_in_seconds, 1);
@@ -32,6 +43,40 @@ timing timing_of(const drop_in_result& found, const load_request& request, const
 /// took in the Verifier's own process: other caches explain a factor, no more.
 bool believable(const timing& called, const timing& kernel) {
   return called.candidate_seconds >= other_caches * kernel.candidate_seconds && called.baseline_seconds <= kernel.baseline_seconds / other_caches + call_seconds;
+}
+
+/// In a process that has the device for itself: a call from Python that meets another process's slice of time is milliseconds late. `others`: share of the machine that
+/// others used meanwhile.
+expected<drop_in_result> checked_alone(const std::filesystem::path& folder, const task& t, const drop_in_options& options, double& others) {
+  const auto lease = lease_device(options.device);
+  others_watch watch;
+  const auto start = clock::now();
+  auto found = check_drop_in(folder, t, options);
+  others = watch.seconds() / std::max(seconds_since(start), 1e-9);
+  return found;
+}
+
+/// What a process found, but for its times: a refusal, why there is no figure, or what the first one says for people.
+expected<void> settle(const expected<drop_in_result>& found, const load_request& request, bool first, confirmation& result) {
+  if (!found && found.error().code == ec::unsupported) {
+    result.not_called = found.error().message;
+    return {};
+  }
+  if (!found && (found.error().code == ec::candidate_failed || found.error().code == ec::timeout)) {
+    result.verdict.stage = verdict_stage::audit;
+    result.verdict.reason = "as a drop-in, " + found.error().message;
+    return {};
+  }
+  if (!found) return fail(found.error());
+  if (first) {
+    result.drop_in = found->message;
+    result.numbers = found->numbers;
+  }
+  if (request.baseline != "eager")
+    result.not_called = "its process calls Model as it is, and the baseline that was asked for is " + request.baseline;
+  else if (found->torch_seconds.empty() || found->drop_in_seconds.empty())
+    result.not_called = found->not_timed.empty() ? "it was not timed" : found->not_timed;
+  return {};
 }
 
 } // namespace
@@ -52,37 +97,31 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   options.device = request.where();
   options.allow_tf32 = request.allow_tf32;
   options.measure_seconds = measure_seconds;
-  // The device for it alone: a call from Python that meets another process's slice of time is milliseconds late.
-  auto lease = lease_device(options.device);
-  auto found = check_drop_in(place->path(), t, options);
-  lease.unlock();
-  if (!found && found.error().code == ec::unsupported) {
-    result.not_called = found.error().message;
-    return {};
+  const auto start = clock::now();
+  std::vector<timing> taken;
+  for (int process = 0; process < most_processes; ++process) {
+    const auto clean = std::count_if(taken.begin(), taken.end(), [](const timing& one) { return !one.contended; });
+    if (clean >= processes || (process > 0 && seconds_since(start) > called_budget)) break;
+    double others = 0;
+    auto found = checked_alone(place->path(), t, options, others);
+    if (auto settled = settle(found, request, process == 0, result); !settled || !result.verdict.passed()) return settled;
+    if (!result.not_called.empty()) {
+      if (taken.empty()) return {};
+      result.not_called.clear(); // the earlier ones have said something
+      break;
+    }
+    auto called = timing_of(*found, request, torch, others);
+    if (!believable(called, result.kernel)) {
+      result.not_called = "its process says " + format_seconds(called.baseline_seconds) + " -> " + format_seconds(called.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " +
+                          format_seconds(result.kernel.candidate_seconds);
+      return {};
+    }
+    taken.push_back(std::move(called));
+    options.seeds = later_seeds;
   }
-  if (!found && (found.error().code == ec::candidate_failed || found.error().code == ec::timeout)) {
-    result.verdict.stage = verdict_stage::audit;
-    result.verdict.reason = "as a drop-in, " + found.error().message;
-    return {};
-  }
-  if (!found) return fail(found.error());
-  result.drop_in = found->message;
-  result.numbers = found->numbers;
-  if (request.baseline != "eager") {
-    result.not_called = "its process calls Model as it is, and the baseline that was asked for is " + request.baseline;
-    return {};
-  }
-  if (found->torch_seconds.empty() || found->drop_in_seconds.empty()) {
-    result.not_called = found->not_timed.empty() ? "it was not timed" : found->not_timed;
-    return {};
-  }
-  auto called = timing_of(*found, request, torch);
-  if (!believable(called, result.kernel)) {
-    result.not_called = "its process says " + format_seconds(called.baseline_seconds) + " -> " + format_seconds(called.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " +
-                        format_seconds(result.kernel.candidate_seconds);
-    return {};
-  }
-  result.time = std::move(called);
+  const auto count = taken.size();
+  result.time = together(std::move(taken));
+  result.time.note += (result.time.note.empty() ? "" : "; ") + std::string("measured in ") + std::to_string(count) + (count == 1 ? " process" : " fresh processes");
   result.as_called = true;
   return {};
 }

@@ -20,7 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int unseen_seeds = 3;
 constexpr double seconds_a_byte = 180.0 / (1u << 30); ///< of a task, on top of its time limit: Torch in float64, other batches and types, all slow on a busy machine
 constexpr uint64_t torch_address_space = 16ull << 30; ///< what its libraries reserve, beyond the memory that there is
 constexpr uint64_t thread_address_space = 1ull << 30; ///< stacks and arenas of a core's threads
@@ -119,7 +118,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   if (native) confine_native(spec, sandbox);
   for (const auto& path : {files, task_file.parent_path()}) sandbox.readable.push_back(path);
   spec.argv = {python->executable, "-B", (share_dir() / "python" / "check_drop_in.py").string(), task_file.string(), files.string(), json(tolerance_of(t)).dump(), json(t.tolerance).dump(), json(options.measure_seconds).dump()};
-  for (int i = 0; i < unseen_seeds; ++i) {
+  for (int i = 0; i < options.seeds; ++i) {
     uint32_t seed = 0;
     if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) return fail(ec::io_error, "no random numbers to be had");
     spec.argv.push_back(std::to_string(seed));

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <string>
 #include <unistd.h>
 
@@ -130,6 +131,39 @@ double steal_seconds_in(std::string_view proc_stat, const std::vector<int>& cpus
 }
 
 double steal_seconds(const std::vector<int>& cpus) { return steal_seconds_in(read_small(AT_FDCWD, "/proc/stat"), cpus); }
+
+double machine_busy_seconds_in(std::string_view proc_stat) {
+  double ticks = 0, cpus = 0;
+  size_t at = 0;
+  while (at < proc_stat.size() && proc_stat.substr(at, 3) == "cpu") {
+    const auto end = std::min(proc_stat.find('\n', at), proc_stat.size());
+    const auto line = proc_stat.substr(at, end - at);
+    at = end + 1;
+    if (line.size() > 3 && line[3] == ' ') {
+      for (int column : {1, 2, 3, 6, 7, 8}) ticks += word_as_number(line, column); // user nice system (idle iowait) irq softirq steal: proc(5)
+    } else {
+      ++cpus;
+    }
+  }
+  return cpus > 0 ? ticks / cpus / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
+}
+
+double machine_busy_seconds() { return machine_busy_seconds_in(read_small(AT_FDCWD, "/proc/stat")); }
+
+others_watch::others_watch(std::vector<pid_t> ours) : ours_(std::move(ours)), start_(taken()) {}
+
+double others_watch::taken() const {
+  const auto of = [](int who) {
+    rusage use{};
+    getrusage(who, &use);
+    return static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) + 1e-6 * static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+  };
+  double own = of(RUSAGE_SELF) + of(RUSAGE_CHILDREN);
+  for (const auto pid : ours_) own += std::max(0.0, cpu_seconds(pid));
+  return machine_busy_seconds() - own / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+double others_watch::seconds() { return most_ = std::max(most_, taken() - start_); }
 
 stay_on::stay_on(const std::vector<int>& cpus) {
   if (cpus.empty()) return;

@@ -20,6 +20,25 @@ double steal_seconds(const std::vector<int>& cpus);
 /// steal_seconds() on the text of /proc/stat.
 double steal_seconds_in(std::string_view proc_stat, const std::vector<int>& cpus);
 
+/// CPU time of all processors so far, what the hypervisor took included, over their number: seconds of the whole machine. In ticks of 10 ms.
+double machine_busy_seconds();
+/// machine_busy_seconds() on the text of /proc/stat.
+double machine_busy_seconds_in(std::string_view proc_stat);
+
+/// How much of the machine others use: what is neither this process's, nor of its children that ended, nor of `ours`, which are alive.
+class others_watch {
+public:
+  explicit others_watch(std::vector<pid_t> ours = {});
+  /// Seconds of the whole machine since the beginning; never less than at an earlier call.
+  double seconds();
+
+private:
+  double taken() const;
+
+  std::vector<pid_t> ours_;
+  double start_, most_ = 0;
+};
+
 /// CPUs to measure on: `threads` of the ones we may run on, of one memory node where one has as many (execution/cpu_places.hpp).
 std::vector<int> measuring_cpus(int threads);
 /// What `--threads all` means: the cores of one memory node that we may run on.

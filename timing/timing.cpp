@@ -49,6 +49,8 @@ public:
       : sides_{std::move(candidate), std::move(baseline)}, options_(options) {
     if (!options_.clock) options_.clock = steady_seconds;
     if (!options_.steal) options_.steal = [cpus = measuring_cpus(options.threads)] { return steal_seconds(cpus); };
+    if (!options_.others)
+      options_.others = [watch = std::make_shared<others_watch>(std::vector<pid_t>{sides_[0].pid, sides_[1].pid})] { return watch->seconds(); };
     for (auto& side : sides_)
       if (!side.run_delay) side.run_delay = [pid = side.pid] { return run_delay_seconds(pid); };
   }
@@ -57,6 +59,7 @@ public:
     for (int side : {candidate_, baseline_})
       if (auto ok = prepare(side); !ok) return fail(ok.error());
     start_ = options_.clock();
+    others_before_ = options_.others();
     if (auto ok = collect(options_.blocks, options_.max_seconds); !ok) return fail(ok.error());
     const bool disturbed = accepted() < static_cast<int>(pairs_.size());
     if (accepted() < defaults::min_accepted_blocks && disturbed) // once more: other work may be over
@@ -208,6 +211,11 @@ private:
       result.note = std::to_string(dropped) + " of " + std::to_string(result.blocks_tried) +
                     " pairs of samples were dropped because other work ran on these CPUs";
     }
+    const double others = (options_.others() - others_before_) / std::max(options_.clock() - start_, 1e-9);
+    if (others > options_.most_others) {
+      result.contended = true;
+      result.note += (result.note.empty() ? "" : "; ") + std::string("other processes used ") + format_number(100 * others, 0) + "% of this machine, which shifts a ratio";
+    }
     if (!(result.candidate_seconds > 0) || !(result.baseline_seconds > 0) || !std::isfinite(result.speedup.value))
       return fail(ec::measurement_failed, "the clock did not advance during the samples of " + sides_[candidate_].name);
     return result;
@@ -218,7 +226,7 @@ private:
   double round_trip_[2] = {0, 0};
   int64_t calls_[2] = {1, 1};
   std::vector<pair_of_samples> pairs_;
-  double start_ = 0;
+  double start_ = 0, others_before_ = 0;
 };
 
 } // namespace

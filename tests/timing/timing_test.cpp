@@ -17,7 +17,7 @@ namespace {
 
 /// A machine whose clock only our lambdas move.
 struct machine {
-  double now = 0, candidate_delay = 0, baseline_delay = 0, stolen = 0;
+  double now = 0, candidate_delay = 0, baseline_delay = 0, stolen = 0, others_share = 0;
   seed_source random{7};
   std::string order;
 
@@ -37,6 +37,7 @@ struct machine {
     timing_options o;
     o.clock = [this] { return now; };
     o.steal = [this] { return stolen; };
+    o.others = [this] { return others_share * now; };
     return o;
   }
 };
@@ -59,6 +60,17 @@ TEST_CASE("the ratio of two quiet sides is found, in about the time that was pla
   CHECK_FALSE(time->contended);
   CHECK(time->note.empty());
   CHECK(m.now < 0.3);
+}
+
+TEST_CASE("who measures beside others says so, although nobody took his CPU") {
+  for (const double share : {0.0, 0.2, 0.3, 0.9}) {
+    machine m;
+    m.others_share = share;
+    auto time = compare_times(m.side("candidate", 20e-6, 0.02, m.candidate_delay), m.side("baseline", 50e-6, 0.02, m.baseline_delay), m.options());
+    REQUIRE(time);
+    CHECK(time->contended == (share > defaults::most_others));
+    CHECK((time->note.find("other processes used") != std::string::npos) == time->contended);
+  }
 }
 
 TEST_CASE("the sides alternate as A B B A") {
@@ -282,6 +294,12 @@ TEST_CASE("steal is read for the CPUs that we measure on") {
   CHECK(steal_seconds_in(text, {1}) == Approx(400 * tick));
   CHECK(steal_seconds_in(text, {0, 1}) == Approx(700 * tick));
   CHECK(steal_seconds_in("", {0}) == 0);
+  CHECK(machine_busy_seconds_in("cpu  10 20 30 1000 500 4 5 6 7 8\ncpu0 5 10 15 500 250 2 2 3 3 4\ncpu1 5 10 15 500 250 2 3 3 4 4\nintr 1\n") == Approx(75 * tick / 2));
+  CHECK(machine_busy_seconds_in("") == 0);
+  others_watch watch;
+  const double seconds = watch.seconds();
+  CHECK(seconds >= 0);
+  CHECK(watch.seconds() >= seconds);
   CHECK(steal_seconds({0}) >= 0);
 }
 
