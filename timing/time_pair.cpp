@@ -29,6 +29,7 @@ timed_side watched(timed_side side, std::shared_ptr<error> failure) {
 timed_side side_of(reference& ref) {
   timed_side side;
   side.name = ref.baseline_name();
+  side.reference = true;
   side.pid = ref.pid();
   side.run = [&ref](int64_t calls) { return ref.run(calls); };
   return side;

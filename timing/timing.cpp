@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <thread>
 
 namespace pragma {
 
@@ -20,6 +21,7 @@ constexpr int64_t max_calls = 5'000'000;     ///< of one sample
 constexpr double precise_enough = 0.02;      ///< half the interval's width over its value: no need for `repetitions` calls of a slow task
 constexpr double overtime = 4;               ///< times max_seconds: not even min_accepted_blocks pairs are waited for
 constexpr double longest_pair = 120;         ///< seconds: up to it there is a second pair whatever the limit, since one alone is no measurement
+constexpr double others_of_all = 0.05;       ///< most_others where the sides need every CPU
 constexpr double contended_margin = 0.07;    ///< spread of lower quartiles under load (docs/measuring.md): widens the interval
 
 struct sample {
@@ -31,9 +33,10 @@ struct sample {
 struct pair_of_samples {
   sample candidate, baseline;
   double stolen = 0;
+  bool many_threads = false; ///< Torch's wait for one another then: its pools hold more of them than a call uses
   bool quiet() const {
     const double limit = defaults::max_run_delay_share;
-    return candidate.waited <= limit * candidate.wall && baseline.waited <= limit * baseline.wall &&
+    return candidate.waited <= limit * candidate.wall && (many_threads || baseline.waited <= limit * baseline.wall) &&
            stolen <= limit * (candidate.wall + baseline.wall);
   }
 };
@@ -137,6 +140,7 @@ private:
       (side == candidate_ ? p.candidate : p.baseline) = *s;
     }
     p.stolen = std::max(0.0, options_.steal() - stolen);
+    p.many_threads = options_.threads > 1 && sides_[baseline_].reference;
     return p;
   }
 
@@ -154,6 +158,12 @@ private:
       if (!p) return fail(p.error());
       pairs_.push_back(*p);
     }
+  }
+
+  double most_others() const {
+    if (options_.threads == 1) return options_.most_others;
+    const double idle = 1 - std::min(1.0, options_.threads / static_cast<double>(std::max(1u, std::thread::hardware_concurrency())));
+    return std::min(options_.most_others, others_of_all + idle / 2);
   }
 
   int accepted() const {
@@ -212,7 +222,7 @@ private:
                     " pairs of samples were dropped because other work ran on these CPUs";
     }
     const double others = (options_.others() - others_before_) / std::max(options_.clock() - start_, 1e-9);
-    if (others > options_.most_others) {
+    if (others > most_others()) {
       result.contended = true;
       result.note += (result.note.empty() ? "" : "; ") + std::string("other processes used ") + format_number(100 * others, 0) + "% of this machine, which shifts a ratio";
     }
