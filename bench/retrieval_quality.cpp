@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t depth = 10;         // of the ranking that is judged
+constexpr size_t deep = 50;          // of the ranking that --each looks through for an answer that was not first
 constexpr int resamples = 10'000;    // of the bootstrap
 
 struct labelled {
@@ -143,13 +144,33 @@ private:
   sqlite3_stmt* search_ = nullptr;
 };
 
-void judge(measure& m, const ranking& ids, const labelled& q) {
+/// `groups`: what stands behind each of `ids` as the same event; empty: that does not count.
+void judge(measure& m, const ranking& ids, const std::vector<ranking>& groups, const labelled& q) {
+  const auto right = [&](const std::string& id) { return std::find(q.answers.begin(), q.answers.end(), id) != q.answers.end(); };
   size_t rank = 0;
   for (size_t i = 0; i < std::min(depth, ids.size()) && rank == 0; ++i)
-    if (std::find(q.answers.begin(), q.answers.end(), ids[i]) != q.answers.end()) rank = i + 1;
+    if (right(ids[i]) || (i < groups.size() && std::any_of(groups[i].begin(), groups[i].end(), right))) rank = i + 1;
   m.first.push_back(rank == 1);
   m.five.push_back(rank >= 1 && rank <= 5);
   m.reciprocal.push_back(rank ? 1.0 / static_cast<double>(rank) : 0);
+}
+
+/// What stood before the first right answer, and where that stands, with the parts of their scores.
+void print_miss(const retriever& index, const labelled& q) {
+  question asked;
+  asked.text = q.text;
+  asked.count = deep;
+  const auto hits = need(index.ask(asked)).hits;
+  const auto right = [&](const hit& h) { return std::find(q.answers.begin(), q.answers.end(), h.id) != q.answers.end(); };
+  const auto first = std::find_if(hits.begin(), hits.end(), right);
+  const auto print = [&](size_t i) {
+    const auto& h = hits[i];
+    std::printf("        %3zu %c %.3f: words %.3f, vectors %.3f, scope %+.2f  %s\n", i + 1, right(h) ? '+' : ' ', h.score, h.lexical, h.dense, h.scope, h.id.c_str());
+  };
+  for (size_t i = 0; i < std::min<size_t>(5, hits.size()); ++i) print(i);
+  const auto rank = static_cast<size_t>(first - hits.begin());
+  if (first == hits.end()) std::printf("        not among the first %zu: %s\n", deep, q.answers[0].c_str());
+  else if (rank >= 5) print(rank);
 }
 
 double mean(const std::vector<double>& values) {
@@ -232,6 +253,7 @@ int main(int argc, char** argv) {
   std::vector<measure> measures(1);
   measures[0].name = "FTS5 porter";
   for (const auto& c : contenders) measures.push_back({c.name, {}, {}, {}});
+  measures.push_back({"fused, the same event counts", {}, {}, {}});
   std::vector<double> evidence_inside, evidence_outside;
   size_t kept = 0, refused = 0, missing = 0;
   for (const auto& q : questions) {
@@ -240,24 +262,28 @@ int main(int argc, char** argv) {
         ++missing;
         if (each) std::printf("no entry %s (%s)\n", id.c_str(), q.text.c_str());
       }
-    if (!q.answers.empty()) judge(measures[0], baseline.ask(q.text), q);
+    if (!q.answers.empty()) judge(measures[0], baseline.ask(q.text), {}, q);
     for (size_t i = 0; i < std::size(contenders); ++i) {
       question asked;
       asked.text = q.text;
       asked.count = depth;
       const auto found = need(contenders[i].index->ask(asked, contenders[i].mode));
       ranking ids;
+      std::vector<ranking> groups;
       for (const auto& h : found.hits) {
         ids.push_back(h.id);
+        groups.push_back(h.family);
       }
-      if (!q.answers.empty()) judge(measures[i + 1], ids, q);
+      if (!q.answers.empty()) judge(measures[i + 1], ids, {}, q);
       if (i + 1 < std::size(contenders)) continue;
+      if (!q.answers.empty()) judge(measures.back(), ids, groups, q);
       (q.answers.empty() ? evidence_outside : evidence_inside).push_back(found.evidence);
       kept += !q.answers.empty() && found.in_scope;
       refused += q.answers.empty() && !found.in_scope;
       if (each)
         std::printf("%s  %.2f %.2f %.2f %s  %-70s -> %s\n", q.answers.empty() ? "out" : measures[i + 1].first.back() > 0 ? " 1 " : measures[i + 1].five.back() > 0 ? " 5 " : " - ",
                     found.evidence, found.known_share, found.similarity, found.in_scope ? "in " : "out", q.text.c_str(), ids.empty() ? "" : ids[0].c_str());
+      if (each && !q.answers.empty() && measures[i + 1].first.back() == 0) print_miss(*contenders[i].index, q);
     }
   }
   std::printf("%zu entries, %zu questions (%zu out of scope), %s, %zu labels without an entry\n\n", entries.size(), questions.size(),

@@ -100,6 +100,10 @@ phrase_book::phrase_book(glossary words, const std::vector<std::string>& profile
     for (const auto& phrase : phrases)
       if (is_several_words(phrase)) at(phrase).reversed.push_back(i);
   }
+  for (size_t i = 0; i < words_.same.size(); ++i) {
+    at(words_.same[i].first).same.push_back(i);
+    for (const auto& phrase : words_.same[i].second) at(phrase).same.push_back(i);
+  }
 }
 
 phrase_book::meaning& phrase_book::at(std::string_view phrase) {
@@ -171,6 +175,14 @@ understood_question phrase_book::understand(std::string_view question) const {
           for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
         }
       }
+      for (const auto e : m.same) {
+        const auto add = [&](const std::string& phrase) {
+          if (phrase_key(phrase) != it->first) u.text += ' ' + phrase;
+          for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
+        };
+        add(words_.same[e].first);
+        for (const auto& phrase : words_.same[e].second) add(phrase);
+      }
       for (const auto e : m.reversed) {
         u.expansions.push_back(text + " -> " + words_.expansions[e].first);
         u.text += ' ' + words_.expansions[e].first;
@@ -204,7 +216,11 @@ understood_question phrase_book::understand(std::string_view question) const {
     without_scope.push_back(&c);
     if (!is_filler(folded)) without_filler.push_back(&c);
   }
-  for (const auto* words : {&content, &without_scope, &without_filler}) add_names_in_words(*words, u.names);
+  for (const auto& name : u.names) u.in_passing.push_back(name);
+  std::vector<std::string> whole;
+  for (const auto* words : {&content, &without_scope, &without_filler}) add_names_in_words(*words, whole);
+  std::erase_if(u.in_passing, [&](const std::string& name) { return std::find(whole.begin(), whole.end(), name) != whole.end(); });
+  for (auto& name : whole) add_different(u.names, std::move(name));
   // An expansion that the question has anyway is no evidence of its own.
   std::erase_if(u.expanded, [&](const std::string& t) {
     return std::any_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t; });
