@@ -176,12 +176,10 @@ understood_question phrase_book::understand(std::string_view question) const {
         }
       }
       for (const auto e : m.same) {
-        const auto add = [&](const std::string& phrase) {
-          if (phrase_key(phrase) != it->first) u.text += ' ' + phrase;
+        // For the words' index only: as part of the vector they gained nothing.
+        for (const auto& t : tokens_of(words_.same[e].first)) add_different(u.expanded, t.text);
+        for (const auto& phrase : words_.same[e].second)
           for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
-        };
-        add(words_.same[e].first);
-        for (const auto& phrase : words_.same[e].second) add(phrase);
       }
       for (const auto e : m.reversed) {
         u.expansions.push_back(text + " -> " + words_.expansions[e].first);

@@ -20,7 +20,7 @@ constexpr double scope_bonus = 0.25;        // of a profiler or hardware that th
 constexpr double here_bonus = 0.1, elsewhere_loss = 0.15; // of entries that this machine can count, and of those of other machines, where the question names neither
 constexpr double concept_loss = 0.15;       // of concepts where the question asks for a counter, an event or a metric
 constexpr double option_loss = 0.3;         // of a tool's switches where the question asks for none; what they gain where it does
-constexpr double expansion_weight = 0.2;    // of BM25 over the glossary's words, beside that over the question's own
+constexpr double expansion_weight = 0.25;   // of BM25 over the glossary's words, beside that over the question's own
 // "Not in the compendium": fitted on the questions that may be learnt from (docs/retrieval.md).
 constexpr double evidence_part = 1.5, similarity_part = 0.5, least_confidence = 1.44;
 constexpr double usual_similarity = 0.6;    // stands in for the cosine where there are no vectors
