@@ -143,12 +143,32 @@ std::string phrase_book::canonical_hardware(const std::string& text) const {
   return it != phrases_.end() && !it->second.hardware.empty() ? it->second.hardware : text;
 }
 
+void phrase_book::expand(const meaning& m, const std::string& written, understood_question& u) const {
+  const auto add = [&](const std::string& phrase) {
+    for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
+  };
+  for (const auto e : m.expansions) {
+    const auto& [word, phrases] = words_.expansions[e];
+    u.expansions.push_back(word + " -> " + join(phrases, ", "));
+    u.text += ' ' + join(phrases, " ");
+    for (const auto& phrase : phrases) add(phrase);
+  }
+  for (const auto e : m.same) { // not for the vector: there they gained nothing
+    add(words_.same[e].first);
+    for (const auto& phrase : words_.same[e].second) add(phrase);
+  }
+  for (const auto e : m.reversed) {
+    u.expansions.push_back(written + " -> " + words_.expansions[e].first);
+    u.text += ' ' + words_.expansions[e].first;
+    add(words_.expansions[e].first);
+  }
+}
+
 understood_question phrase_book::understand(std::string_view question) const {
   understood_question u;
   auto chunks = chunks_of(question.substr(0, max_question_bytes));
   if (chunks.size() > max_chunks) chunks.resize(max_chunks);
   std::vector<bool> of_scope(chunks.size(), false), of_profiler(chunks.size(), false);
-  std::vector<size_t> expansions;
 
   // Phrases of the glossary, the longest first at each place.
   for (size_t i = 0; i < chunks.size();) {
@@ -167,25 +187,7 @@ understood_question phrase_book::understand(std::string_view question) const {
         if (!m.profiler.empty() || !m.hardware.empty()) of_scope[k] = true;
         if (!m.profiler.empty()) of_profiler[k] = true;
       }
-      for (const auto e : m.expansions) {
-        expansions.push_back(e);
-        u.expansions.push_back(words_.expansions[e].first + " -> " + join(words_.expansions[e].second, ", "));
-        for (const auto& phrase : words_.expansions[e].second) {
-          u.text += ' ' + phrase;
-          for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
-        }
-      }
-      for (const auto e : m.same) {
-        // For the words' index only: as part of the vector they gained nothing.
-        for (const auto& t : tokens_of(words_.same[e].first)) add_different(u.expanded, t.text);
-        for (const auto& phrase : words_.same[e].second)
-          for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
-      }
-      for (const auto e : m.reversed) {
-        u.expansions.push_back(text + " -> " + words_.expansions[e].first);
-        u.text += ' ' + words_.expansions[e].first;
-        for (const auto& t : tokens_of(words_.expansions[e].first)) add_different(u.expanded, t.text);
-      }
+      expand(m, text, u);
     }
     i += std::max<size_t>(taken, 1);
   }

@@ -52,6 +52,8 @@ private:
     bool abbreviation = false;      ///< also a stop word ("BE", "IS"): counts in capitals only
   };
   meaning& at(std::string_view phrase);
+  /// What the glossary adds for a phrase of the question.
+  void expand(const meaning& m, const std::string& written, understood_question& u) const;
   glossary words_;
   hardware_words hardware_;
   std::unordered_map<std::string, meaning> phrases_; ///< by stem_key()
