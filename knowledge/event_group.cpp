@@ -15,7 +15,7 @@ bool is_number(const std::string& piece) {
   return digits > 0 && (digits == piece.size() || (digits + 1 == piece.size() && std::string_view("bgkm").find(piece.back()) != std::string_view::npos));
 }
 
-/// LD_BLOCKS.STORE_FORWARD: no blanks, and letters on both sides of a dot.
+/// "LD_BLOCKS.STORE_FORWARD": a dot with two characters at least on both sides, an underscore, neither blank nor slash.
 bool is_event_with_mask(std::string_view name) {
   if (name.find(' ') != std::string_view::npos || name.find('/') != std::string_view::npos) return false;
   const auto dot = name.find('.');

@@ -10,7 +10,7 @@ namespace pragma {
 
 struct event_group {
   std::string key;                  ///< equal for entries of one event; empty: this one stands alone
-  std::vector<std::string> numbers; ///< folded pieces of the name that tell its members apart: {"4k"}, {"ge", "8"} gives {"8"}
+  std::vector<std::string> numbers; ///< folded pieces of the name that tell its members apart: {"4k"}
 };
 
 /// "ITLB_MISSES.WALK_COMPLETED_4K" -> "itlb misses walk completed" and {"4k"}. A name of the form EVENT.UMASK, as processors' makers
