@@ -1,7 +1,7 @@
 // How well questions find their entries: BM25 over our tokens, vectors, both fused, and as baseline SQLite FTS5's own `porter`
 // tokenizer over the same texts. Prints R@1, R@5, MRR@10 and paired bootstrap intervals of the differences to the baseline.
 //   retrieval_quality STARTER_FOLDER|ENTRIES.jsonl QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held] [--embeddings FILE]
-// --part: only questions that are not held back, or only those that are. --embeddings: an embedding model's settings, as for `pragma kb build`.
+// --each: what each question found, and what stood before an answer that is not first. --part: only questions that are not held back, or only those that are. --embeddings: an embedding model's settings, as for `pragma kb build`.
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "knowledge/index_text.hpp"
@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t depth = 10;         // of the ranking that is judged
+constexpr size_t deep = 50;          // of the ranking that --each looks through for an answer that was not first
 constexpr int resamples = 10'000;    // of the bootstrap
 
 struct labelled {
@@ -143,13 +144,42 @@ private:
   sqlite3_stmt* search_ = nullptr;
 };
 
-void judge(measure& m, const ranking& ids, const labelled& q) {
+bool is_right(const std::string& id, const labelled& q) { return std::find(q.answers.begin(), q.answers.end(), id) != q.answers.end(); }
+
+/// `groups`: what stands behind each of `ids` as the same event; empty: that does not count.
+void judge(measure& m, const ranking& ids, const std::vector<ranking>& groups, const labelled& q) {
+  const auto right = [&](const std::string& id) { return is_right(id, q); };
   size_t rank = 0;
   for (size_t i = 0; i < std::min(depth, ids.size()) && rank == 0; ++i)
-    if (std::find(q.answers.begin(), q.answers.end(), ids[i]) != q.answers.end()) rank = i + 1;
+    if (right(ids[i]) || (i < groups.size() && std::any_of(groups[i].begin(), groups[i].end(), right))) rank = i + 1;
   m.first.push_back(rank == 1);
   m.five.push_back(rank >= 1 && rank <= 5);
   m.reciprocal.push_back(rank ? 1.0 / static_cast<double>(rank) : 0);
+}
+
+std::vector<hit> hits_of(const retriever& index, const std::string& text, size_t count) {
+  question asked;
+  asked.text = text;
+  asked.count = count;
+  return need(index.ask(asked)).hits;
+}
+
+/// Of the first hit that is an answer or has one behind it as the same event; `deep` where there is none.
+size_t place_of_answer(const std::vector<hit>& hits, const labelled& q) {
+  for (size_t i = 0; i < hits.size(); ++i)
+    if (is_right(hits[i].id, q) || std::any_of(hits[i].family.begin(), hits[i].family.end(), [&](const std::string& id) { return is_right(id, q); })) return i;
+  return deep;
+}
+
+/// What stood before the first right answer, and where that stands, with the parts of their scores.
+void print_miss(const retriever& index, const labelled& q) {
+  const auto hits = hits_of(index, q.text, deep);
+  const auto place = place_of_answer(hits, q);
+  for (size_t i = 0; i < hits.size(); ++i)
+    if (i < 5 || i == place)
+      std::printf("        %3zu %c %.3f: words %.3f, vectors %.3f, scope %+.2f  %s\n", i + 1, i == place ? '+' : ' ', hits[i].score, hits[i].lexical, hits[i].dense,
+                  hits[i].scope, hits[i].id.c_str());
+  if (place == deep) std::printf("        not among the first %zu: %s\n", deep, q.answers[0].c_str());
 }
 
 double mean(const std::vector<double>& values) {
@@ -176,6 +206,24 @@ std::string difference(const std::vector<double>& a, const std::vector<double>& 
   std::snprintf(text, sizeof text, "%+.3f [%+.3f, %+.3f]", mean(a) - mean(base), means[static_cast<size_t>(resamples * 0.025)],
                 means[static_cast<size_t>(resamples * 0.975)]);
   return text;
+}
+
+void print_table(const std::vector<measure>& measures) {
+  std::printf("%-28s %6s %6s %6s   %-26s %-26s %-26s\n", "", "R@1", "R@5", "MRR", "R@1 - porter", "R@5 - porter", "MRR - porter");
+  for (const auto& m : measures)
+    std::printf("%-28s %6.3f %6.3f %6.3f   %-26s %-26s %-26s\n", m.name.c_str(), mean(m.first), mean(m.five), mean(m.reciprocal),
+                difference(m.first, measures[0].first).c_str(), difference(m.five, measures[0].five).c_str(),
+                difference(m.reciprocal, measures[0].reciprocal).c_str());
+}
+
+size_t labels_without_entry(const labelled& q, const std::vector<entry>& entries, bool print) {
+  size_t missing = 0;
+  for (const auto& id : q.answers) {
+    if (std::any_of(entries.begin(), entries.end(), [&](const entry& e) { return e.id == id; })) continue;
+    ++missing;
+    if (print) std::printf("no entry %s (%s)\n", id.c_str(), q.text.c_str());
+  }
+  return missing;
 }
 
 /// Chance that a question in scope has more evidence than one out of scope.
@@ -232,43 +280,44 @@ int main(int argc, char** argv) {
   std::vector<measure> measures(1);
   measures[0].name = "FTS5 porter";
   for (const auto& c : contenders) measures.push_back({c.name, {}, {}, {}});
+  measures.push_back({"fused, the same event counts", {}, {}, {}});
   std::vector<double> evidence_inside, evidence_outside;
-  size_t kept = 0, refused = 0, missing = 0;
+  size_t kept = 0, refused = 0, missing = 0, within_deep = 0;
   for (const auto& q : questions) {
-    for (const auto& id : q.answers)
-      if (std::none_of(entries.begin(), entries.end(), [&](const entry& e) { return e.id == id; })) {
-        ++missing;
-        if (each) std::printf("no entry %s (%s)\n", id.c_str(), q.text.c_str());
-      }
-    if (!q.answers.empty()) judge(measures[0], baseline.ask(q.text), q);
+    missing += labels_without_entry(q, entries, each);
+    if (!q.answers.empty()) judge(measures[0], baseline.ask(q.text), {}, q);
     for (size_t i = 0; i < std::size(contenders); ++i) {
       question asked;
       asked.text = q.text;
       asked.count = depth;
       const auto found = need(contenders[i].index->ask(asked, contenders[i].mode));
       ranking ids;
+      std::vector<ranking> groups;
       for (const auto& h : found.hits) {
         ids.push_back(h.id);
+        groups.push_back(h.family);
       }
-      if (!q.answers.empty()) judge(measures[i + 1], ids, q);
+      if (!q.answers.empty()) judge(measures[i + 1], ids, {}, q);
       if (i + 1 < std::size(contenders)) continue;
+      if (!q.answers.empty()) {
+        judge(measures.back(), ids, groups, q);
+        within_deep += place_of_answer(hits_of(*contenders[i].index, q.text, deep), q) < deep;
+      }
       (q.answers.empty() ? evidence_outside : evidence_inside).push_back(found.evidence);
       kept += !q.answers.empty() && found.in_scope;
       refused += q.answers.empty() && !found.in_scope;
       if (each)
         std::printf("%s  %.2f %.2f %.2f %s  %-70s -> %s\n", q.answers.empty() ? "out" : measures[i + 1].first.back() > 0 ? " 1 " : measures[i + 1].five.back() > 0 ? " 5 " : " - ",
                     found.evidence, found.known_share, found.similarity, found.in_scope ? "in " : "out", q.text.c_str(), ids.empty() ? "" : ids[0].c_str());
+      if (each && !q.answers.empty() && measures[i + 1].first.back() == 0) print_miss(*contenders[i].index, q);
     }
   }
   std::printf("%zu entries, %zu questions (%zu out of scope), %s, %zu labels without an entry\n\n", entries.size(), questions.size(),
               evidence_outside.size(), info.embedder.c_str(), missing);
-  std::printf("%-28s %6s %6s %6s   %-26s %-26s %-26s\n", "", "R@1", "R@5", "MRR", "R@1 - porter", "R@5 - porter", "MRR - porter");
-  for (const auto& m : measures)
-    std::printf("%-28s %6.3f %6.3f %6.3f   %-26s %-26s %-26s\n", m.name.c_str(), mean(m.first), mean(m.five), mean(m.reciprocal),
-                difference(m.first, measures[0].first).c_str(), difference(m.five, measures[0].five).c_str(),
-                difference(m.reciprocal, measures[0].reciprocal).c_str());
+  print_table(measures);
+  std::printf("\nan answer among the first %zu: %zu of %zu\n", deep, within_deep, evidence_inside.size());
   if (!evidence_outside.empty())
-    std::printf("\nin scope: %zu of %zu kept; out of scope: %zu of %zu refused; AUC of the evidence %.3f\n", kept, evidence_inside.size(), refused,
+    std::printf("in scope: %zu of %zu kept; out of scope: %zu of %zu refused; AUC of the evidence %.3f\n", kept, evidence_inside.size(), refused,
                 evidence_outside.size(), area_under_curve(evidence_inside, evidence_outside));
   return 0;
 }

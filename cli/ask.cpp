@@ -11,6 +11,7 @@ namespace pragma::cli {
 namespace {
 
 constexpr size_t full_readings = 2; ///< hits of which it is told how to read them
+constexpr size_t most_also = 4;    ///< named of what stands behind a hit
 constexpr int not_covered = 3; ///< exit code: the compendium does not know
 
 struct ask_settings {
@@ -59,6 +60,13 @@ std::string where_text(const hit& h, const entry& e) {
   return e.hardware.empty() ? "" : "  " + join(e.hardware, ", ");
 }
 
+/// What stands behind a hit as the same event: "perf/assists.any, spr/assists.any and 3 more".
+std::string also_text(std::vector<std::string> ids) {
+  const auto left_out = ids.size() > most_also ? ids.size() - most_also : 0;
+  ids.resize(ids.size() - left_out);
+  return printable(join(ids, ", ")) + (left_out ? " and " + std::to_string(left_out) + " more" : "");
+}
+
 int ask(const ask_settings& s) {
   terminal out(s.json);
   auto head = s.head.connect();
@@ -86,7 +94,8 @@ int ask(const ask_settings& s) {
     out.line(std::to_string(i + 1) + ". " + out.bold(e.name) + (e.profiler.empty() ? "  (concept)" : "  " + e.profiler) + (e.unit.empty() ? "" : "  [" + e.unit + "]") + out.dim(where_text(h, e)));
     if (s.explain)
       out.line(out.dim("   score " + format_number(h.score, 3) + " = lexical " + format_number(h.lexical, 3) + ", dense " + format_number(h.dense, 3) +
-                       ", scope " + format_number(h.scope, 3) + "; by " + h.why + (h.family.empty() ? "" : "; " + std::to_string(h.family.size()) + " more of its family")));
+                       ", scope " + format_number(h.scope, 3) + "; by " + h.why));
+    if (!h.family.empty()) out.line(out.dim("   also: " + also_text(h.family)));
     // The first in full, the others in a sentence.
     const auto text = e.meaning.empty() ? e.measurement : i > 0 && !e.summary.empty() ? e.summary : e.meaning;
     if (!text.empty()) out.line("   " + printable(text));

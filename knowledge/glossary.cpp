@@ -30,11 +30,11 @@ expected<word_list> read_list(const json& object, const std::string& where) {
 } // namespace
 
 expected<glossary> parse_glossary(std::string_view text, std::string_view what) {
-  const json known = {{"expansions", json::object()}, {"profilers", json::object()}, {"hardware", json::object()}, {"makers", json::object()}, {"name_pieces", json::object()}};
+  const json known = {{"expansions", json::object()}, {"same", json::object()}, {"profilers", json::object()}, {"hardware", json::object()}, {"makers", json::object()}, {"name_pieces", json::object()}};
   const auto kept = parse_settings(text, what, known);
   if (!kept) return fail(kept.error());
   glossary g;
-  for (const auto& [key, place] : {std::pair{"expansions", &g.expansions}, std::pair{"profilers", &g.profilers}, std::pair{"hardware", &g.hardware},
+  for (const auto& [key, place] : {std::pair{"expansions", &g.expansions}, std::pair{"same", &g.same}, std::pair{"profilers", &g.profilers}, std::pair{"hardware", &g.hardware},
                                   std::pair{"makers", &g.makers}, std::pair{"name_pieces", &g.name_pieces}}) {
     if (!kept->contains(key)) continue;
     auto list = read_list((*kept)[key], std::string(what) + ": " + key);

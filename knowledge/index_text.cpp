@@ -25,8 +25,8 @@ column_texts columns_of(const entry& e) {
   column_texts c;
   append(c.name, e.name);
   for (const auto& alias : e.aliases) append(c.name, alias);
+  append(c.name, e.spelled); // the same name in words
   append(c.meaning, e.meaning);
-  append(c.rest, e.spelled);
   append(c.rest, e.measurement);
   append(c.rest, e.reading);
   for (const auto& diagnosis : e.diagnoses) append(c.rest, diagnosis);

@@ -100,6 +100,10 @@ phrase_book::phrase_book(glossary words, const std::vector<std::string>& profile
     for (const auto& phrase : phrases)
       if (is_several_words(phrase)) at(phrase).reversed.push_back(i);
   }
+  for (size_t i = 0; i < words_.same.size(); ++i) {
+    at(words_.same[i].first).same.push_back(i);
+    for (const auto& phrase : words_.same[i].second) at(phrase).same.push_back(i);
+  }
 }
 
 phrase_book::meaning& phrase_book::at(std::string_view phrase) {
@@ -139,12 +143,32 @@ std::string phrase_book::canonical_hardware(const std::string& text) const {
   return it != phrases_.end() && !it->second.hardware.empty() ? it->second.hardware : text;
 }
 
+void phrase_book::expand(const meaning& m, const std::string& written, understood_question& u) const {
+  const auto add = [&](const std::string& phrase) {
+    for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
+  };
+  for (const auto e : m.expansions) {
+    const auto& [word, phrases] = words_.expansions[e];
+    u.expansions.push_back(word + " -> " + join(phrases, ", "));
+    u.text += ' ' + join(phrases, " ");
+    for (const auto& phrase : phrases) add(phrase);
+  }
+  for (const auto e : m.same) { // not for the vector: there they gained nothing
+    add(words_.same[e].first);
+    for (const auto& phrase : words_.same[e].second) add(phrase);
+  }
+  for (const auto e : m.reversed) {
+    u.expansions.push_back(written + " -> " + words_.expansions[e].first);
+    u.text += ' ' + words_.expansions[e].first;
+    add(words_.expansions[e].first);
+  }
+}
+
 understood_question phrase_book::understand(std::string_view question) const {
   understood_question u;
   auto chunks = chunks_of(question.substr(0, max_question_bytes));
   if (chunks.size() > max_chunks) chunks.resize(max_chunks);
   std::vector<bool> of_scope(chunks.size(), false), of_profiler(chunks.size(), false);
-  std::vector<size_t> expansions;
 
   // Phrases of the glossary, the longest first at each place.
   for (size_t i = 0; i < chunks.size();) {
@@ -163,19 +187,7 @@ understood_question phrase_book::understand(std::string_view question) const {
         if (!m.profiler.empty() || !m.hardware.empty()) of_scope[k] = true;
         if (!m.profiler.empty()) of_profiler[k] = true;
       }
-      for (const auto e : m.expansions) {
-        expansions.push_back(e);
-        u.expansions.push_back(words_.expansions[e].first + " -> " + join(words_.expansions[e].second, ", "));
-        for (const auto& phrase : words_.expansions[e].second) {
-          u.text += ' ' + phrase;
-          for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
-        }
-      }
-      for (const auto e : m.reversed) {
-        u.expansions.push_back(text + " -> " + words_.expansions[e].first);
-        u.text += ' ' + words_.expansions[e].first;
-        for (const auto& t : tokens_of(words_.expansions[e].first)) add_different(u.expanded, t.text);
-      }
+      expand(m, text, u);
     }
     i += std::max<size_t>(taken, 1);
   }
@@ -204,7 +216,11 @@ understood_question phrase_book::understand(std::string_view question) const {
     without_scope.push_back(&c);
     if (!is_filler(folded)) without_filler.push_back(&c);
   }
-  for (const auto* words : {&content, &without_scope, &without_filler}) add_names_in_words(*words, u.names);
+  for (const auto& name : u.names) u.in_passing.push_back(name);
+  std::vector<std::string> whole;
+  for (const auto* words : {&content, &without_scope, &without_filler}) add_names_in_words(*words, whole);
+  std::erase_if(u.in_passing, [&](const std::string& name) { return std::find(whole.begin(), whole.end(), name) != whole.end(); });
+  for (auto& name : whole) add_different(u.names, std::move(name));
   // An expansion that the question has anyway is no evidence of its own.
   std::erase_if(u.expanded, [&](const std::string& t) {
     return std::any_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t; });

@@ -19,12 +19,13 @@ struct question_token {
 
 struct understood_question {
   std::vector<question_token> tokens;    ///< different ones, in order; words that only name a profiler are left out
-  std::vector<std::string> expanded;     ///< tokens that the glossary adds
+  std::vector<std::string> expanded;     ///< tokens that the glossary adds: expansions, and words that are said for the same thing
   std::vector<std::string> expansions;   ///< "llc -> last level cache", for people
   std::string profiler, hardware;        ///< canonical, from the words; empty where none is named
   std::vector<std::string> names;        ///< keys that may be a whole name (fold_name(), stem_key()), surest first
   std::vector<std::string> exact_names;  ///< as written, where case tells that a name is meant: "Bcm"
   std::vector<std::string> identifiers;  ///< as written: look like a name, known or not
+  std::vector<std::string> in_passing;   ///< of names: words like "top-down" in a longer question, which mean no concept
   bool asks_metric = false;              ///< "which counter", "what event": no concept is meant
   bool asks_option = false;              ///< "which option", "what flag": a switch of the tool is meant
   std::string text;                      ///< to be embedded: the question and its expansions
@@ -46,10 +47,13 @@ private:
   struct meaning {
     std::string profiler, hardware;
     std::vector<size_t> expansions; ///< of words_.expansions, forwards
+    std::vector<size_t> same;       ///< of words_.same
     std::vector<size_t> reversed;   ///< whose expansion this is
     bool abbreviation = false;      ///< also a stop word ("BE", "IS"): counts in capitals only
   };
   meaning& at(std::string_view phrase);
+  /// What the glossary adds for a phrase of the question.
+  void expand(const meaning& m, const std::string& written, understood_question& u) const;
   glossary words_;
   hardware_words hardware_;
   std::unordered_map<std::string, meaning> phrases_; ///< by stem_key()

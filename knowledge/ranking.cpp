@@ -1,5 +1,6 @@
 // One question -> ranked hits: names first, then BM25 and cosine fused by score (docs/knowledge.md has the measurements).
 #include "base/text.hpp"
+#include "knowledge/event_group.hpp"
 #include "knowledge/retrieval_state.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ constexpr double concept_loss = 0.15;       // of concepts where the question as
 constexpr double option_loss = 0.3;         // of a tool's switches where the question asks for none; what they gain where it does
 constexpr double expansion_weight = 0.25;   // of BM25 over the glossary's words, beside that over the question's own
 // "Not in the compendium": fitted on the questions that may be learnt from (docs/retrieval.md).
-constexpr double evidence_part = 1.5, similarity_part = 0.5, least_confidence = 1.425;
+constexpr double evidence_part = 1.5, similarity_part = 0.5, least_confidence = 1.44;
 constexpr double usual_similarity = 0.6;    // stands in for the cosine where there are no vectors
 constexpr double unknown_weight = 0.35;     // of a word that no entry has, in the most that a question could give: one everyday word must not refuse it
 constexpr double least_fuzzy = 0.6;         // trigram similarity from which an unknown identifier means a known name
@@ -182,6 +183,11 @@ expected<std::vector<retriever::impl::similar_name>> retriever::impl::similar_na
   return found;
 }
 
+bool retriever::impl::is_concept(uint32_t row) const {
+  const auto profiler = names.profiler(row);
+  return profiler < names.profilers().size() && names.profilers()[profiler].empty();
+}
+
 expected<void> retriever::impl::add_names(const understood_question& u, const scope_rule& scope, pool& found) const {
   int rank = 0;
   auto add = [&](const name_key& key, int its_rank) {
@@ -193,7 +199,10 @@ expected<void> retriever::impl::add_names(const understood_question& u, const sc
   };
   constexpr int kinds = static_cast<int>(name_match::stem) + 1;
   for (const auto& name : u.names) {
-    for (const auto& key : names.find(name)) add(key, rank + 1 + std::min(static_cast<int>(key.match), kinds - 1));
+    for (const auto& key : names.find(name)) {
+      if (is_concept(key.row) && std::find(u.in_passing.begin(), u.in_passing.end(), name) != u.in_passing.end()) continue;
+      add(key, rank + 1 + std::min(static_cast<int>(key.match), kinds - 1));
+    }
     rank += kinds;
   }
   for (const auto& name : u.exact_names) {
@@ -246,6 +255,7 @@ expected<retriever::impl::weighed_words> retriever::impl::weigh(const understood
 
 expected<double> retriever::impl::add_words(const weighed_words& w, const scope_rule& scope, size_t count, pool& found) const {
   std::unordered_map<uint32_t, double> scores;
+  double best_of_own = 0;
   // More where a family or a filter has eaten most of the first ones.
   for (size_t limit = std::max(lexical_pool, 4 * count);; limit *= 8) {
     scores.clear();
@@ -259,6 +269,7 @@ expected<double> retriever::impl::add_words(const weighed_words& w, const scope_
         const auto row = static_cast<uint32_t>(h.row);
         if (!scope.admits(row)) continue;
         scores[row] += factor * h.score;
+        if (list == &w.searched) best_of_own = std::max(best_of_own, h.score);
         const auto family = names.family(row);
         groups.insert(family ? (uint64_t{1} << 32) + family : row);
       }
@@ -268,7 +279,7 @@ expected<double> retriever::impl::add_words(const weighed_words& w, const scope_
   double best = 0;
   for (const auto& [row, score] : scores) best = std::max(best, score);
   for (const auto& [row, score] : scores) found.at(row).lexical = best > 0 ? score / best : 0;
-  return best;
+  return best_of_own;
 }
 
 expected<void> retriever::impl::add_vectors(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const {
@@ -299,7 +310,37 @@ expected<void> retriever::impl::add_vectors(const understood_question& u, const 
 
 // -- ranking -------------------------------------------------------------------------------------------------------
 
-std::vector<hit> retriever::impl::collapsed(std::vector<candidate> ranked, const scope_rule& scope, size_t count) const {
+std::vector<retriever::impl::candidate> retriever::impl::grouped(std::vector<candidate> ranked, const understood_question& u) const {
+  std::vector<candidate> kept;
+  struct seen {
+    size_t at;      ///< in kept
+    bool numbered;  ///< what stands there is one of several sizes or thresholds, and the question names none
+  };
+  std::unordered_map<std::string, seen> groups;
+  const auto asked = [&](const std::string& number) {
+    return std::any_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& t) { return t.text == number; });
+  };
+  for (auto& c : ranked) {
+    const auto profiler = names.profiler(c.row);
+    const bool by_words = c.name_rank == 0 && c.fuzzy == 0 && profiler < names.profilers().size();
+    const auto group = by_words ? group_of(names.name(c.row), names.profilers()[profiler]) : event_group();
+    const auto [it, first] = group.key.empty() ? std::pair{groups.end(), true} : groups.try_emplace(group.key, seen{kept.size(), false});
+    if (first) {
+      if (it != groups.end()) it->second.numbered = std::none_of(group.numbers.begin(), group.numbers.end(), asked) && !group.numbers.empty();
+      kept.push_back(std::move(c));
+      continue;
+    }
+    auto& front = kept[it->second.at];
+    if (it->second.numbered && group.numbers.empty()) {
+      std::swap(front.row, c.row);
+      it->second.numbered = false;
+    }
+    front.group.push_back(c.row);
+  }
+  return kept;
+}
+
+std::vector<hit> retriever::impl::collapsed(const std::vector<candidate>& ranked, const scope_rule& scope, size_t count) const {
   std::vector<hit> hits;
   std::unordered_set<uint32_t> families;
   for (const auto& c : ranked) {
@@ -317,6 +358,8 @@ std::vector<hit> retriever::impl::collapsed(std::vector<candidate> ranked, const
     h.why = c.name_rank > 0 ? "name" : c.fuzzy > 0 && c.fuzzy >= c.score ? "fuzzy name" : "text";
     for (const auto row : names.family_rows(family))
       if (row != c.row && scope.admits(row)) h.family.emplace_back(names.id(row));
+    for (const auto row : c.group)
+      if (family == 0 || names.family(row) != family) h.family.emplace_back(names.id(row));
     hits.push_back(std::move(h));
   }
   return hits;
@@ -375,7 +418,7 @@ expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode m
   order(ranked, names);
   for (const auto& c : ranked) answer.similarity = std::max(answer.similarity, c.dense);
   answer.known_share = weighed->known_share;
-  answer.hits = collapsed(std::move(ranked), scope, count);
+  answer.hits = collapsed(grouped(std::move(ranked), u), scope, count);
   answer.evidence = weighed->most > 0 ? std::min(1.0, best / weighed->most) : 0;
   const bool has_vectors = mode != retrieval_mode::lexical_only && found.notes.empty();
   const double confidence = evidence_part * answer.evidence + answer.known_share + similarity_part * (has_vectors ? answer.similarity : usual_similarity);
@@ -427,7 +470,7 @@ expected<std::vector<hit>> retriever::impl::find_name(const std::string& name, c
     c.fuzzy = c.score = s.similarity;
     ranked.push_back(c);
   }
-  return collapsed(std::move(ranked), scope, count);
+  return collapsed(ranked, scope, count);
 }
 
 } // namespace pragma

@@ -35,7 +35,7 @@ struct hit {
   double scope = 0;                   ///< what the scope added
   std::string why;                    ///< "name", "fuzzy name", "text"
   std::string where;                  ///< "here", "simulated", "elsewhere"; empty: not known, or a concept
-  std::vector<std::string> family;    ///< ids of entries of the same family that stand behind this one
+  std::vector<std::string> family;    ///< ids of entries that stand behind this one: of its family, or the same event (event_group.hpp)
 };
 PRAGMA_JSON(hit, id, score, lexical, dense, scope, why, where, family)
 
@@ -61,6 +61,7 @@ PRAGMA_JSON(found_entries, in_scope, why_not, evidence, known_share, similarity,
 /// configs/glossary.json: abbreviations, synonyms, and the words that name profilers and hardware.
 struct glossary {
   std::vector<std::pair<std::string, std::vector<std::string>>> expansions; ///< "llc" -> {"last level cache", "l3 cache"}
+  std::vector<std::pair<std::string, std::vector<std::string>>> same;       ///< "evicted" -> {"victim", "replaced"}: each is said for the others
   std::vector<std::pair<std::string, std::vector<std::string>>> profilers;  ///< "ncu" -> {"nsight compute", ...}
   std::vector<std::pair<std::string, std::vector<std::string>>> hardware;   ///< "zen 3" -> {"milan", "family 19h"}
   std::vector<std::pair<std::string, std::vector<std::string>>> makers;     ///< "amd" -> {"zen 3", "zen 4"}: hardware that a wider word means

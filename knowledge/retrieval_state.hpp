@@ -62,6 +62,7 @@ private:
   struct candidate {
     uint32_t row = 0;
     double lexical = 0, dense = 0, scope = 0, fuzzy = 0, score = 0;
+    std::vector<uint32_t> group = {}; ///< other candidates that are the same event
     int nearness = 0;  ///< scope_rule::nearness()
     int name_rank = 0; ///< 0: not named; otherwise 1 for what the question names first and most surely
   };
@@ -81,12 +82,17 @@ private:
     std::vector<std::string> unknown;  ///< words of the question that no entry has
   };
   expected<weighed_words> weigh(const understood_question& u, const scope_rule& scope) const;
+  /// The best BM25 over the words of the question itself, which is what it is judged to be answered by.
   expected<double> add_words(const weighed_words& w, const scope_rule& scope, size_t count, pool& found) const;
   expected<void> add_vectors(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const;
+  bool is_concept(uint32_t row) const;
   /// Best first: what the question names, then by score.
   static void order(std::vector<candidate>& ranked, const name_index& names);
   /// One hit for each family.
-  std::vector<hit> collapsed(std::vector<candidate> ranked, const scope_rule& scope, size_t count) const;
+  std::vector<hit> collapsed(const std::vector<candidate>& ranked, const scope_rule& scope, size_t count) const;
+  /// Candidates that are found by their words and are one event stand behind the best of them, or behind the one without a size or
+  /// threshold where the question has none.
+  std::vector<candidate> grouped(std::vector<candidate> ranked, const understood_question& u) const;
 };
 
 } // namespace pragma

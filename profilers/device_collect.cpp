@@ -150,7 +150,9 @@ static expected<void> check_cpu_names(const std::vector<std::string>& names, con
     auto known = check_metric_names({name});
     if (known) continue;
     const bool by_tool = std::any_of(tools.begin(), tools.end(), [&](const auto& m) {
-      return m.default_metrics().count(name) != 0 || (!m.lists.empty() && probe_manifest(m).found && check_metric_names(m, {name}));
+      const auto& more = m.names.more;
+      return m.default_metrics().count(name) != 0 || std::find(more.begin(), more.end(), name) != more.end() ||
+             (!m.lists.empty() && probe_manifest(m).found && check_metric_names(m, {name}));
     });
     if (!by_tool) return fail(known.error());
   }

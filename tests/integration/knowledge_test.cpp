@@ -4,6 +4,7 @@
 #include "base/subprocess.hpp"
 #include "profilers/by_manifest.hpp"
 #include "tests/fixtures/skip.hpp"
+#include "tests/integration/small_task.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -307,4 +308,56 @@ TEST_CASE("a new profiler is a manifest and a page: registered, read, asked abou
   std::vector<std::string> names;
   for (const auto& m : measured.metrics) names.push_back(m.name);
   CHECK(names == std::vector<std::string>{"step_time", "rework", "slack", "widgets", "launches_per_call"});
+}
+
+TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a finding, cited, and asked for more") {
+  home h;
+  const auto site = h.dir.path() / "site";
+  fs::create_directories(site);
+  std::ofstream(site / "index.html") << "<html><head><title>faultcount</title></head><body><h1>faultcount</h1><h2>Counters</h2><table><tr><th>Counter</th><th>Description</th></tr>"
+                                        "<tr><td>child_minor_faults</td><td>Number of page faults of the program that needed no disk. Many of them indicate fresh memory in each call.</td></tr>"
+                                        "<tr><td>child_major_faults</td><td>Number of page faults of the program that read from disk.</td></tr></table></body></html>";
+  const web_server server(site);
+  // The tool of the example in the documentation: a shell that runs the program and prints what the kernel counted of it.
+  const auto pages = read_file(fs::path(TESTS_DIR).parent_path() / "configs/profilers/README.md").value();
+  const auto begin = pages.find("```json\n{\n  \"name\": \"faultcount\"");
+  REQUIRE(begin != std::string::npos);
+  auto manifest = parse_json(pages.substr(begin + 8, pages.find("\n```", begin + 8) - begin - 8), "README.md").value();
+  manifest["collect"]["rules"][0]["above"] = 0; // how many there are depends on the machine's pages
+  const auto file = h.dir.path() / "faultcount.json";
+  REQUIRE(write_file_atomic(file, manifest.dump()));
+  h.run_json({"profiler", "add", "faultcount", "--manifest", file.string(), "--docs", server.url(), "--allow-private", "--delay", "0"});
+  h.run_json({"kb", "build", "--profiler", "faultcount"});
+
+  // Another program writes the code: far from any limit of the machine, so that findings are made; the second is clearly slower, which is soon timed.
+  const auto folder = h.dir.path().string();
+  std::ofstream(h.dir.path() / "task.py") << small_task;
+  std::ofstream(h.dir.path() / "answer.md")
+      << "As plain as can be.\n\nflags: -O1\n\n```cpp\n#include \"pragma_kernel.h\"\n\nextern \"C\" void pragma_kernel(const pragma_args* args) {\n"
+         "  const float* x = static_cast<const float*>(args->inputs[0].data);\n  float* y = static_cast<float*>(args->outputs[0].data);\n"
+         "  for (long i = 0; i < 64 * 4096; ++i) {\n    for (volatile int k = 0; k < 8; k = k + 1) {}\n    y[i] = (x[i] > 0 ? x[i] : 0) * 2.0f + 1.0f;\n  }\n}\n```\n";
+  const auto coder = "n=$(cat " + folder + "/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > " + folder + "/n; cat > " + folder + "/prompt.$n; sed \"s/k < 8/k < $((8*n))/\" " +
+                     folder + "/answer.md";
+  const auto out = h.dir.path() / "out";
+  const auto run = h.run_json({"optimize", folder + "/task.py", "--command", coder, "--seed", "none", "--attempts", "2", "--profile-seconds", "0.5", "--no-check", "--out", out.string()});
+  REQUIRE(run["iterations"].size() == 2);
+  const auto names = [&](size_t attempt) {
+    std::vector<std::string> all;
+    for (const auto& m : run["iterations"][attempt]["code"]["measured"]["metrics"]) all.push_back(m["name"]);
+    return all;
+  };
+  const auto has = [](const std::vector<std::string>& all, const char* name) { return std::find(all.begin(), all.end(), name) != all.end(); };
+  INFO(run["iterations"].dump(1).substr(0, 20'000));
+  CHECK(has(names(0), "child_minor_faults"));
+  CHECK_FALSE(has(names(0), "child_major_faults"));
+  CHECK(has(names(1), "child_major_faults")); // asked for by the Conductor, after the finding of the first attempt
+  bool cited = false;
+  for (const auto& f : run["iterations"][0]["findings"])
+    for (const auto& c : f["documentation"])
+      cited = cited || (f["what"] == "memory_latency_bound" && c["metric"] == "child_minor_faults" && c["url"].get<std::string>().starts_with(server.url()));
+  CHECK(cited);
+  CHECK(read_file(h.dir.path() / "prompt.2").value().find("needed no disk") != std::string::npos);
+  const auto report = read_file(out / "report.html").value();
+  CHECK(report.find(server.url()) != std::string::npos);
+  CHECK(report.find("a rule of faultcount") != std::string::npos);
 }

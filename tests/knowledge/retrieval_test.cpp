@@ -141,6 +141,77 @@ TEST_CASE("the glossary's abbreviations are understood, in both directions") {
   CHECK(ask("stalls of the BE").expansions.size() == 1);
 }
 
+TEST_CASE("words that are said of one thing find each other, and are no names") {
+  const auto dir = temp_dir::create("retrieval");
+  std::vector<entry> entries = {make("net", "tx_drop", "Packets that were dropped before they were transmitted."),
+                                make("net", "rx_drop", "Packets that were dropped after they were received."),
+                                make("net", "rx_error", "Packets that arrived with a wrong checksum."),
+                                make("net", "queue_length", "Packets in the queue of the interface."),
+                                make("", "latency", "The time from asking to having.")};
+  REQUIRE(build(entries, dir->path()));
+  const auto with = [&](const char* same) {
+    const auto words = parse_glossary(std::string(R"({"same": {)") + same + "}}", "glossary.json");
+    REQUIRE(words);
+    const auto r = retriever::open(dir->path(), 1, {}, *words);
+    REQUIRE(r);
+    auto found = r->ask({"packets lost while sending", 4});
+    REQUIRE(found);
+    return *found;
+  };
+  CHECK(first(with("")) != "net/tx_drop");
+  CHECK(first(with(R"("lost": ["dropped"], "transmitted": ["sending", "put on the wire"])")) == "net/tx_drop");
+  CHECK(first(with(R"("lost": ["dropped"], "received": ["sending"])")) == "net/rx_drop");
+  CHECK(with(R"("lost": ["dropped"])").expansions.empty());
+}
+
+TEST_CASE("one event is one hit: in another tool's list, and at several sizes") {
+  const auto dir = temp_dir::create("retrieval");
+  std::vector<entry> entries = small_compendium();
+  for (const char* size : {"_4k", "_2m_4m", "_1g"})
+    entries.push_back(make("spr", std::string("itlb_misses.walk_completed") + size, std::string("Completed walks of the page table for code, pages of ") + (size + 1) + "."));
+  entries.push_back(make("spr", "itlb_misses.walk_completed", "Completed walks of the page table, caused by a fetch of code that no translation was known for, whatever the page."));
+  entries.push_back(make("perf", "ld_blocks.store_forward", "Loads held up by an earlier store whose data could not be forwarded."));
+  entries.push_back(make("spr", "LD_BLOCKS.STORE_FORWARD", "Loads held up since data of an earlier store could not be forwarded."));
+  entries.push_back(make("npu", "memory_bound", "Share of the time in which vector units wait for the memory of the device."));
+  entries.push_back(make("spr", "memory_bound", "Share of slots in which the pipeline waits for memory."));
+  REQUIRE(build(entries, dir->path()));
+  const auto r = opened(dir->path());
+  const auto answer = [&](const char* text) {
+    auto found = r.ask({text, 5});
+    REQUIRE(found);
+    return *found;
+  };
+  const auto count = [](const found_entries& found, const std::string& part) {
+    return std::count_if(found.hits.begin(), found.hits.end(), [&](const hit& h) { return h.id.find(part) != std::string::npos; });
+  };
+  const auto walks = answer("completed walks of the page table for code");
+  CHECK(first(walks) == "spr/itlb_misses.walk_completed"); // no size was asked for
+  CHECK(count(walks, "walk_completed") == 1);
+  CHECK(walks.hits.at(0).family.size() == 3);
+  CHECK(first(answer("completed walks of the page table for code, pages of 1g")) == "spr/itlb_misses.walk_completed_1g");
+  const auto blocked = answer("loads held up by an earlier store that could not be forwarded");
+  CHECK(count(blocked, "store_forward") == 1);
+  REQUIRE(blocked.hits.at(0).family.size() == 1);
+  CHECK(blocked.hits[0].family[0].find("store_forward") != std::string::npos);
+  // A name that two tools gave to two things is two hits; and a name that is asked for is what is asked for.
+  CHECK(count(answer("share in which something has to wait for memory"), "memory_bound") == 2);
+  CHECK(first(answer("itlb_misses.walk_completed_4k")) == "spr/itlb_misses.walk_completed_4k");
+  auto named = r.find_name("ld_blocks.store_forward");
+  REQUIRE(named);
+  CHECK(std::count_if(named->begin(), named->end(), [](const hit& h) { return h.id.find("store_forward") != std::string::npos; }) == 2);
+}
+
+TEST_CASE("a word with a hyphen in a longer question does not ask for the concept of that name") {
+  const auto dir = temp_dir::create("retrieval");
+  auto entries = small_compendium();
+  entries.push_back(make("", "top-down", "A way to split the slots of a pipeline."));
+  entries.push_back(make("spr", "bad_speculation", "Top-down slots that were wasted by branches that the predictor guessed wrong."));
+  REQUIRE(build(entries, dir->path()));
+  const auto r = opened(dir->path());
+  CHECK(first(*r.ask({"top-down slots wasted by branches that were guessed wrong", 3})) == "spr/bad_speculation");
+  CHECK(first(*r.ask({"what is top-down?", 3})) == "/top-down");
+}
+
 TEST_CASE("what the compendium does not know, it says") {
   for (const char* text : {"how do I bake sourdough bread", "what is the capital of France", "who won the world cup in 1998", "xyzzy plugh"}) {
     INFO(text);

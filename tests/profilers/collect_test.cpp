@@ -303,6 +303,10 @@ TEST_CASE("a tool for the CPU that only its manifest describes is run, and its r
   // Its names can be asked for, others cannot.
   CHECK(check_metric_names(device_choice{}, {"widgets"}, options.manifests));
   CHECK_FALSE(check_metric_names(device_choice{}, {"wodgets"}, options.manifests));
+  auto with_more = options.manifests; // it need not have a list of its names
+  with_more[0]["collect"]["names"] = {{"more", {"gears"}}};
+  CHECK(check_metric_names(device_choice{}, {"gears"}, with_more));
+  CHECK_FALSE(check_metric_names(device_choice{}, {"gears"}, options.manifests));
   // A tool that cannot be had is a line, no failure.
   options.manifests[0]["collect"]["program"] = {"no-such-profiler-here"};
   p = collect(one.task, b.source, b.binary, one.ref, time, nullptr, options);
