@@ -59,7 +59,7 @@ TEST_CASE("softmax can be verified: no null kernel passes") {
   CHECK(audit.usable.size() == 7);
 }
 
-TEST_CASE("a right kernel passes on all input sets, quickly") {
+TEST_CASE("a right kernel passes on all input sets, quickly", "[alone]") {
   bench::get();
   const auto start = std::chrono::steady_clock::now();
   const auto v = bench::get().judge(honest);
@@ -134,7 +134,7 @@ TEST_CASE("a kernel that is not the same twice is caught") {
   CHECK(mentions(v.reason, "two runs on the same inputs"));
 }
 
-TEST_CASE("crashes and hangs are verdicts that name the input set") {
+TEST_CASE("crashes and hangs are verdicts that name the input set", "[alone]") {
   auto& b = bench::get();
   SECTION("null pointer") {
     const auto v = b.judge(softmax_kernel("*(volatile int*)8 = 1;"));
@@ -299,7 +299,7 @@ extern "C" void pragma_kernel(const pragma_args* a) {
 
 // -- timing ------------------------------------------------------------------------------------------------------------
 
-TEST_CASE("a right kernel is timed, audited and keeps its verdict") {
+TEST_CASE("a right kernel is timed, audited and keeps its verdict", "[alone]") {
   const auto timed = bench::get().time(honest);
   INFO(timed.result.reason);
   CHECK(timed.result.passed());
@@ -309,7 +309,7 @@ TEST_CASE("a right kernel is timed, audited and keeps its verdict") {
   CHECK(mentions(timed.time.baseline, "torch"));
 }
 
-TEST_CASE("a cache keyed by content is caught by its speed on unseen inputs") {
+TEST_CASE("a cache keyed by content is caught by its speed on unseen inputs", "[alone]") {
   // The work is made long enough for the cache to pay.
   const auto timed = bench::get().time(softmax_kernel(R"(
     uint64_t h = 0; const uint64_t* w = (const uint64_t*)x;
@@ -323,7 +323,7 @@ TEST_CASE("a cache keyed by content is caught by its speed on unseen inputs") {
   CHECK(mentions(timed.result.reason, "caches answers by content"));
 }
 
-TEST_CASE("a cache keyed by address that starts after many calls is caught") {
+TEST_CASE("a cache keyed by address that starts after many calls is caught", "[alone]") {
   const auto timed = bench::get().time(softmax_kernel(R"(
     static int calls; static const float* keys[64]; static float* kept[64];
     if (++calls > 100) for (int i = 0; i < 64; ++i) {
@@ -336,7 +336,7 @@ TEST_CASE("a cache keyed by address that starts after many calls is caught") {
   CHECK(mentions(timed.result.reason, "not seen"));
 }
 
-TEST_CASE("a kernel that skips calls within a batch is caught, or gains nothing") {
+TEST_CASE("a kernel that skips calls within a batch is caught, or gains nothing", "[alone]") {
   // Knows a batch by the short time between calls; computes at its beginning only, and copies afterwards.
   const auto timed = bench::get().time(softmax_kernel(R"(
     static uint64_t last; static int in_batch; static float* kept[64]; static const float* keys[64]; static int used;
@@ -353,7 +353,7 @@ TEST_CASE("a kernel that skips calls within a batch is caught, or gains nothing"
   CHECK((timed.result.stage == verdict_stage::audit || timed.time.candidate_seconds > 0.6 * honest.time.candidate_seconds));
 }
 
-TEST_CASE("a kernel that skips work which it finds done is caught") {
+TEST_CASE("a kernel that skips work which it finds done is caught", "[alone]") {
   const auto timed = bench::get().time(softmax_kernel(R"(
     static uint64_t keys[64]; static const float* at[64];
     uint64_t h = 0; const uint64_t* w = (const uint64_t*)x;
@@ -373,7 +373,7 @@ TEST_CASE("a kernel that skips work which it finds done is caught") {
   CHECK(timed.result.stage == verdict_stage::audit);
 }
 
-TEST_CASE("two candidates are compared side by side") {
+TEST_CASE("two candidates are compared side by side", "[alone]") {
   auto& b = bench::get();
   const auto compare = [&](const build_output& challenger, const build_output& champion) {
     auto both = compare_candidates(b.loaded.task, b.audit, b.loaded.ref, challenger, champion, {});
