@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 using namespace pragma;
 using namespace pragma::test;
@@ -243,6 +244,53 @@ extern "C" void pragma_kernel(const pragma_args* a) {
   CHECK(wrong->stage == verdict_stage::compare);
   REQUIRE_FALSE(wrong->mismatches.empty());
   CHECK(wrong->mismatches[0].output == both.task.outputs[1].name);
+}
+
+TEST_CASE("equal values leave a normalisation its rounding, and a wrong one nothing") {
+  auto norm = loaded_task::load(R"(
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(5)
+    def forward(self, x):
+        return torch.relu(self.norm(x))
+def get_inputs(): return [torch.randn(5)]
+def get_init_inputs(): return []
+)");
+  const std::string kernel = R"(#include "pragma_kernel.h"
+#include <cmath>
+extern "C" void pragma_kernel(const pragma_args* a) {
+  const float* x = (const float*)a->inputs[0].data; float* y = (float*)a->outputs[0].data;
+  float sum = 0, squares = 0;
+  for (int i = 0; i < 5; ++i) sum += x[i];
+  const float mean = sum * 0.2f; // a unit in the last place beside what Torch has, for some values
+  for (int i = 0; i < 5; ++i) squares += (x[i] - mean) * (x[i] - mean);
+  for (int i = 0; i < 5; ++i) y[i] = std::fmax(0.0f, (x[i] - mean) / std::sqrt(squares * 0.2f + EPSILON) + ADDED);
+})";
+  const auto judge = [&](const std::string& epsilon, const std::string& added) {
+    auto text = kernel;
+    text.replace(text.find("EPSILON"), 7, epsilon);
+    text.replace(text.find("ADDED"), 5, added);
+    const auto built = build(text);
+    std::set<verdict_stage> found;
+    for (uint64_t draw = 1; draw <= 12; ++draw) {
+      verify_options options;
+      options.seeds = 2;
+      options.seed = draw; // the same inputs in each run of this test
+      auto audit = audit_task(norm.task, norm.ref, options);
+      REQUIRE(audit);
+      auto v = verify(norm.task, *audit, norm.ref, built, options);
+      if (!v) FAIL(render(v.error()));
+      UNSCOPED_INFO(draw << ": " << v->reason);
+      found.insert(v->stage);
+    }
+    return found;
+  };
+  CHECK(judge("1e-5f", "0.0f") == std::set{verdict_stage::passed});
+  // Of draws for which the reference's rounding is as large as its result the audit leaves constant rows out; others show it.
+  CHECK(judge("1e-5f", "(squares < 1e-9f ? 0.01f : 0.0f)").count(verdict_stage::compare) == 1); // wrong for equal values only
+  CHECK(judge("0.0f", "0.0f").count(verdict_stage::compare) == 1);                               // 0 / 0, or rounding by rounding
 }
 
 TEST_CASE("an index is right when it points to a value as good as the best") {
