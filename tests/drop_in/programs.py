@@ -1,7 +1,5 @@
-"""Programs that use a drop-in as any Torch program would, each attacking one promise. `programs.py FOLDER CASE...`: the drop-in of task_gate.py
-with kernel_gate.cpp. Each case is a process of its own, forked from this one as soon as it has imported Torch, which takes longer than most
-cases do; the drop-in itself is imported by each. Prints one line for each case that holds; exits with an error where one does not, and with 77
-where this Torch has no such thing."""
+"""Programs that use a drop-in as any Torch program would, each attacking one promise: the drop-in of task_gate.py with kernel_gate.cpp. Run by
+run_programs.py. An error where the promise does not hold; exit code 77 where this Torch has no such thing."""
 import copy
 import io
 import os
@@ -494,26 +492,3 @@ def run(folder, case):
     Model = model_new._reference.Model
     data_x = data()
     globals()[case]()
-
-
-def main(folder, cases):
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    wrong = 0
-    for case in cases:
-        child = os.fork()
-        if child == 0:
-            run(folder, case)
-            return  # and the interpreter ends as any program's does
-        status = os.waitpid(child, 0)[1]
-        if status == 0:
-            print(case, flush=True)
-            continue
-        wrong = wrong or (os.WEXITSTATUS(status) if os.WIFEXITED(status) else 1)
-        how = "exit code %d" % os.WEXITSTATUS(status) if os.WIFEXITED(status) else "signal %d" % os.WTERMSIG(status)
-        print("%s: %s" % (case, how), file=sys.stderr, flush=True)
-    sys.exit(wrong)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])

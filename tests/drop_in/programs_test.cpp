@@ -42,10 +42,10 @@ const fs::path& written() {
 
 using names = std::vector<std::string>;
 
-/// What became of the cases of programs.py, one after the other.
+/// What became of these cases of programs.py, one after the other, each in a process of its own.
 process_result programs(const std::string& python, const fs::path& folder, const names& cases, std::vector<std::pair<std::string, std::string>> env = {}) {
   process_spec spec;
-  spec.argv = {python, "-B", (here() / "programs.py").string(), folder.string()};
+  spec.argv = {python, "-B", (here() / "run_programs.py").string(), folder.string()};
   spec.argv.insert(spec.argv.end(), cases.begin(), cases.end());
   spec.env = std::move(env);
   spec.limits.wall_seconds = 240 + 30 * static_cast<double>(cases.size());
