@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   local_system system(4);
   const auto head = spawn_placement(system.get(), {});
   const auto out = std::make_shared<std::unique_ptr<door>>();
-  const auto entrance = spawn_gate(system.get(), out, head, desk_actor{});
+  const auto entrance = spawn_gate(system.get(), out, head, scheduler_actor{});
   door::options listening;
   listening.listen = {"127.0.0.1", 0};
   listening.tls = folder->path() / "ca" / "head";

@@ -40,7 +40,7 @@ struct gate_state {
   pointer self = nullptr;
   shared_door out;
   cluster_actor places;
-  desk_actor users;
+  scheduler_actor users;
   std::shared_ptr<replica> pair;
   std::map<uint64_t, member> members;
   size_t joined = 0;                      ///< nodes
@@ -183,7 +183,7 @@ struct gate_state {
   static std::string name_of(role r) { return pragma::name(r); }
 };
 
-gate_actor::behavior_type gate(gate_state::pointer self, shared_door out, cluster_actor places, desk_actor users, std::shared_ptr<replica> pair) {
+gate_actor::behavior_type gate(gate_state::pointer self, shared_door out, cluster_actor places, scheduler_actor users, std::shared_ptr<replica> pair) {
   auto& state = self->state;
   state.self = self;
   state.out = std::move(out);
@@ -205,7 +205,7 @@ gate_actor::behavior_type gate(gate_state::pointer self, shared_door out, cluste
 
 } // namespace
 
-gate_actor spawn_gate(caf::actor_system& system, std::shared_ptr<std::unique_ptr<door>> out, cluster_actor places, desk_actor users, std::shared_ptr<replica> pair) {
+gate_actor spawn_gate(caf::actor_system& system, std::shared_ptr<std::unique_ptr<door>> out, cluster_actor places, scheduler_actor users, std::shared_ptr<replica> pair) {
   return system.spawn(gate, std::move(out), std::move(places), std::move(users), std::move(pair));
 }
 

@@ -1,4 +1,4 @@
-// Between the door and the agents: a member's checked frames become messages to placement and desk, and what those say to it becomes frames. Each node has
+// Between the door and the agents: a member's checked frames become messages to placement and scheduler, and what those say to it becomes frames. Each node has
 // a stand-in here, an actor that ends with its connection. Who a member is comes from its certificate, never from what it says.
 #pragma once
 
@@ -24,6 +24,6 @@ namespace pragma {
 using gate_actor = caf::typed_actor<caf::reacts_to<gate_event>>;
 
 /// `out`: set before the first event. `pair`: of a head that is one of two, else null.
-gate_actor spawn_gate(caf::actor_system& system, std::shared_ptr<std::unique_ptr<door>> out, cluster_actor places, desk_actor users, std::shared_ptr<replica> pair = nullptr);
+gate_actor spawn_gate(caf::actor_system& system, std::shared_ptr<std::unique_ptr<door>> out, cluster_actor places, scheduler_actor users, std::shared_ptr<replica> pair = nullptr);
 
 } // namespace pragma

@@ -3,7 +3,7 @@
 #include "actors/store.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "cluster/desk.hpp"
+#include "cluster/scheduler.hpp"
 #include "cluster/gate.hpp"
 #include "cluster/local_system.hpp"
 #include "cluster/log.hpp"
@@ -101,17 +101,17 @@ private:
     if (!limits) return fail(limits.error());
     auto store = open_store(options_.runs, stop_);
     if (!store) return fail(store.error());
-    desk_options desk;
-    desk.store = std::make_shared<run_store>(std::move(*store));
+    scheduler_options scheduler;
+    scheduler.store = std::make_shared<run_store>(std::move(*store));
     if (options_.peer) {
-      pair_ = std::make_shared<replica>(pair_state_, options_.pair, desk.store, [] { return std::chrono::duration<double>(clock::now().time_since_epoch()).count(); });
-      desk.store->follow(pair_);
+      pair_ = std::make_shared<replica>(pair_state_, options_.pair, scheduler.store, [] { return std::chrono::duration<double>(clock::now().time_since_epoch()).count(); });
+      scheduler.store->follow(pair_);
     }
-    desk.tasks = std::filesystem::absolute(options_.tasks);
-    desk.transcripts = std::filesystem::absolute(transcripts);
-    desk.cancel = &cancel_;
-    desk.limits = *limits;
-    users_ = spawn_desk(system_.get(), std::move(desk), cluster_);
+    scheduler.tasks = std::filesystem::absolute(options_.tasks);
+    scheduler.transcripts = std::filesystem::absolute(transcripts);
+    scheduler.cancel = &cancel_;
+    scheduler.limits = *limits;
+    users_ = spawn_scheduler(system_.get(), std::move(scheduler), cluster_);
     placement_options placing;
     placing.limits = options_.limits;
     placing.limits.devices_of_owner = limits->devices_per_user;
@@ -266,7 +266,7 @@ private:
   std::atomic<bool> cancel_ = false;
   std::shared_ptr<cluster_actor> cluster_ = std::make_shared<cluster_actor>();
   std::shared_ptr<std::unique_ptr<door>> door_ = std::make_shared<std::unique_ptr<door>>();
-  desk_actor users_;
+  scheduler_actor users_;
   gate_actor gate_;
   std::unique_ptr<metrics_server> metrics_;
   open_socket listening_;

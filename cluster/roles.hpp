@@ -29,7 +29,7 @@ bool may(role who, const std::string& kind);
 /// A node's name belongs to its certificate: that name, or one that begins with it and a dot ("rack1.host7").
 bool may_be_called(const identity& who, const std::string& node);
 
-/// Who asks the desk: runs are their owner's, and an admin's.
+/// Who asks the scheduler: runs are their owner's, and an admin's.
 struct caller {
   std::string name;
   bool admin = false;

@@ -49,7 +49,7 @@ using node_actor = caf::typed_actor<
     caf::reacts_to<forget_atom, std::string>>;
 
 /// On the head, for users. Who asks is always said: runs are their owner's.
-using desk_actor = caf::typed_actor<
+using scheduler_actor = caf::typed_actor<
     // Begins a run, or goes on with one; replies with its id at once.
     caf::replies_to<start_atom, run_order, caller>::with<std::string>,
     // What happened in a run since an event.

@@ -59,11 +59,11 @@ public:
     result_.usable.push_back(input_kind::own);
     if (auto made = make_set(input_kind::own, 1); !made) return fail(made.error());
     remember_first_answer();
-    add_set(0);
+    add_set(input_kind::own);
     look_for_randomness();
     if (auto made = make_set(input_kind::own, 2); !made) return fail(made.error());
     have_second_ = true;
-    add_set(0);
+    add_set(input_kind::own);
     for (auto kind : other_kinds) {
       if (options_.cancel && options_.cancel->load()) return fail(ec::interrupted, "checking the task was interrupted");
       if (!has_floating_input()) break; // every kind would be the task's own distribution again
@@ -78,7 +78,7 @@ public:
       }
       if (!informative(kind)) continue;
       result_.usable.push_back(kind);
-      add_set(0);
+      add_set(kind);
     }
     conclude();
     return result_;
@@ -105,6 +105,7 @@ private:
       const auto v = view(0, i);
       first_answer_.emplace_back(v.reference.begin(), v.reference.end());
       first_mean_.push_back(v.scale.mean);
+      own_sizes_.push_back(v.scale.mad);
     }
   }
 
@@ -148,9 +149,10 @@ private:
     return any;
   }
 
-  void add_set(int slot) {
+  void add_set(input_kind kind) {
     for (size_t i = 0; i < task_.outputs.size(); ++i) {
-      const auto v = view(slot, i);
+      auto v = view(0, i);
+      judge_at_own_size(v.scale, kind, own_sizes_[i]);
       const auto constant = [&](double value) {
         return [this, &v, value](int64_t, int64_t count) {
           for (int64_t e = 0; e < count; ++e) set_element(v.spec.dtype, scratch_.data(), e, value);
@@ -169,7 +171,7 @@ private:
       const auto& in = ref_.inputs_layout();
       for (size_t k = 0; k < in.specs.size(); ++k) {
         const auto name = "a copy of input " + in.specs[k].name;
-        const std::byte* data = ref_.inputs_data() + in.slot_bytes * static_cast<uint64_t>(slot) + in.offsets[k];
+        const std::byte* data = ref_.inputs_data() + in.offsets[k];
         if (in.specs[k].elements() != v.spec.elements()) {
           note(name, i, never);
           continue;
@@ -262,7 +264,7 @@ private:
   reference& ref_;
   const verify_options& options_;
   uint64_t first_seed_;
-  std::vector<double> tolerances_, first_mean_;
+  std::vector<double> tolerances_, first_mean_, own_sizes_;
   std::vector<buffer> first_answer_;
   buffer scratch_;
   std::vector<null_kernel> nulls_;

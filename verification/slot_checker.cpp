@@ -34,6 +34,10 @@ std::string input_set_name(input_kind kind, int number) {
   return "inputs";
 }
 
+void judge_at_own_size(output_scale& scale, input_kind kind, double own_size) {
+  if (kind == input_kind::constant_rows) scale.mad = std::max(scale.mad, own_size);
+}
+
 slot_checker::slot_checker(const task& t, reference& ref, double tolerance, double tightening)
     : ref_(ref), tolerance_of_values_((tolerance > 0 ? tolerance : t.tolerance > 0 ? t.tolerance : defaults::tolerance_float32) * tightening) {
   for (const auto& spec : t.outputs) {
@@ -43,7 +47,7 @@ slot_checker::slot_checker(const task& t, reference& ref, double tolerance, doub
   slots_.resize(static_cast<size_t>(ref.slots()));
 }
 
-void slot_checker::refresh(int slot, std::string input_set) {
+void slot_checker::refresh(int slot, std::string input_set, input_kind kind) {
   auto& state = slots_[static_cast<size_t>(slot)];
   state.input_set = std::move(input_set);
   state.scales.clear();
@@ -51,6 +55,11 @@ void slot_checker::refresh(int slot, std::string input_set) {
   for (size_t i = 0; i < specs.size(); ++i)
     state.scales.push_back(is_floating(specs[i].dtype) ? scale_of(specs[i], ref_.reference_output(slot, i), ref_.oracle(slot, i))
                                                        : output_scale{});
+  own_sizes_.resize(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (kind == input_kind::own) own_sizes_[i] = std::max(own_sizes_[i], state.scales[i].mad);
+    judge_at_own_size(state.scales[i], kind, own_sizes_[i]);
+  }
 }
 
 slot_checker::outcome slot_checker::check(int slot, const std::byte* outputs, const fill_probe& before) const {

@@ -17,13 +17,17 @@ std::string input_set_name(input_kind kind, int number);
 using fill_probe = std::vector<std::array<std::byte, 8>>;
 fill_probe probe_fill(const tensor_layout& layout, const std::byte* outputs);
 
+/// Under constant rows normalisations and differences are zero but for rounding, which is as large as what cancelled: nothing in the output tells how large
+/// that was. So `scale` becomes at least the output's size on the task's own inputs, which are as large. Other kinds are judged at their own size.
+void judge_at_own_size(output_scale& scale, input_kind kind, double own_size);
+
 class slot_checker {
 public:
   /// tolerance: 0 = the task's, else the dtype's default. tightening: from the audit of null kernels.
   slot_checker(const task& t, reference& ref, double tolerance, double tightening);
 
-  /// To be called after make_inputs(slot, ...).
-  void refresh(int slot, std::string input_set);
+  /// To be called after make_inputs(slot, ...), for the task's own inputs before any other kind.
+  void refresh(int slot, std::string input_set, input_kind kind = input_kind::own);
 
   struct outcome {
     double worst = 0;                  ///< error / allowed over the slot's outputs
@@ -51,6 +55,7 @@ private:
   std::vector<double> tolerances_;
   double tolerance_of_values_; ///< that indices point to
   std::vector<slot_state> slots_;
+  std::vector<double> own_sizes_; ///< of each output: the largest mean absolute deviation on own inputs so far
 };
 
 /// Fills the outputs of slots [first, first + count): 0xA5 bytes in floating tensors (a small finite number), 0x5A in

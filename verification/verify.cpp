@@ -136,7 +136,7 @@ private:
       const auto& set = sets_[first + i];
       const auto seed = seed_of_set(first_seed_, static_cast<int>(set.kind), set.number);
       if (auto made = ref_.make_inputs(static_cast<int>(i), seed, set.kind, options_.keep_sets); !made) return fail(made.error());
-      checker_.refresh(static_cast<int>(i), input_set_name(set.kind, set.number));
+      checker_.refresh(static_cast<int>(i), input_set_name(set.kind, set.number), set.kind);
     }
     if (timeout_ == 0)
       if (auto timed = choose_timeout(); !timed) return timed;

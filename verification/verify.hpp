@@ -43,7 +43,7 @@ expected<verdict> verify(const task& t, const task_audit& audit, reference& ref,
 /// Rules: integers equal; where the reference is finite the candidate must be finite; where the reference is NaN/Inf the
 /// candidate has the same class, or lies within tolerance of a finite oracle.
 /// allowed_i = max(tolerance * (|oracle_i| + mad), reference_error_factor * |reference - oracle|_max over the tensor) with
-/// mad = mean absolute deviation of the finite oracle values.
+/// mad = mean absolute deviation of the finite oracle values (verify() under constant rows: at least that on the task's own inputs).
 struct comparison {
   double worst = 0;
   int64_t worst_index = -1;

@@ -52,7 +52,7 @@ TEST_CASE("more threads than processors are not taken without a word") {
   CHECK_THAT(too_many_threads(64, 2), Catch::Contains("64 threads take turns on 2 processors"));
 }
 
-TEST_CASE("examine: a wrong kernel is a verdict and is not timed; a right one is timed, compared and diagnosed") {
+TEST_CASE("examine: a wrong kernel is a verdict and is not timed; a right one is timed, compared and diagnosed", "[alone]") {
   auto folder = temp_dir::create("pragma-test-");
   REQUIRE(folder);
   REQUIRE(write_file_atomic(folder->path() / "task.py", small_task));

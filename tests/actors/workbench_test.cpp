@@ -111,7 +111,7 @@ candidate honest(int number) { return module_of("return self.right(x, scale) # "
 
 } // namespace
 
-TEST_CASE("A challenger that dies beside the best is refused, and the next one is compared", "[workbench]") {
+TEST_CASE("A challenger that dies beside the best is refused, and the next one is compared", "[workbench][alone]") {
   loaded_bench b;
   const auto best = honest(1);
   REQUIRE(b.measure(best, b.verify(best)));
@@ -137,7 +137,7 @@ TEST_CASE("A challenger that dies beside the best is refused, and the next one i
   passes_beside_the_best(m);
 }
 
-TEST_CASE("Processes that died while they waited are replaced, the best's too", "[workbench]") {
+TEST_CASE("Processes that died while they waited are replaced, the best's too", "[workbench][alone]") {
   loaded_bench b;
   const auto best = honest(1), next = honest(2);
   REQUIRE(b.measure(best, b.verify(best)));
@@ -147,7 +147,7 @@ TEST_CASE("Processes that died while they waited are replaced, the best's too", 
   passes_beside_the_best(m);
 }
 
-TEST_CASE("A best that cannot be started again is compared with by way of the reference", "[workbench]") {
+TEST_CASE("A best that cannot be started again is compared with by way of the reference", "[workbench][alone]") {
   loaded_bench b;
   const auto best = module_of("return self.right(x, scale)", "import os\nassert not os.path.exists('started')\nopen('started', 'w').close()\n");
   REQUIRE(b.measure(best, b.verify(best)));
@@ -163,7 +163,7 @@ TEST_CASE("A best that cannot be started again is compared with by way of the re
   CHECK_THAT(m->against_best.note, Contains("side by side"));
 }
 
-TEST_CASE("Nobody starts a process that nobody needs", "[workbench]") {
+TEST_CASE("Nobody starts a process that nobody needs", "[workbench][alone]") {
   {
     loaded_bench b;
     const auto best = honest(1);
@@ -179,7 +179,7 @@ TEST_CASE("Nobody starts a process that nobody needs", "[workbench]") {
   CHECK(candidates().size() == 1);
 }
 
-TEST_CASE("Where the device is full, the processes of other candidates make room", "[workbench]") {
+TEST_CASE("Where the device is full, the processes of other candidates make room", "[workbench][alone]") {
   // A device that holds one candidate: a second one's process fails before anything of the candidate's has run.
   const std::string full = std::string(R"(import os, sys
 def siblings():
@@ -242,7 +242,7 @@ TEST_CASE("Another run of a node leaves the device when its room is needed", "[w
   CHECK(answer.result.value("stage", "") == "passed");
 }
 
-TEST_CASE("Waiting for the device is not the reference's time", "[workbench]") {
+TEST_CASE("Waiting for the device is not the reference's time", "[workbench][alone]") {
   share_with_stand_in();
   auto folder = temp_dir::create("pragma-test-");
   REQUIRE(folder);

@@ -95,7 +95,7 @@ TEST_CASE("a drop-in's numbers: stated beside Torch's own, refused where KernelB
   CHECK(asked->numbers.kernelbench_tolerance == 0.05);
 }
 
-TEST_CASE("a time limit is the drop-in's fault only where it is met in a call of it") {
+TEST_CASE("a time limit is the drop-in's fault only where it is met in a call of it", "[alone]") {
   auto folder = temp_dir::create("drop-in-");
   REQUIRE(folder);
   const auto at = folder->path() / "result";

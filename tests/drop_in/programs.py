@@ -1,5 +1,5 @@
-"""Programs that use a drop-in as any Torch program would, each attacking one promise. `programs.py FOLDER CASE`: the drop-in of task_gate.py
-with kernel_gate.cpp; exits with an error where the promise does not hold, and with 77 where this Torch has no such thing."""
+"""Programs that use a drop-in as any Torch program would, each attacking one promise: the drop-in of task_gate.py with kernel_gate.cpp. Run by
+run_programs.py. An error where the promise does not hold; exit code 77 where this Torch has no such thing."""
 import copy
 import io
 import os
@@ -7,19 +7,8 @@ import sys
 import threading
 import warnings
 
-folder, case = sys.argv[1], sys.argv[2]
-sys.path.insert(0, folder)
-
 import torch
 
-torch.set_num_threads(1)
-warnings.simplefilter("ignore")
-if case == "no_compiler":
-    os.environ["PATH"] = "/nowhere"
-import model_new
-from model_new import ModelNew
-
-Model = model_new._reference.Model
 FEATURES = 64
 
 
@@ -246,9 +235,6 @@ def modes():
         same(new(data_x, 2.0), old(data_x, 2.0))
     fell(new, "dispatch mode")
     assert Counts.seen > 4
-
-
-data_x = data()
 
 
 def hooks():
@@ -495,5 +481,14 @@ def exported():
         near(program.module()(x, 2.0), old(x, 2.0))
 
 
-if __name__ == "__main__":
+def run(folder, case):
+    """One program, from the import of its drop-in to its end."""
+    global model_new, ModelNew, Model, data_x
+    if case == "no_compiler":
+        os.environ["PATH"] = "/nowhere"
+    sys.path.insert(0, folder)
+    import model_new
+    from model_new import ModelNew
+    Model = model_new._reference.Model
+    data_x = data()
     globals()[case]()

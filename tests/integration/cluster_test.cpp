@@ -2,7 +2,7 @@
 #include "cluster_fixture.hpp"
 #include "tests/fixtures/skip.hpp"
 
-TEST_CASE("mutual TLS, two nodes, killed while one compiles, while it measures, and with nothing in hand: the run completes") {
+TEST_CASE("mutual TLS, two nodes, killed while one compiles, while it measures, and with nothing in hand: the run completes", "[alone]") {
   cluster c(true);
   c.start_head();
   c.start_node("a");
@@ -35,7 +35,7 @@ TEST_CASE("mutual TLS, two nodes, killed while one compiles, while it measures, 
   }
 }
 
-TEST_CASE("a frozen node loses its work to another, and comes back when it thaws") {
+TEST_CASE("a frozen node loses its work to another, and comes back when it thaws", "[alone]") {
   cluster c(false);
   c.start_head();
   c.start_node("a");
@@ -51,7 +51,7 @@ TEST_CASE("a frozen node loses its work to another, and comes back when it thaws
   CHECK(within(60, [&] { return c.has_joined(victim); }));
 }
 
-TEST_CASE("hosts of their own, each node process 1 there: a cable pulled, or dead in one direction; the work moves on and the node rejoins") {
+TEST_CASE("hosts of their own, each node process 1 there: a cable pulled, or dead in one direction; the work moves on and the node rejoins", "[alone]") {
   std::string why;
   std::map<std::string, std::unique_ptr<far_host>> hosts;
   hosts["a"] = far_host::create(0, why);
@@ -96,7 +96,7 @@ TEST_CASE("the head is killed in the middle of a run and started again: nodes re
   c.check(run);
 }
 
-TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run ends at once") {
+TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run ends at once", "[alone]") {
   cluster c(true);
   c.start_head();
   c.start_node("a");
@@ -138,7 +138,7 @@ TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run e
   CHECK(within(20, [&] { return c.busy_node().empty(); })); // and its node has nothing in hand
 }
 
-TEST_CASE("a node offers its accelerators, and work for them goes there on the device that is leased") {
+TEST_CASE("a node offers its accelerators, and work for them goes there on the device that is leased", "[alone]") {
   cluster c(false);
   // A backend of which Torch calls the device cpu, with a driver that is always loaded, and a Python that tells of two such devices.
   fs::copy(fs::path(PRAGMA_EXE).parent_path().parent_path() / "share/pragma", c.path("share"), fs::copy_options::recursive);

@@ -63,7 +63,7 @@ struct home {
 
 } // namespace
 
-TEST_CASE("a model over HTTP: bad code, repair, slower, faster; the brief has its five parts") {
+TEST_CASE("a model over HTTP: bad code, repair, slower, faster; the brief has its five parts", "[alone]") {
   test::stub_server server({
       test::completion_stream(answer(kernel("  y[0] = x[0]\n"), "A first try.")),
       test::completion_stream(answer(kernel(plain_body), "Repaired the missing semicolon.")),
@@ -108,7 +108,7 @@ TEST_CASE("a model over HTTP: bad code, repair, slower, faster; the brief has it
   for (const char* file : {"report.html", "run.json", "model_new.py", "kernel.cpp", "transcript.jsonl"}) CHECK(fs::exists(fs::path(out) / file));
 }
 
-TEST_CASE("kill -9 in mid-run, then resume: the next attempt, the same best") {
+TEST_CASE("kill -9 in mid-run, then resume: the next attempt, the same best", "[alone]") {
   home h;
   const auto marker = (h.dir.path() / "third").string();
   const auto coder = (h.dir.path() / "coder.sh").string();
@@ -143,7 +143,7 @@ TEST_CASE("kill -9 in mid-run, then resume: the next attempt, the same best") {
   CHECK(run["run"]["state"] == "finished");
 }
 
-TEST_CASE("Ctrl-C ends cleanly: what is recorded stays and can be resumed; a second writer is refused meanwhile") {
+TEST_CASE("Ctrl-C ends cleanly: what is recorded stays and can be resumed; a second writer is refused meanwhile", "[alone]") {
   home h;
   std::ofstream(h.dir.path() / "fast.md") << answer(kernel(fast_body), "Plain loop.");
   const auto script = "cat >/dev/null; if [ -e " + (h.dir.path() / "second").string() + " ]; then sleep 1000; fi; touch " + (h.dir.path() / "second").string() + "; touch " +
@@ -200,7 +200,7 @@ TEST_CASE("unusable tasks and words are refused with exit codes that scripts can
   expect({"optimize", h.task(), "--coder", "llm"}, 2, "--model");
 }
 
-TEST_CASE("a bench goes on with what is there, also with another --only, and does not mix suites") {
+TEST_CASE("a bench goes on with what is there, also with another --only, and does not mix suites", "[alone]") {
   home h;
   const auto suite = h.dir.path() / "suite", other = h.dir.path() / "other";
   fs::create_directories(suite);

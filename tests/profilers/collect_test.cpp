@@ -110,7 +110,7 @@ bool mentions(const std::vector<std::string>& lines, const std::string& word) {
 
 } // namespace
 
-TEST_CASE("a scalar kernel: what each source says of it") {
+TEST_CASE("a scalar kernel: what each source says of it", "[alone]") {
   auto& s = shared();
   const auto c = build(scalar_kernel);
   const auto limits = limits_of_a_small_machine();
@@ -173,7 +173,7 @@ TEST_CASE("a scalar kernel: what each source says of it") {
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }
 
-TEST_CASE("a threaded kernel is profiled with its threads") {
+TEST_CASE("a threaded kernel is profiled with its threads", "[alone]") {
   auto& s = shared();
   const auto c = build(threaded_kernel);
   collect_options options;
@@ -190,7 +190,7 @@ TEST_CASE("a threaded kernel is profiled with its threads") {
   }
 }
 
-TEST_CASE("a budget that is too small cuts the slow tool and says so") {
+TEST_CASE("a budget that is too small cuts the slow tool and says so", "[alone]") {
   auto& s = shared();
   const auto c = build(scalar_kernel);
   collect_options options;
@@ -202,7 +202,7 @@ TEST_CASE("a budget that is too small cuts the slow tool and says so") {
   CHECK(p->value("remarks.missed_loops"));
 }
 
-TEST_CASE("only what was asked for, when the default set is off") {
+TEST_CASE("only what was asked for, when the default set is off", "[alone]") {
   auto& s = shared();
   const auto c = build(scalar_kernel);
   collect_options options;
@@ -215,7 +215,7 @@ TEST_CASE("only what was asked for, when the default set is off") {
   CHECK(p->value("remarks.missed_loops"));
 }
 
-TEST_CASE("an event of perf can be asked for by its own name") {
+TEST_CASE("an event of perf can be asked for by its own name", "[alone]") {
   if (find_program("perf").empty()) return;
   const auto all = available_metrics();
   if (std::none_of(all.begin(), all.end(), [](const auto& m) { return m.name == "minor-faults"; })) return;
@@ -274,7 +274,7 @@ json shell_tool() {
 
 } // namespace
 
-TEST_CASE("a tool for the CPU that only its manifest describes is run, and its rule ends in the profile") {
+TEST_CASE("a tool for the CPU that only its manifest describes is run, and its rule ends in the profile", "[alone]") {
   auto& one = shared();
   const auto b = build(scalar_kernel);
   collect_options options;
@@ -314,7 +314,7 @@ TEST_CASE("a tool for the CPU that only its manifest describes is run, and its r
   CHECK(mentions(p->missing, "shelltool"));
 }
 
-TEST_CASE("GNU time, which PRAGMA has no code for, counts page faults by manifest") {
+TEST_CASE("GNU time, which PRAGMA has no code for, counts page faults by manifest", "[alone]") {
   if (find_program("/usr/bin/time").empty()) {
     WARN("/usr/bin/time is not there (package time): skipped");
     return;

@@ -95,7 +95,7 @@ TEST_CASE("this machine has a name, CPUs and memory") {
   CHECK(facts->memory_bytes > 100 << 20);
 }
 
-TEST_CASE("the roofline falls from level to level, is cached, and can only rise when measured again") {
+TEST_CASE("the roofline falls from level to level, is cached, and can only rise when measured again", "[alone]") {
   own_home home;
   int calls = 0, last_total = 0;
   const auto first = machine_roofline(1, false, [&](int done, int total, const std::string& what) {
@@ -138,7 +138,7 @@ TEST_CASE("the roofline falls from level to level, is cached, and can only rise 
   CHECK(measured_again > 0);
 }
 
-TEST_CASE("limits that are measured beside other work are not kept") {
+TEST_CASE("limits that are measured beside other work are not kept", "[alone]") {
   own_home home;
   const auto kept = [] {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(std::getenv("PRAGMA_HOME")))

@@ -20,14 +20,25 @@ TEST_CASE("random tasks on odd sizes are right") {
   CHECK(unverifiable < count / 5); // else this test says little
 }
 
-TEST_CASE("17 columns in a tile of 24: nothing is read behind the last row of the weights") {
+TEST_CASE("tasks that were wrong once are right") {
   const auto folder = temp_dir::create("pragma-random-");
   auto ref = reference::start({});
   REQUIRE(folder);
   REQUIRE(ref);
-  const auto outcome = check_random_task(*ref, folder->path(), 1504);
-  INFO(outcome.reason << "\n" << outcome.source);
-  CHECK(outcome.what == random_outcome::kind::right);
+  // Always the same inputs: the last two were wrong for some draws only.
+  std::vector<uint64_t> draws;
+  for (uint64_t draw = 1; draw <= 8; ++draw) draws.push_back(draw);
+  const std::pair<uint64_t, const char*> once[] = {
+      {1504, "17 columns in a tile of 24: nothing is read behind the last row of the weights"},
+      // The two that a mean must serve: with one way to divide the first was wrong, with the other the second (docs/synthesis.md, Numbers).
+      {1015, "a LayerNorm over five equal values"},
+      {3, "three norms of equal values in a row"},
+  };
+  for (const auto& [seed, what] : once) {
+    const auto outcome = check_random_task(*ref, folder->path(), seed, draws);
+    INFO(what << ": " << outcome.reason << "\n" << random_task(seed).text() << outcome.source);
+    CHECK(outcome.what == random_outcome::kind::right);
+  }
 }
 
 TEST_CASE("a seed names one task") {

@@ -150,7 +150,7 @@ TEST_CASE("A process that was started before its candidate was written serves it
 
 TEST_CASE("A waiting process that died is replaced", "[python]") { CHECK_FALSE(waiting_process_serves(true)); }
 
-TEST_CASE("Results of earlier calls are gone: a device has no memory to spare for them", "[python]") {
+TEST_CASE("Results of earlier calls are gone: a device has no memory to spare for them", "[python][alone]") {
   // 4 slots, one more while it is made: more were kept by a cycle that only the collector ends.
   const auto counting = module_of("import gc, weakref; gc.disable(); y = self.right(x, scale)\n"
                                   "        alive = [r for r in self.kept.get('all', []) if r() is not None] + [weakref.ref(y)]\n"
@@ -222,7 +222,7 @@ struct graph_bench {
 
 } // namespace
 
-TEST_CASE("Short calls are timed as graphs, and only what was replayed is asked for its results", "[python]") {
+TEST_CASE("Short calls are timed as graphs, and only what was replayed is asked for its results", "[python][alone]") {
   graph_bench b;
   auto options = short_timing();
   options.sample_seconds = 1e-6; // one call a command: the last leaves the other slots as they are
@@ -232,7 +232,7 @@ TEST_CASE("Short calls are timed as graphs, and only what was replayed is asked 
   CHECK_THAT(v.time.cache, Contains("graphs"));
 }
 
-TEST_CASE("Nothing is measured, and nobody accused, on a device that another process works on", "[python]") {
+TEST_CASE("Nothing is measured, and nobody accused, on a device that another process works on", "[python][alone]") {
   graph_bench shared("sys.modules['device'].Device.share = lambda self: 0.5\n"
                      "sys.modules['device'].Device.limits = lambda self: {'copy_gbs': [1.0]}\n");
   const auto limits = shared.loaded.ref.limits(true);
@@ -245,14 +245,14 @@ TEST_CASE("Nothing is measured, and nobody accused, on a device that another pro
   CHECK_THAT(nobody.error().message, Contains("another process works on this device"));
 }
 
-TEST_CASE("What another process does for a moment spoils no measurement", "[python]") {
+TEST_CASE("What another process does for a moment spoils no measurement", "[python][alone]") {
   graph_bench shared("shares = [0.5]\nsys.modules['device'].Device.share = lambda self: shares.pop() if shares else 1.0\n");
   const auto v = shared.timed(module_of("return self.right(x, scale)"), short_timing());
   INFO(v.result.reason);
   CHECK(v.result.passed());
 }
 
-TEST_CASE("A device that is free once the candidate has ended was busy by it, or by somebody else: nobody is accused", "[python]") {
+TEST_CASE("A device that is free once the candidate has ended was busy by it, or by somebody else: nobody is accused", "[python][alone]") {
   graph_bench once("shares = [0.5, 0.5]\nsys.modules['device'].Device.share = lambda self: shares.pop() if shares else 1.0\n");
   CHECK(once.timed(module_of("return self.right(x, scale)"), short_timing()).result.passed()); // looked at again
   graph_bench always("import itertools\nshares = itertools.cycle([0.5, 0.5, 1.0])\nsys.modules['device'].Device.share = lambda self: next(shares)\n");
@@ -262,13 +262,13 @@ TEST_CASE("A device that is free once the candidate has ended was busy by it, or
   CHECK_THAT(v.result.reason, Contains("works in the background, or somebody else"));
 }
 
-TEST_CASE("What a module does in calls that follow on replays is checked as well", "[python]") {
+TEST_CASE("What a module does in calls that follow on replays is checked as well", "[python][alone]") {
   graph_bench().found_when_called_again("self.calls += 1\n"
                                         "        if self.calls < 300 or x.data_ptr() not in self.kept: self.kept[x.data_ptr()] = self.right(x, scale)\n"
                                         "        return self.kept[x.data_ptr()]");
 }
 
-TEST_CASE("A module that puts another into its runner during replays is found", "[python]") {
+TEST_CASE("A module that puts another into its runner during replays is found", "[python][alone]") {
   graph_bench().found_when_called_again("self.calls += 1\n"
                                         "        if self.calls == 300:\n"
                                         "            import sys\n"
@@ -370,8 +370,8 @@ TEST_CASE("A kept process that died, or has used half of its CPU time, is replac
   const int second = passes();
   CHECK(second != first);
   runner_options little;
-  little.cpu_seconds = 20;
-  const auto busy = made(module_of("while time.process_time() < 11: pass\n        return self.right(x, scale)"));
+  little.cpu_seconds = 12;
+  const auto busy = made(module_of("while time.process_time() < 6.5: pass\n        return self.right(x, scale)"));
   auto spent = runner_process::start(busy, b.loaded.ref, little);
   if (!spent) FAIL(render(spent.error()));
   CHECK_FALSE(spent->usable());
@@ -389,7 +389,7 @@ TEST_CASE("The limit of a command leaves room for slow kernels, and none for one
   CHECK(call_limit{1e-3, 20}.few(40, 4) == 40);
 }
 
-TEST_CASE("Timing against the reference finds honest modules honest", "[python]") {
+TEST_CASE("Timing against the reference finds honest modules honest", "[python][alone]") {
   const auto v = timed(module_of("return self.right(x, scale)"));
   INFO(v.reason);
   CHECK(v.passed());

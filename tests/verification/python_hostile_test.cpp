@@ -78,7 +78,7 @@ TEST_CASE("Answers that a module gives in the runner's place are not believed", 
   CHECK_FALSE(v.passed());
 }
 
-TEST_CASE("Calls that go on after their answer are found out", "[python]") {
+TEST_CASE("Calls that go on after their answer are found out", "[python][alone]") {
   const auto v = timed(module_of(taken, takeover(R"(
     def early(nonce, first, count, calls, operation, flags):
         if operation == 2:
@@ -108,7 +108,7 @@ assert not found, found
   CHECK(v.passed());
 }
 
-TEST_CASE("Work for Torch is seen in every call that is checked, and after timing", "[python]") {
+TEST_CASE("Work for Torch is seen in every call that is checked, and after timing", "[python][alone]") {
   const auto sees = [](const candidate& c, const char* what) {
     const auto v = judge(c, false);
     INFO(v.reason);
@@ -212,7 +212,7 @@ TEST_CASE("Inputs that were written to are noticed, whatever its process says of
   CHECK(v.stage == verdict_stage::compare);
 }
 
-TEST_CASE("Timing finds tricks out", "[python]") {
+TEST_CASE("Timing finds tricks out", "[python][alone]") {
   // Every second call gives what the one before gave.
   auto v = timed(module_of("self.calls += 1\n        if self.calls % 2 == 0: return self.last\n        self.last = self.right(x, scale); return self.last"));
   CHECK(!v.passed());
@@ -224,7 +224,7 @@ TEST_CASE("Timing finds tricks out", "[python]") {
   // The clock of its process stands still while it works.
 }
 
-TEST_CASE("A clock that was patched gains nothing, as ours counts", "[python]") {
+TEST_CASE("A clock that was patched gains nothing, as ours counts", "[python][alone]") {
   // The clock of its process stands still while it works. Launches from Python on a slow host look the same, so nobody is accused.
   const auto result = timed_build(made(module_of("self.t = getattr(self, 't', time.perf_counter); y = self.right(x, scale); s = self.t()\n        while self.t() - s < 0.003: pass\n"
                                                  "        time.perf_counter = lambda: 0.0001 * self.calls; self.calls += 1\n"
@@ -235,7 +235,7 @@ TEST_CASE("A clock that was patched gains nothing, as ours counts", "[python]") 
   CHECK(result.time.candidate_seconds >= 0.003);
 }
 
-TEST_CASE("A clock that stands still does not hold the device for hours", "[python]") {
+TEST_CASE("A clock that stands still does not hold the device for hours", "[python][alone]") {
   auto& b = python_bench::get();
   const auto output = made(module_of(taken, takeover(R"(
     def slow(nonce, first, count, calls, operation, flags):
@@ -260,7 +260,7 @@ TEST_CASE("A clock that stands still does not hold the device for hours", "[pyth
   CHECK_THAT(result.error().message, Contains("no measurement within"));
 }
 
-TEST_CASE("What launches do not explain is timed by our clock", "[python]") {
+TEST_CASE("What launches do not explain is timed by our clock", "[python][alone]") {
   // By the clock of its process each call takes 60 us, by ours 180. Launches of an honest module could take the rest, so it is not refused.
   const auto slow = made(module_of("s = true_clock(); y = self.right(x, scale)\n        while true_clock() - s < 180e-6: pass\n        return y",
                                    R"(import time
@@ -286,7 +286,7 @@ time.perf_counter = clock
   CHECK(both->time.candidate_seconds >= 170e-6);
 }
 
-TEST_CASE("Children that would keep the cores busy while the reference is timed stand still then", "[python]") {
+TEST_CASE("Children that would keep the cores busy while the reference is timed stand still then", "[python][alone]") {
   const auto honest = timed_build(made(module_of("return self.right(x, scale)")));
   REQUIRE(honest.result.passed());
   const auto busy = timed_build(made(module_of(R"(if not self.calls:
@@ -303,7 +303,7 @@ TEST_CASE("Children that would keep the cores busy while the reference is timed 
   else CHECK(busy.result.stage == verdict_stage::audit);
 }
 
-TEST_CASE("The CPU time of a session holds its children's", "[python]") {
+TEST_CASE("The CPU time of a session holds its children's", "[python][alone]") {
   process_spec spec;
   spec.argv = {"/bin/sh", "-c", "(while :; do :; done) & read line"};
   auto child = child_process::start(spec);
@@ -316,7 +316,7 @@ TEST_CASE("The CPU time of a session holds its children's", "[python]") {
   child->kill();
 }
 
-TEST_CASE("A first call that never returns has a limit of its own", "[python]") {
+TEST_CASE("A first call that never returns has a limit of its own", "[python][alone]") {
   auto& b = python_bench::get();
   const auto output = made(module_of("while True: time.sleep(1)"));
   runner_options options;
@@ -327,7 +327,7 @@ TEST_CASE("A first call that never returns has a limit of its own", "[python]") 
   CHECK_THAT(started.error().message, Contains("within 2") && Contains("called for the first time"));
 }
 
-TEST_CASE("A module that is slow to load is not called wrong", "[python]") {
+TEST_CASE("A module that is slow to load is not called wrong", "[python][alone]") {
   auto& b = python_bench::get();
   verify_options options;
   options.load_seconds = 2;

@@ -1,4 +1,4 @@
-#include "cluster/desk.hpp"
+#include "cluster/scheduler.hpp"
 
 #include "actors/coder.hpp"
 #include "actors/conductor.hpp"
@@ -7,9 +7,9 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "base/utc.hpp"
-#include "cluster/desk_run.hpp"
 #include "cluster/log.hpp"
 #include "cluster/placed.hpp"
+#include "cluster/scheduled_run.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -19,24 +19,24 @@ namespace pragma {
 namespace {
 
 constexpr size_t news_bytes = max_message_bytes / 2;
-constexpr size_t slice_bytes = max_message_bytes / 2;
+constexpr size_t record_slice_bytes = max_message_bytes / 2;
 constexpr size_t most_answers = 50;
 constexpr size_t most_listed = 500;
 constexpr size_t most_manifest_bytes = max_message_bytes / 8; ///< they are in every order
 constexpr int most_priority = 100;
 constexpr size_t kept_finished = 200;                     ///< runs whose news stay in memory
 
-observer_actor::behavior_type observer(observer_actor::pointer, std::shared_ptr<desk_run> run) {
+observer_actor::behavior_type observer(observer_actor::pointer, std::shared_ptr<scheduled_run> run) {
   return {[run](event_atom, const run_event& event) { run->add(event); }};
 }
 
-using books_actor = caf::typed_actor<caf::replies_to<ask_atom, std::string>::with<std::string>>;
-struct books_state {
-  static inline const char* name = "books";
-  std::optional<library> books;
+using library_actor = caf::typed_actor<caf::replies_to<ask_atom, std::string>::with<std::string>>;
+struct library_state {
+  static inline const char* name = "library";
+  std::optional<library> opened;
 };
 /// Detached: it blocks on files.
-books_actor::behavior_type books(books_actor::stateful_pointer<books_state> self, library_paths paths, embedding_config embedding) {
+library_actor::behavior_type answer_from_library(library_actor::stateful_pointer<library_state> self, library_paths paths, embedding_config embedding) {
   return {[=](ask_atom, const std::string& text) -> caf::result<std::string> {
     auto parsed = parse_json(text, "question");
     if (!parsed) return to_caf(parsed.error());
@@ -49,7 +49,7 @@ books_actor::behavior_type books(books_actor::stateful_pointer<books_state> self
     } catch (const json::exception& e) {
       return to_caf({ec::parse_error, std::string("a question: ") + e.what(), ""});
     }
-    auto& open = self->state.books;
+    auto& open = self->state.opened;
     if (!open) {
       auto opened = library::open(paths, embedding, true);
       if (!opened) return to_caf(opened.error());
@@ -61,9 +61,9 @@ books_actor::behavior_type books(books_actor::stateful_pointer<books_state> self
   }};
 }
 
-struct desk_state {
-  static inline const char* name = "desk";
-  using pointer = desk_actor::stateful_pointer<desk_state>;
+struct scheduler_state {
+  static inline const char* name = "scheduler";
+  using pointer = scheduler_actor::stateful_pointer<scheduler_state>;
   /// Factories run in the conductor's handlers: what they spawn is told to leave when the run is over.
   struct agents_of_run {
     std::mutex mutex;
@@ -80,13 +80,13 @@ struct desk_state {
   };
 
   pointer self = nullptr;
-  desk_options options;
+  scheduler_options options;
   std::shared_ptr<cluster_actor> cluster;
   store_actor store;
   knowledge_actor knowledge;
-  books_actor books;
+  library_actor answers;
   std::string prefix;
-  std::map<std::string, std::shared_ptr<desk_run>> runs;
+  std::map<std::string, std::shared_ptr<scheduled_run>> runs;
   std::map<std::string, cluster_run> summaries; ///< of all stored runs, as the store had them last: nobody else writes there, and parsing all records is slow
   std::map<std::string, active> at_work;
   std::deque<run_order> queue;            ///< runs that wait for their owner's turn
@@ -172,7 +172,7 @@ struct desk_state {
     }
     const auto id = again ? request.id : request.new_id;
     request.coder.transcript = request.coder.kind == "llm" ? (options.transcripts / (id + ".jsonl")).string() : std::string();
-    auto run = std::make_shared<desk_run>();
+    auto run = std::make_shared<scheduled_run>();
     run->id = id;
     run->task = order.task.name;
     run->owner = request.owner;
@@ -235,7 +235,7 @@ struct desk_state {
     }
   }
 
-  void launch(run_order order, const std::shared_ptr<desk_run>& run) {
+  void launch(run_order order, const std::shared_ptr<scheduled_run>& run) {
     const auto& request = order.request;
     const auto id = run->id;
     {
@@ -301,7 +301,7 @@ struct desk_state {
     else load.manifests = std::move(*registered);
   }
 
-  void over(const std::string& id, desk_run& run, const std::string& state, failure why) {
+  void over(const std::string& id, scheduled_run& run, const std::string& state, failure why) {
     log_event(state == "failed" ? log_level::warn : log_level::info, "run ended", {{"run", id}, {"user", run.owner}, {"state", state}, {"attempts", run.attempts}, {"speedup", run.speedup}, {"reason", why.message}});
     run.end(state, std::move(why));
     remember(id);
@@ -376,7 +376,7 @@ struct desk_state {
     slice.offset = std::min<uint64_t>(offset, text.size());
     slice.total = text.size();
     slice.sha256 = hash;
-    slice.bytes = text.substr(slice.offset, slice_bytes);
+    slice.bytes = text.substr(slice.offset, record_slice_bytes);
     return slice;
   }
 
@@ -432,7 +432,7 @@ struct desk_state {
   }
 };
 
-desk_actor::behavior_type desk(desk_state::pointer self, desk_options options, std::shared_ptr<cluster_actor> cluster) {
+scheduler_actor::behavior_type scheduler(scheduler_state::pointer self, scheduler_options options, std::shared_ptr<cluster_actor> cluster) {
   auto& state = self->state;
   state.self = self;
   state.cluster = std::move(cluster);
@@ -441,7 +441,7 @@ desk_actor::behavior_type desk(desk_state::pointer self, desk_options options, s
   auto& system = self->system();
   state.store = system.spawn<caf::detached>(store, state.options.store);
   state.knowledge = system.spawn<caf::detached>(knowledge, state.options.library, state.options.embedding);
-  state.books = system.spawn<caf::detached>(books, state.options.library, state.options.embedding);
+  state.answers = system.spawn<caf::detached>(answer_from_library, state.options.library, state.options.embedding);
   return {
       [self](start_atom, run_order& order, const caller& who) { return to_result(self->state.begin(std::move(order), who)); },
       [self](news_atom, const std::string& run, uint64_t from, const caller& who) -> caf::result<run_news> {
@@ -453,7 +453,7 @@ desk_actor::behavior_type desk(desk_state::pointer self, desk_options options, s
         return to_result(self->state.fetch(run, offset));
       },
       [self](list_atom, const caller& who) { return self->state.list(who); },
-      [self](ask_atom, const std::string& text) { return self->delegate(self->state.books, ask_atom::value, text); },
+      [self](ask_atom, const std::string& text) { return self->delegate(self->state.answers, ask_atom::value, text); },
       [self](halt_atom, const std::string& run, const caller& who) -> caf::result<bool> {
         if (auto allowed = self->state.check_known(run, who); !allowed) return to_caf(allowed.error());
         const auto it = self->state.at_work.find(run);
@@ -472,8 +472,8 @@ desk_actor::behavior_type desk(desk_state::pointer self, desk_options options, s
 
 } // namespace
 
-desk_actor spawn_desk(caf::actor_system& system, desk_options options, std::shared_ptr<cluster_actor> cluster) {
-  return system.spawn(desk, std::move(options), std::move(cluster));
+scheduler_actor spawn_scheduler(caf::actor_system& system, scheduler_options options, std::shared_ptr<cluster_actor> cluster) {
+  return system.spawn(scheduler, std::move(options), std::move(cluster));
 }
 
 } // namespace pragma

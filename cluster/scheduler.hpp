@@ -1,4 +1,4 @@
-// The head's agent for users: begins and resumes runs, tells their news, hands out their records, answers questions.
+// The head's agent for users: queues, begins and resumes runs within quotas, tells their news, hands out their records, answers questions.
 #pragma once
 
 #include "cluster/wire.hpp"
@@ -13,7 +13,7 @@
 
 namespace pragma {
 
-struct desk_options {
+struct scheduler_options {
   std::shared_ptr<run_store> store;
   std::filesystem::path tasks;            ///< folder for the texts of tasks
   std::filesystem::path transcripts;      ///< ... and of what models were asked
@@ -24,6 +24,6 @@ struct desk_options {
 };
 
 /// `cluster` is filled in before the first message. recover_atom goes on with the runs that an earlier head left.
-desk_actor spawn_desk(caf::actor_system& system, desk_options options, std::shared_ptr<cluster_actor> cluster);
+scheduler_actor spawn_scheduler(caf::actor_system& system, scheduler_options options, std::shared_ptr<cluster_actor> cluster);
 
 } // namespace pragma

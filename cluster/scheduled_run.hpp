@@ -1,4 +1,4 @@
-// One run as the desk keeps it in memory: its state and its latest news. For desk.cpp alone.
+// One run as the scheduler keeps it in memory: its state and its latest news. For scheduler.cpp alone.
 #pragma once
 
 #include "actors/messages.hpp"
@@ -12,8 +12,8 @@ namespace pragma {
 
 inline constexpr size_t kept_events = 500;                ///< of a run; who was away longer reads the record
 
-/// The observer writes, the desk reads.
-struct desk_run {
+/// The observer writes, the scheduler reads.
+struct scheduled_run {
   std::mutex mutex;
   std::string id, task, state = "running", owner;
   int priority = 0;
