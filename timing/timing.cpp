@@ -21,7 +21,7 @@ constexpr int64_t max_calls = 5'000'000;     ///< of one sample
 constexpr double precise_enough = 0.02;      ///< half the interval's width over its value: no need for `repetitions` calls of a slow task
 constexpr double overtime = 4;               ///< times max_seconds: not even min_accepted_blocks pairs are waited for
 constexpr double longest_pair = 120;         ///< seconds: up to it there is a second pair whatever the limit, since one alone is no measurement
-constexpr double others_of_all = 0.05;       ///< most_others where the sides need every CPU
+constexpr double others_of_all = 0.03;       ///< most_others where the sides need every CPU
 constexpr double contended_margin = 0.07;    ///< spread of lower quartiles under load (docs/measuring.md): widens the interval
 
 struct sample {
