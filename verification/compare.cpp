@@ -14,6 +14,15 @@
 
 namespace pragma {
 
+double epsilon_of(dtype type) {
+  switch (type) {
+    case dtype::float64: return DBL_EPSILON;
+    case dtype::float16: return 0x1p-10;
+    case dtype::bfloat16: return 0x1p-7;
+    default: return FLT_EPSILON;
+  }
+}
+
 namespace {
 
 constexpr double infinite_error = 1e300; ///< stands for "not finite" where JSON must carry a number
@@ -28,15 +37,6 @@ constexpr int first_exponent = -160, exponents = 320;
 size_t bin_of(double value) {
   const int exponent = value == 0 ? first_exponent : std::ilogb(value);
   return static_cast<size_t>(std::clamp(exponent - first_exponent, 0, exponents - 1));
-}
-
-double epsilon_of(dtype type) {
-  switch (type) {
-    case dtype::float64: return DBL_EPSILON;
-    case dtype::float16: return 0x1p-10;
-    case dtype::bfloat16: return 0x1p-7;
-    default: return FLT_EPSILON;
-  }
 }
 
 template <class T> T load(const std::byte* data, int64_t index) {

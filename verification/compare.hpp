@@ -36,6 +36,9 @@ output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> refere
 comparison compare_output(const tensor_spec& spec, std::span<const std::byte> reference_output,
                           std::span<const double> oracle, const output_scale& scale, const std::byte* got, double tolerance);
 
+/// Distance from 1 to the next value of a floating type; float32's of all others.
+double epsilon_of(dtype type);
+
 /// The smallest tolerance under which `got` would be accepted: 0 when it lies within the reference's own error
 /// everywhere (no tolerance refuses it), infinity when none accepts it. Over elements [first, first + count) only; `got`
 /// holds just those.

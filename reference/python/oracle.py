@@ -6,7 +6,7 @@ results of the whole batch, as nearly as a candidate has to (base/defaults.hpp).
 import torch
 
 MOST_PIECES = 64
-TOLERANCES = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float64: 1e-9}  # of others 1e-4
+TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 2e-2, torch.float64: 1e-9}  # of others 1e-4
 
 
 class NotIndependent(TypeError):
