@@ -129,7 +129,8 @@ TEST_CASE("A challenger that dies beside the best is refused, and the next one i
   if (!refused) FAIL(render(refused.error()));
   INFO(refused->verdict.reason);
   CHECK(refused->verdict.stage == verdict_stage::run);
-  CHECK_THAT(refused->verdict.reason, Contains("exit code 7") && Contains("beside the best"));
+  // On a busy machine it is timed a second time before anything is compared, and dies there.
+  CHECK_THAT(refused->verdict.reason, Contains("exit code 7") && (Contains("beside the best") || Contains("while it was timed")));
   CHECK_FALSE(refused->compared);
   const auto next = honest(2);
   const auto nv = b.verify(next);
