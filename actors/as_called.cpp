@@ -27,7 +27,7 @@ constexpr double call_seconds = 200e-6; ///< of Torch from Python, where the ker
 
 timing timing_of(const drop_in_result& found, const load_request& request, const std::string& torch, double others) {
   timing t;
-  t.contended = others > defaults::most_others;
+  t.contended = others > most_others(request.threads);
   t.baseline_seconds = median_of(found.torch_seconds);
   t.candidate_seconds = median_of(found.drop_in_seconds);
   t.speedup = bootstrap_ratio(found.torch_seconds, found.drop_in_seconds, 1);
@@ -81,7 +81,7 @@ expected<void> settle(const expected<drop_in_result>& found, const load_request&
 
 } // namespace
 
-expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, confirmation& result) {
+expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result) {
   auto place = temp_dir::create("pragma-called-");
   if (!place) return fail(place.error());
   code_version code;
@@ -96,12 +96,14 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   options.language = c.language;
   options.device = request.where();
   options.allow_tf32 = request.allow_tf32;
+  options.threads = request.threads;
   options.measure_seconds = measure_seconds;
   const auto start = clock::now();
   std::vector<timing> taken;
   for (int process = 0; process < most_processes; ++process) {
     const auto clean = std::count_if(taken.begin(), taken.end(), [](const timing& one) { return !one.contended; });
     if (clean >= processes || (process > 0 && seconds_since(start) > called_budget)) break;
+    if (cancel && cancel->load()) return fail(ec::interrupted, "the drop-in's figure was interrupted");
     double others = 0;
     auto found = checked_alone(place->path(), t, options, others);
     if (auto settled = settle(found, request, process == 0, result); !settled || !result.verdict.passed()) return settled;

@@ -453,7 +453,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   result.time = result.kernel = std::move(timed->time);
   if (!result.verdict.passed()) return result;
   if (!request_.call_drop_in) result.not_called = "it was not asked for (--no-check)";
-  else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, result); !called) return fail(called.error());
+  else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, cancel_, result); !called) return fail(called.error());
   return result;
 }
 

@@ -35,7 +35,6 @@ inline constexpr double sample_seconds = 2e-3;          ///< one sample is a bat
 inline constexpr int blocks = 25;                       ///< alternating pairs of samples
 inline constexpr double max_timing_seconds = 12;        ///< stop adding pairs after this
 inline constexpr int min_accepted_blocks = 5;           ///< fewer is "no measurement"
-inline constexpr double most_others = 0.25;             ///< of all CPUs' time that other processes may use beside a measurement
 inline constexpr double max_run_delay_share = 0.02;     ///< of wall; a pair above it is dropped (cpu-facts in docs/measuring.md)
 inline constexpr int bootstrap_resamples = 2000;
 inline constexpr double dispatch_bound_seconds = 50e-6; ///< a Torch call below this is mostly Python and dispatch, which our side does not pay in C

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "sandbox/allocator.hpp"
 #include "sandbox/landlock.hpp"
+#include "sandbox/torch_threads.hpp"
 #include "execution/python_process.hpp"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ void confine_native(process_spec& spec, sandbox_options& sandbox) {
   sandbox.policy = sandbox_policy::compiler;
   for (const char* path : {"/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system"}) sandbox.readable.emplace_back(path); // Torch and OpenMP ask what the CPU is
   const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  spec.limits.processes = 2 * cores;
+  spec.limits.processes = 4 * cores; // threads: those of OpenMP, of OpenBLAS and of Torch's own pool
   spec.limits.memory_bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + torch_address_space + cores * thread_address_space;
 }
 
@@ -114,7 +115,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
 
   process_spec spec;
   sandbox_options sandbox;
-  confine_python(*device, python->executable, scratch, 1, spec, sandbox);
+  confine_python(*device, python->executable, scratch, options.threads, spec, sandbox);
   if (native) confine_native(spec, sandbox);
   for (const auto& path : {files, task_file.parent_path()}) sandbox.readable.push_back(path);
   spec.argv = {python->executable, "-B", (share_dir() / "python" / "check_drop_in.py").string(), task_file.string(), files.string(), json(tolerance_of(t)).dump(), json(t.tolerance).dump(), json(options.measure_seconds).dump()};
@@ -123,7 +124,8 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
     if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) return fail(ec::io_error, "no random numbers to be had");
     spec.argv.push_back(std::to_string(seed));
   }
-  spec.env.push_back({"OPENBLAS_NUM_THREADS", "1"});
+  for (const auto& [name, value] : environment_of_threads(options.threads))
+    if (name != "OMP_NUM_THREADS") spec.env.push_back({name, value}); // confine_python() said it
   spec.env.push_back({"GLIBC_TUNABLES", allocator_tunables});
   // find_python() imported Torch from wherever this user has it.
   if (const char* own = std::getenv("PYTHONUSERBASE")) spec.env.push_back({"PYTHONUSERBASE", own});

@@ -46,6 +46,7 @@ struct drop_in_options {
   device_choice device;
   bool allow_tf32 = false;            ///< Torch's own products, too, are those of TF32
   double measure_seconds = 0;         ///< above 0: calls of both sides are timed as well, for about so long
+  int threads = 1;                    ///< Torch's and the kernel's
   int seeds = 3;                      ///< unseen ones, on which it is compared with Torch
   double timeout_seconds = 120;
 };

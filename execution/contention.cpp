@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
 namespace pragma {
@@ -40,6 +41,22 @@ double word_as_number(std::string_view line, int index) {
       return static_cast<double>(value);
     }
     at = end;
+  }
+}
+
+// cpuN user nice system idle iowait irq softirq steal: proc(5)
+constexpr int busy_columns[] = {1, 2, 3, 6, 7, 8}, steal_column = 8;
+
+/// f(number, line) for each line of a CPU; number -1: of all together.
+template <class F> void each_cpu_line(std::string_view proc_stat, F&& f) {
+  size_t at = 0;
+  while (at < proc_stat.size() && proc_stat.substr(at, 3) == "cpu") {
+    const auto end = std::min(proc_stat.find('\n', at), proc_stat.size());
+    const auto line = proc_stat.substr(at, end - at);
+    at = end + 1;
+    int number = -1;
+    std::from_chars(line.data() + 3, line.data() + line.size(), number);
+    f(number, line);
   }
 }
 
@@ -115,18 +132,11 @@ double session_cpu_seconds(pid_t leader) {
 }
 
 double steal_seconds_in(std::string_view proc_stat, const std::vector<int>& cpus) {
-  constexpr int steal_column = 8; // cpuN user nice system idle iowait irq softirq steal: proc(5)
   double ticks = 0;
-  size_t at = 0;
-  while (at < proc_stat.size() && proc_stat.substr(at, 3) == "cpu") {
-    const auto end = std::min(proc_stat.find('\n', at), proc_stat.size());
-    const auto line = proc_stat.substr(at, end - at);
-    at = end + 1;
-    int number = -1;
-    std::from_chars(line.data() + 3, line.data() + line.size(), number);
+  each_cpu_line(proc_stat, [&](int number, std::string_view line) {
     const bool wanted = cpus.empty() ? number < 0 : number >= 0 && std::find(cpus.begin(), cpus.end(), number) != cpus.end();
     if (wanted) ticks += word_as_number(line, steal_column);
-  }
+  });
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
@@ -134,21 +144,20 @@ double steal_seconds(const std::vector<int>& cpus) { return steal_seconds_in(rea
 
 double machine_busy_seconds_in(std::string_view proc_stat) {
   double ticks = 0, cpus = 0;
-  size_t at = 0;
-  while (at < proc_stat.size() && proc_stat.substr(at, 3) == "cpu") {
-    const auto end = std::min(proc_stat.find('\n', at), proc_stat.size());
-    const auto line = proc_stat.substr(at, end - at);
-    at = end + 1;
-    if (line.size() > 3 && line[3] == ' ') {
-      for (int column : {1, 2, 3, 6, 7, 8}) ticks += word_as_number(line, column); // user nice system (idle iowait) irq softirq steal: proc(5)
-    } else {
-      ++cpus;
-    }
-  }
+  each_cpu_line(proc_stat, [&](int number, std::string_view line) {
+    if (number >= 0) ++cpus;
+    else
+      for (int column : busy_columns) ticks += word_as_number(line, column);
+  });
   return cpus > 0 ? ticks / cpus / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
 }
 
-double machine_busy_seconds() { return machine_busy_seconds_in(read_small(AT_FDCWD, "/proc/stat")); }
+double most_others(int threads) {
+  constexpr double quarter = 0.25, where_all_are_needed = 0.03;
+  if (threads <= 1) return quarter;
+  const double idle = 1 - std::min(1.0, threads / static_cast<double>(std::max(1u, std::thread::hardware_concurrency())));
+  return std::min(quarter, where_all_are_needed + idle / 2);
+}
 
 others_watch::others_watch(std::vector<pid_t> ours) : ours_(std::move(ours)), start_(taken()) {}
 
@@ -160,7 +169,7 @@ double others_watch::taken() const {
   };
   double own = of(RUSAGE_SELF) + of(RUSAGE_CHILDREN);
   for (const auto pid : ours_) own += std::max(0.0, cpu_seconds(pid));
-  return machine_busy_seconds() - own / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  return machine_busy_seconds_in(read_small(AT_FDCWD, "/proc/stat")) - own / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 double others_watch::seconds() { return most_ = std::max(most_, taken() - start_); }

@@ -20,10 +20,11 @@ double steal_seconds(const std::vector<int>& cpus);
 /// steal_seconds() on the text of /proc/stat.
 double steal_seconds_in(std::string_view proc_stat, const std::vector<int>& cpus);
 
-/// CPU time of all processors so far, what the hypervisor took included, over their number: seconds of the whole machine. In ticks of 10 ms.
-double machine_busy_seconds();
-/// machine_busy_seconds() on the text of /proc/stat.
+/// CPU time of all processors in the text of /proc/stat, what the hypervisor took included, over their number: seconds of the whole machine. In ticks of 10 ms.
 double machine_busy_seconds_in(std::string_view proc_stat);
+
+/// Share of the machine that others may use beside a measurement with so many threads: with more it was taken under contention. Less where the threads need every processor.
+double most_others(int threads);
 
 /// How much of the machine others use: what is neither this process's, nor of its children that ended, nor of `ours`, which are alive.
 class others_watch {

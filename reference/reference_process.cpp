@@ -6,6 +6,7 @@
 #include "devices/backend.hpp"
 #include "devices/device_lease.hpp"
 #include "sandbox/allocator.hpp"
+#include "sandbox/torch_threads.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -71,13 +72,9 @@ expected<json> decode(const std::string& reply, const std::string& doing) {
 using variables = std::vector<std::pair<std::string, std::string>>;
 
 expected<variables> environment_of(const reference_options& options) {
-  const std::string threads = std::to_string(options.threads);
-  variables env = {{"OMP_NUM_THREADS", threads},
-                   {"OPENBLAS_NUM_THREADS", threads},
-                   {"MKL_NUM_THREADS", threads},
-                   // Outputs above glibc's thresholds would be unmapped and faulted in again on every call.
-                   {"GLIBC_TUNABLES", allocator_tunables},
-                   {"PYTHONHASHSEED", "0"}};
+  auto env = environment_of_threads(options.threads);
+  env.emplace_back("GLIBC_TUNABLES", allocator_tunables); // outputs above glibc's thresholds would be unmapped and faulted in again on every call
+  env.emplace_back("PYTHONHASHSEED", "0");
   if (options.device.on_device()) {
     auto chosen = find_backend(options.device.backend);
     if (!chosen) return fail(chosen.error());
@@ -91,10 +88,6 @@ expected<variables> environment_of(const reference_options& options) {
     env.push_back({"CUDA_VISIBLE_DEVICES", ""});
   }
   env.push_back({"PRAGMA_BASELINE", options.baseline});
-  // libgomp's spinning fights OpenBLAS's own pool of threads.
-  if (options.threads > 1) env.emplace_back("GOMP_SPINCOUNT", "1000");
-  // Its threads look out for their next product for more than 100 ms: where every processor is asked for, they would take the candidate's. Products take as long without it.
-  if (options.threads >= static_cast<int>(std::thread::hardware_concurrency())) env.emplace_back("OPENBLAS_THREAD_TIMEOUT", "4");
   if (has_avx512()) env.emplace_back("ATEN_CPU_CAPABILITY", "avx512");
   return env;
 }

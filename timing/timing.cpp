@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 namespace pragma {
 
@@ -21,7 +20,6 @@ constexpr int64_t max_calls = 5'000'000;     ///< of one sample
 constexpr double precise_enough = 0.02;      ///< half the interval's width over its value: no need for `repetitions` calls of a slow task
 constexpr double overtime = 4;               ///< times max_seconds: not even min_accepted_blocks pairs are waited for
 constexpr double longest_pair = 120;         ///< seconds: up to it there is a second pair whatever the limit, since one alone is no measurement
-constexpr double others_of_all = 0.03;       ///< most_others where the sides need every CPU
 constexpr double contended_margin = 0.07;    ///< spread of lower quartiles under load (docs/measuring.md): widens the interval
 
 struct sample {
@@ -160,12 +158,6 @@ private:
     }
   }
 
-  double most_others() const {
-    if (options_.threads == 1) return options_.most_others;
-    const double idle = 1 - std::min(1.0, options_.threads / static_cast<double>(std::max(1u, std::thread::hardware_concurrency())));
-    return std::min(options_.most_others, others_of_all + idle / 2);
-  }
-
   int accepted() const {
     return static_cast<int>(std::count_if(pairs_.begin(), pairs_.end(), [](const auto& p) { return p.quiet(); }));
   }
@@ -222,7 +214,7 @@ private:
                     " pairs of samples were dropped because other work ran on these CPUs";
     }
     const double others = (options_.others() - others_before_) / std::max(options_.clock() - start_, 1e-9);
-    if (others > most_others()) {
+    if (others > most_others(options_.threads)) {
       result.contended = true;
       result.note += (result.note.empty() ? "" : "; ") + std::string("other processes used ") + format_number(100 * others, 0) + "% of this machine, which shifts a ratio";
     }

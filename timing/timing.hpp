@@ -35,7 +35,6 @@ struct timing_options {
   bool keep_sets = false;            ///< as verify_options::keep_sets
   double tolerance = 0;               ///< as verify_options::tolerance
   int waits = 1;                      ///< for a quiet machine, before a figure is taken under contention
-  double most_others = defaults::most_others; ///< share of the machine that other processes may use: with more, a figure is one taken under contention
   std::function<std::string(double seconds)> beyond_limits; ///< the limit of this machine that a call of so many seconds would break; else ""
   const std::atomic<bool>* cancel = nullptr;
   std::function<double()> clock;     ///< seconds; empty: the steady clock (tests inject their own)

@@ -163,6 +163,43 @@ TEST_CASE("a drop-in is right in a fresh Torch process, and a wrong one is caugh
   }
 }
 
+TEST_CASE("Torch has as many threads as the kernel where a drop-in is timed") {
+  // OpenBLAS reads the environment when it is loaded, and does not follow torch.set_num_threads(): with one thread there, a product was Torch's slower one.
+  auto folder = temp_dir::create("drop-in-threads-");
+  REQUIRE(folder);
+  const auto file = folder->path() / "asks.py";
+  REQUIRE(write_file_atomic(file, R"(
+import os
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2.0
+
+def get_inputs():
+    return [torch.randn(4, 8)]
+
+def get_init_inputs():
+    return []
+)"));
+  auto t = described(file.string());
+  t.source += "\nif os.environ.get('OPENBLAS_NUM_THREADS') != '2' or os.environ.get('MKL_NUM_THREADS') != '2' or torch.get_num_threads() != 2:\n    raise ValueError('not two threads')\n";
+  const auto at = folder->path() / "out";
+  REQUIRE(write_drop_in(at, t, code_of(R"(#include "pragma_kernel.h"
+extern "C" void pragma_kernel(const pragma_args* a) {
+  for (int i = 0; i < 32; ++i) ((float*)a->outputs[0].data)[i] = 2 * ((const float*)a->inputs[0].data)[i];
+})", {}), 2));
+  drop_in_options options;
+  options.threads = 2;
+  const auto said = check_drop_in(at, t, options);
+  INFO((said ? said->message : render(said.error())));
+  CHECK(said);
+  const auto with_one = check_drop_in(at, t);
+  REQUIRE_FALSE(with_one);
+  CHECK(with_one.error().message.find("not two threads") != std::string::npos);
+}
+
 TEST_CASE("a drop-in of a task with buffers and constant arguments") {
   const auto t = described("tests/tasks/batch_norm.py");
   auto folder = temp_dir::create("drop-in-");
