@@ -78,35 +78,14 @@ extern "C" void pragma_kernel(const pragma_args* a) {
   _mm_sfence();
 })";
 
-const std::string relu_task = R"(
-import torch
-import torch.nn as nn
+std::string task_of(const std::string& result, const std::string& inputs) {
+  return "import torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n    def forward(self, x):\n        return " + result + "\n\ndef get_inputs():\n    return " + inputs +
+         "\n\ndef get_init_inputs():\n    return []\n";
+}
 
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
+const std::string relu_task = task_of("torch.relu(x)", "[torch.randn(1024, 1024)]");
 
-def get_inputs():
-    return [torch.randn(1024, 1024)]
-
-def get_init_inputs():
-    return []
-)";
-
-const std::string row_sums_task = R"(
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.sum(x * x, dim=1)
-
-def get_inputs():
-    return [torch.randn(256, 16384)]
-
-def get_init_inputs():
-    return []
-)";
+const std::string row_sums_task = task_of("torch.sum(x * x, dim=1)", "[torch.randn(256, 16384)]");
 
 /// Sixteen megabytes that caches keep between calls, and one number a row.
 const std::string row_sums = R"(#include "pragma_kernel.h"
@@ -122,20 +101,7 @@ extern "C" void pragma_kernel(const pragma_args* a) {
   }
 })";
 
-const std::string sort_task = R"(
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.sort(x, dim=1)[0]
-
-def get_inputs():
-    return [torch.randn(4, 128)]
-
-def get_init_inputs():
-    return []
-)";
+const std::string sort_task = task_of("torch.sort(x, dim=1)[0]", "[torch.randn(4, 128)]");
 
 /// Branches on its data, and works where its outputs lie.
 const std::string sort_kernel = R"(#include "pragma_kernel.h"
