@@ -84,14 +84,9 @@ expected<void> settle(const expected<drop_in_result>& found, const load_request&
 expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result) {
   auto place = temp_dir::create("pragma-called-");
   if (!place) return fail(place.error());
-  code_version code;
-  code.source = c.source;
-  code.language = c.language;
-  code.compiler = c.compiler;
-  code.flags = c.flags;
   const auto device = find_backend(request.backend);
   if (!device) return fail(device.error());
-  if (auto written = write_drop_in(place->path(), t, code, request.threads, {device->torch_device, request.allow_tf32, request.allow_torch}); !written) return written;
+  if (auto written = write_drop_in(place->path(), t, c, request.threads, {device->torch_device, request.allow_tf32, request.allow_torch}); !written) return written;
   drop_in_options options;
   options.language = c.language;
   options.device = request.where();

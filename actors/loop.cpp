@@ -8,23 +8,6 @@
 
 namespace pragma {
 
-namespace {
-
-candidate candidate_of(const iteration_record& r) {
-  candidate c;
-  c.source = r.code.source;
-  c.language = r.code.language;
-  c.compiler = r.code.compiler;
-  c.flags = r.code.flags;
-  c.origin = r.origin;
-  c.rationale = r.code.rationale;
-  c.answers = r.code.answers;
-  c.schedule = r.schedule;
-  return c;
-}
-
-} // namespace
-
 double loop::seconds() const { return seconds_before_ + std::chrono::duration<double>(clock::now() - started_).count(); }
 
 void loop::begin(run_request request, std::string id, std::string now) {
@@ -82,9 +65,9 @@ scored_run loop::outcomes() const { return {header_.id, header_.environment.task
 std::pair<std::string, won_schedule> loop::lesson() const {
   const auto* winner = best();
   const auto& gain = header_.final.time.speedup;
-  if (!winner || !header_.confirmed || winner->schedule.empty() || gain.low <= 1) return {};
+  if (!winner || !header_.confirmed || winner->code.schedule.empty() || gain.low <= 1) return {};
   const auto& task = header_.environment.task;
-  return {schedule_family(task, header_.request.load.threads, header_.request.load.backend), {task.name, header_.id, winner->schedule, sizes_of(task), gain.value}};
+  return {schedule_family(task, header_.request.load.threads, header_.request.load.backend), {task.name, header_.id, winner->code.schedule, sizes_of(task), gain.value}};
 }
 
 coder_setup loop::coder_request() const {
@@ -100,7 +83,7 @@ coder_setup loop::coder_request() const {
   setup.tried.clear();
   for (size_t i = 0; i < history_.size(); ++i) {
     setup.history.push_back(request_after(i));
-    setup.tried.push_back(history_[i].candidate);
+    setup.tried.push_back(history_[i].code.id());
   }
   return setup;
 }
@@ -114,11 +97,11 @@ code_request loop::request_after(size_t finished) const {
   request.brief = make_brief(static_cast<int>(finished) + 1, last, best, header_.request.load.backend, std::span(history_).first(finished), header_.request.stop.attempts);
   if (last && last->established()) {
     request.has_last = true;
-    request.last_candidate = last->candidate;
+    request.last_candidate = last->code.id();
     request.last_passed = last->passed();
     request.last_was_best = last->new_best;
     request.last_speedup = last->code.has_profile ? last->code.measured.time.speedup.value : 0;
-    if (!last->passed()) request.failure = last->stage + ": " + last->reason;
+    if (!last->passed()) request.failure = last->stage() + ": " + last->verdict.reason;
     // The findings steer; after a failure the best version's are the ones to work on.
     request.brief.findings = last->passed() || !best ? last->findings : best->findings;
     leave_out(request.brief.findings, tried_in_vain(std::span(history_).first(finished)));
@@ -137,7 +120,7 @@ code_request loop::code_request_now(bool sibling) {
     const auto& r = history_[i - 1];
     if (!r.established()) continue;
     one.has_last = true;
-    one.last_candidate = r.candidate;
+    one.last_candidate = r.code.id();
     one.last_passed = r.passed();
     one.last_was_best = r.new_best;
     one.brief.findings = r.findings;
@@ -150,18 +133,8 @@ code_request loop::code_request_now(bool sibling) {
 void loop::coded_now(const coded& answer) {
   attempt_started_ = clock::now() - std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(answer.seconds));
   current_ = {};
-  current_candidate_ = answer.candidate;
   current_.number = attempt();
-  current_.candidate = answer.candidate.id();
-  current_.origin = answer.candidate.origin;
-  current_.schedule = answer.candidate.schedule;
-  current_.code.attempt = current_.number;
-  current_.code.source = answer.candidate.source;
-  current_.code.language = answer.candidate.language;
-  current_.code.compiler = answer.candidate.compiler;
-  current_.code.flags = answer.candidate.flags;
-  current_.code.rationale = answer.candidate.rationale;
-  current_.code.answers = answer.candidate.answers;
+  current_.code = {answer.candidate, current_.number, false, {}};
   current_.code_seconds = answer.seconds;
   header_.graph_findings = answer.graph_findings;
   add_usage(answer.usage);
@@ -176,19 +149,15 @@ void loop::add_usage(const chat_usage& usage) {
 }
 
 void loop::verified(const verdict& v) {
-  current_verdict_ = v;
-  current_.stage = json(v.stage).get<std::string>();
-  current_.reason = v.reason;
-  current_.log = v.log;
-  current_.verdict = json(v);
+  current_.verdict = v;
   current_.build_seconds = v.build_seconds;
   current_.verify_seconds = v.verify_seconds;
 }
 
 measure_request loop::measure_request_now() const {
   measure_request request;
-  request.candidate = current_candidate_;
-  request.verdict = current_verdict_;
+  request.candidate = current_.code;
+  request.verdict = current_.verdict;
   request.profile = header_.request.profile;
   request.profile_seconds = header_.request.profile_seconds;
   request.extra_metrics = header_.request.extra_metrics;
@@ -201,7 +170,7 @@ measure_request loop::measure_request_now() const {
   }
   if (const auto* champion = best()) {
     request.has_best = true;
-    request.best = candidate_of(*champion);
+    request.best = champion->code;
     request.best_speedup = champion->code.measured.time.speedup;
     request.best_contended = champion->code.measured.time.contended;
   }
@@ -233,9 +202,9 @@ const iteration_record* loop::retimed() const {
 }
 
 void loop::not_measured(const error& e) {
-  current_.stage = e.code == ec::measurement_failed || e.code == ec::busy ? "not established" : "measure";
-  current_.reason = e.message;
-  current_.log = e.hint;
+  current_.verdict.stage = e.code == ec::measurement_failed || e.code == ec::busy ? verdict_stage::not_established : verdict_stage::measure;
+  current_.verdict.reason = e.message;
+  current_.verdict.log = e.hint;
 }
 
 const iteration_record& loop::conclude(std::string now) {
@@ -254,7 +223,7 @@ const iteration_record& loop::conclude(std::string now) {
   for (const auto& f : untried)
     if (!f.remedies.empty() && current_.actions.size() < 3) current_.actions.push_back(f.remedies.front());
   if (current_.failed())
-    for (const auto& hint : repairs_for(current_.stage, current_.reason, current_.log, current_.code.language)) current_.actions.push_back(hint.remedy);
+    for (const auto& hint : repairs_for(current_.verdict, current_.code.language)) current_.actions.push_back(hint.remedy);
   current_.reasoning = explain(current_, champion, j);
   current_.wall_seconds = std::chrono::duration<double>(clock::now() - attempt_started_).count();
   current_.finished = std::move(now);
@@ -298,7 +267,7 @@ const iteration_record& loop::documented(const look_up& asked, const looked_up& 
 /// The last that was better than the best before it. After a refusal that chain is broken: then the fastest of all that passed.
 void loop::rank() {
   header_.best_attempt = 0;
-  const bool refused = std::any_of(history_.begin(), history_.end(), [](const auto& r) { return r.stage == "confirm"; });
+  const bool refused = std::any_of(history_.begin(), history_.end(), [](const auto& r) { return r.verdict.stage == verdict_stage::confirm; });
   double fastest = 0;
   for (const auto& r : history_) {
     const double speedup = r.code.measured.time.speedup.value;
@@ -316,7 +285,7 @@ const iteration_record* loop::best() const {
 
 candidate loop::best_candidate() const {
   const auto* r = best();
-  return r ? candidate_of(*r) : candidate{};
+  return r ? candidate(r->code) : candidate{};
 }
 
 std::string loop::stop_reason() const { return pragma::stop_reason(header_.request.stop, history_, seconds()); }
@@ -349,8 +318,8 @@ bool loop::confirmed(const confirmation& c, double confirm_seconds) {
   }
   for (auto& r : history_)
     if (r.number == header_.best_attempt) {
-      r.stage = "confirm";
-      r.reason = "passed at first, but failed in a fresh process with unseen seeds: " + c.verdict.reason;
+      r.verdict.stage = verdict_stage::confirm;
+      r.verdict.reason = "passed at first, but failed in a fresh process with unseen seeds: " + c.verdict.reason;
       r.new_best = false;
       refused_ = r.number;
     }

@@ -75,8 +75,6 @@ private:
   run_header header_;
   std::vector<iteration_record> history_;
   iteration_record current_;
-  candidate current_candidate_;
-  verdict current_verdict_;
   std::map<std::string, std::optional<citation>> documentation_; ///< by metric; nothing: the compendium does not know it
   int refused_ = 0;                       ///< number of the attempt that lost its confirmation just now
   size_t asked_at_ = 0;                   ///< attempts that were over when the Coder was asked last

@@ -94,9 +94,9 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
     t.reason = h.not_confirmed;
   } else {
     t.status = "failed";
-    t.reason = run->iterations.empty() ? h.stop_reason : run->iterations.back().stage + ": " + run->iterations.back().reason;
+    t.reason = run->iterations.empty() ? h.stop_reason : run->iterations.back().stage() + ": " + run->iterations.back().verdict.reason;
     for (const auto& r : run->iterations) // a winner that lost its confirmation says more than an attempt that was never measured
-      if (r.stage == "confirm") t.reason = r.reason;
+      if (r.verdict.stage == verdict_stage::confirm) t.reason = r.verdict.reason;
   }
   return t;
 }

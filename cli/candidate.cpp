@@ -56,7 +56,7 @@ void show_verdict(terminal& out, const verdict& v, const std::string& language) 
              std::to_string(m.wrong_elements) + " of " + std::to_string(m.total_elements) + " wrong)");
   }
   if (!v.log.empty()) out.line(printable(v.log));
-  for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log, language)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
+  for (const auto& hint : repairs_for(v, language)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
 }
 
 void show_measurement(terminal& out, const examination& e, const std::string& against) {

@@ -18,12 +18,8 @@ expected<candidate> best_of(const json& document, const std::string& file) {
     if (!it.is_object() || number_of(it.value("number", json())) != best) continue;
     auto record = from_json_value<iteration_record>(it, file);
     if (!record) return fail(record.error());
-    candidate c;
+    candidate c = record->code;
     c.origin = "user";
-    c.source = record->code.source;
-    c.language = record->code.language;
-    c.compiler = record->code.compiler;
-    c.flags = record->code.flags;
     return c;
   }
   return fail(ec::not_found, file + " has no accepted version", "it should be the run.json of a result folder");

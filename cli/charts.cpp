@@ -209,7 +209,7 @@ std::string speedup_curve(const std::vector<iteration_record>& iterations) {
                    "attempt " + std::to_string(it.number) + ": " + with_interval(s) + (it.new_best ? ", new best" : ""));
     } else {
       const double cy = y.from - 8;
-      marks += "<g stroke=\"var(--bad)\" stroke-width=\"2\"><title>" + escape("attempt " + std::to_string(it.number) + " failed at " + it.stage + ": " + it.reason.substr(0, 300)) + "</title>" +
+      marks += "<g stroke=\"var(--bad)\" stroke-width=\"2\"><title>" + escape("attempt " + std::to_string(it.number) + " failed at " + it.stage() + ": " + it.verdict.reason.substr(0, 300)) + "</title>" +
                line(px - 4, cy - 4, px + 4, cy + 4, "") + line(px - 4, cy + 4, px + 4, cy - 4, "") + "</g>\n";
     }
     // A step: the best stays the best until the next new one.

@@ -70,7 +70,7 @@ int diagnose_run(const diagnose_settings& s) {
     return report(out, {ec::not_found, s.attempt > 0 ? "run " + h.id + " has no attempt " + std::to_string(wanted) : "run " + h.id + " has no version that passed",
                         "it has " + std::to_string(run->iterations.size()) + " attempts; choose one with --attempt"});
   if (!found->passed() || found->code.measured.metrics.empty())
-    return report(out, {ec::not_found, "attempt " + std::to_string(wanted) + " of run " + h.id + " has no profile" + (found->passed() ? "" : ": it failed at " + found->stage),
+    return report(out, {ec::not_found, "attempt " + std::to_string(wanted) + " of run " + h.id + " has no profile" + (found->passed() ? "" : ": it failed at " + found->stage()),
                         "`pragma show " + h.id + " --attempt " + std::to_string(wanted) + "` has its reason"});
   const auto input = diagnosis_of(h.environment, h.request.load, found->code.measured, nullptr, found->code.source, found->code.flags);
   auto findings = diagnose(input);

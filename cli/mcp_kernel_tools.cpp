@@ -92,7 +92,7 @@ std::string verdict_text(const examination& e) {
     text += "  " + m.input_set + ": " + m.output + json(m.index).dump() + " expected " + m.expected + ", got " + m.got + " (" + std::to_string(m.wrong_elements) + " of " +
             std::to_string(m.total_elements) + " wrong)\n";
   if (!v.log.empty()) text += v.log + "\n";
-  for (const auto& hint : repairs_for(json(v.stage).get<std::string>(), v.reason, v.log, e.language)) text += "  try: " + hint.remedy + " (" + hint.cause + ")\n";
+  for (const auto& hint : repairs_for(v, e.language)) text += "  try: " + hint.remedy + " (" + hint.cause + ")\n";
   return text;
 }
 
@@ -189,8 +189,8 @@ expected<std::shared_ptr<engine>> engine_of(mcp_state& state) {
 std::string event_text(const run_event& e) {
   if (e.what == "iteration") {
     const auto& r = e.iteration;
-    if (!r.established()) return "attempt " + std::to_string(r.number) + " was not established: " + r.reason;
-    if (!r.passed()) return "attempt " + std::to_string(r.number) + " failed at " + r.stage + ": " + r.reason;
+    if (!r.established()) return "attempt " + std::to_string(r.number) + " was not established: " + r.verdict.reason;
+    if (!r.passed()) return "attempt " + std::to_string(r.number) + " failed at " + r.stage() + ": " + r.verdict.reason;
     return "attempt " + std::to_string(r.number) + ": " + speedup_text(r.code.measured.time.speedup) + (r.new_best ? ", new best" : ", not better") +
            (r.code.rationale.empty() ? "" : " (" + r.code.rationale + ")");
   }

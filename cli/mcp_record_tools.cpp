@@ -51,11 +51,11 @@ expected<mcp::answer> diagnose_attempt(const mcp::call& call) {
   if (it == run->iterations.end())
     return fail(ec::not_found, "run " + h.id + " has no attempt " + std::to_string(wanted), "it has " + std::to_string(run->iterations.size()) + "; the best is " + std::to_string(h.best_attempt));
   mcp::answer answer;
-  answer.data = {{"run", h.id}, {"attempt", it->number}, {"stage", it->stage}, {"reason", it->reason}, {"rationale", it->code.rationale}, {"source", it->code.source}};
+  answer.data = {{"run", h.id}, {"attempt", it->number}, {"stage", it->stage()}, {"reason", it->verdict.reason}, {"rationale", it->code.rationale}, {"source", it->code.source}};
   for (const auto& line : it->reasoning) answer.text += line + "\n";
   if (!it->passed()) {
-    answer.text += it->log;
-    for (const auto& hint : repairs_for(it->stage, it->reason, it->log, it->code.language)) answer.text += "try: " + hint.remedy + " (" + hint.cause + ")\n";
+    answer.text += it->verdict.log;
+    for (const auto& hint : repairs_for(it->verdict, it->code.language)) answer.text += "try: " + hint.remedy + " (" + hint.cause + ")\n";
     return answer;
   }
   if (!it->code.has_profile || it->code.measured.metrics.empty()) {

@@ -66,9 +66,9 @@ void progress::on_event(const run_event& e) {
       if (t.contended) text += out_.red("  under contention");
       out_.line(text);
     } else if (!r.established()) {
-      out_.line(number + out_.dim("not established") + "  " + r.reason);
+      out_.line(number + out_.dim("not established") + "  " + r.verdict.reason);
     } else {
-      out_.line(number + out_.red("failed at " + r.stage) + "  " + r.reason);
+      out_.line(number + out_.red("failed at " + r.stage()) + "  " + r.verdict.reason);
     }
     if (!r.code.rationale.empty()) out_.line(out_.dim("              " + r.code.rationale));
   }

@@ -127,7 +127,7 @@ std::string header_part(const report_data& d) {
     }
   } else if (!d.iterations.empty()) {
     const auto& last = d.iterations.back();
-    out += "<p>The last attempt failed at " + escape(last.stage) + ": " + escape(last.reason) + "</p>\n";
+    out += "<p>The last attempt failed at " + escape(last.stage()) + ": " + escape(last.verdict.reason) + "</p>\n";
   }
   std::string when = "Run " + text_at(d.run, "id");
   if (const auto started = text_at(d.run, "started"); !started.empty()) when += ", started " + started;
@@ -148,9 +148,9 @@ std::string attempts_table(const report_data& d) {
     const auto& t = it.code.measured.time;
     const bool timed = it.passed() && t.speedup.value > 0;
     std::string says = it.passed() ? (it.findings.empty() ? "" : escape(json(it.findings[0].what).get<std::string>() + (it.findings[0].level.empty() ? "" : " (" + it.findings[0].level + ")")))
-                                   : escape(it.reason.substr(0, 200));
+                                   : escape(it.verdict.reason.substr(0, 200));
     rows.push_back({"<a href=\"#attempt-" + std::to_string(it.number) + "\">" + std::to_string(it.number) + "</a>",
-                    it.passed() ? (it.new_best ? "<span class=\"good\">new best</span>" : escape(standing(it))) : !it.established() ? "not established" : "<span class=\"bad\">failed: " + escape(it.stage) + "</span>",
+                    it.passed() ? (it.new_best ? "<span class=\"good\">new best</span>" : escape(standing(it))) : !it.established() ? "not established" : "<span class=\"bad\">failed: " + escape(it.stage()) + "</span>",
                     timed ? escape(with_interval(t.speedup)) + (t.contended ? " *" : "") : "-", timed ? format_seconds(t.candidate_seconds) : "-",
                     it.against_best.value > 0 ? escape(with_interval(it.against_best)) : "-", format_seconds(it.wall_seconds), says});
   }
@@ -268,34 +268,33 @@ std::string attempt_part(const iteration_record& it, const iteration_record* pre
   const auto& t = it.code.measured.time;
   std::string summary = "<b>Attempt " + std::to_string(it.number) + "</b> ";
   if (it.passed()) summary += (it.new_best ? "<span class=\"good\">new best</span> " : "") + (t.speedup.value > 0 ? escape(with_interval(t.speedup)) : "right");
-  else if (!it.established()) summary += "not established: " + escape(it.reason.substr(0, 160));
-  else summary += "<span class=\"bad\">failed: " + escape(it.stage) + "</span> " + escape(it.reason.substr(0, 160));
+  else if (!it.established()) summary += "not established: " + escape(it.verdict.reason.substr(0, 160));
+  else summary += "<span class=\"bad\">failed: " + escape(it.stage()) + "</span> " + escape(it.verdict.reason.substr(0, 160));
   // Inside what is folded: who follows a link to it sees it opened.
   std::string body = "<span id=\"attempt-" + std::to_string(it.number) + "\"></span>\n";
   if (!it.code.rationale.empty()) body += "<p>" + escape(it.code.rationale) + "</p>\n";
-  body += "<p class=\"soft\">" + escape("Written by " + (it.origin.empty() ? std::string("an unknown coder") : it.origin) + "; " + it.code.compiler + " " + join(it.code.flags, " ") +
-                                        (it.candidate.empty() ? "" : "; candidate " + it.candidate)) + "</p>\n";
-  if (!it.passed() && !it.reason.empty()) body += "<p class=\"bad\">" + escape(it.reason) + "</p>\n";
+  body += "<p class=\"soft\">" + escape("Written by " + (it.code.origin.empty() ? std::string("an unknown coder") : it.code.origin) + "; " + it.code.compiler + " " + join(it.code.flags, " ") +
+                                        "; candidate " + it.code.id()) + "</p>\n";
+  if (!it.passed() && !it.verdict.reason.empty()) body += "<p class=\"bad\">" + escape(it.verdict.reason) + "</p>\n";
   body += findings_of(it.findings, &it.code.measured);
   if (!it.reasoning.empty()) body += "<h3>The Conductor's reasoning</h3>\n" + pre(join(it.reasoning, "\n"));
   if (!it.actions.empty()) body += "<h3>What to do next</h3>\n" + list(it.actions);
-  const auto mismatches = array_at(it.verdict, "mismatches");
   std::vector<std::vector<std::string>> rows;
-  for (const auto& m : mismatches) {
+  for (const auto& m : it.verdict.mismatches) {
     std::string index;
-    for (const auto& i : array_at(m, "index")) index += (index.empty() ? "" : ", ") + i.dump();
-    rows.push_back({escape(text_at(m, "input_set")), escape(text_at(m, "output")) + "[" + escape(index) + "]", escape(text_at(m, "expected")), escape(text_at(m, "got")),
-                    quantity(number_at(m, "wrong_elements"), "") + " of " + quantity(number_at(m, "total_elements"), "")});
+    for (const auto i : m.index) index += (index.empty() ? "" : ", ") + std::to_string(i);
+    rows.push_back({escape(m.input_set), escape(m.output) + "[" + escape(index) + "]", escape(m.expected), escape(m.got),
+                    quantity(static_cast<double>(m.wrong_elements), "") + " of " + quantity(static_cast<double>(m.total_elements), "")});
   }
   if (!rows.empty()) body += "<h3>Wrong values</h3>\n" + table({"inputs", "element", "expected", "got", "wrong elements"}, rows, 2, 5);
   if (previous) body += details("Changes since attempt " + std::to_string(previous->number), diff_of(previous->code, it.code));
-  if (!it.log.empty()) body += details("Build and run log", pre(it.log, max_log_bytes));
+  if (!it.verdict.log.empty()) body += details("Build and run log", pre(it.verdict.log, max_log_bytes));
   if (!it.code.measured.remarks.empty()) {
     std::string text;
     for (const auto& r : it.code.measured.remarks) text += "line " + std::to_string(r.line) + ": " + r.kind + ": " + r.text + " (static, " + r.compiler + ")\n";
     body += details("Compiler remarks", pre(text));
   }
-  if (!it.schedule.empty()) body += details("Schedule", pre(it.schedule));
+  if (!it.code.schedule.empty()) body += details("Schedule", pre(it.code.schedule));
   body += details("Source", pre(it.code.source));
   body += "<p class=\"soft\">" + escape("Code " + format_seconds(it.code_seconds) + ", build " + format_seconds(it.build_seconds) + ", verify " + format_seconds(it.verify_seconds) +
                                         ", time " + format_seconds(it.time_seconds) + ", profile " + format_seconds(it.profile_seconds) + (it.finished.empty() ? "" : "; " + it.finished)) + "</p>\n";
@@ -305,7 +304,7 @@ std::string attempt_part(const iteration_record& it, const iteration_record* pre
 std::string verified_part(const report_data& d) {
   if (!d.best) return {};
   const auto& final_verdict = object_at(object_at(d.run, "final"), "verdict");
-  const json& verdict = final_verdict.empty() ? d.best->verdict : final_verdict;
+  const json verdict = final_verdict.empty() ? json(d.best->verdict) : final_verdict;
   const auto checked = texts_at(verdict, "checked");
   std::string out;
   if (!checked.empty()) out += "<p>Every output of the kernel was compared with the reference and its float64 oracle, in processes of their own. It passed:</p>\n" + list(checked);

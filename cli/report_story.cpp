@@ -53,8 +53,8 @@ std::vector<std::string> no_help(const std::vector<iteration_record>& iterations
   for (const auto& it : iterations) {
     if (it.new_best) continue;
     const auto what = it.code.rationale.empty() ? "attempt " + std::to_string(it.number) : it.code.rationale;
-    if (!it.established()) lines.push_back("Attempt " + std::to_string(it.number) + " was not established (" + it.reason.substr(0, 160) + "): " + what);
-    else if (!it.passed()) lines.push_back("Attempt " + std::to_string(it.number) + " failed at " + it.stage + " (" + it.reason.substr(0, 160) + "): " + what);
+    if (!it.established()) lines.push_back("Attempt " + std::to_string(it.number) + " was not established (" + it.verdict.reason.substr(0, 160) + "): " + what);
+    else if (!it.passed()) lines.push_back("Attempt " + std::to_string(it.number) + " failed at " + it.stage() + " (" + it.verdict.reason.substr(0, 160) + "): " + what);
     else if (it.against_best.value > 0)
       lines.push_back("Attempt " + std::to_string(it.number) + ", " + gain(it.against_best) + " of best" + (it.against_best.low <= 1 && it.against_best.high >= 1 ? ", no difference established" : "") + ": " + what);
   }

@@ -128,7 +128,7 @@ int show_run(const std::string& id, bool json_output, int attempt, const head_ch
       if (r.number == attempt) {
         for (const auto& line : r.reasoning) out.line(line);
         out.line("\n" + printable(r.code.source));
-        if (!r.log.empty()) out.line("\n" + printable(r.log));
+        if (!r.verdict.log.empty()) out.line("\n" + printable(r.verdict.log));
         return 0;
       }
     return report(out, {ec::not_found, "run " + id + " has no attempt " + std::to_string(attempt), "it has " + std::to_string(run->iterations.size())});

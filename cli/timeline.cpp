@@ -64,8 +64,8 @@ private:
 };
 
 json arguments_of(const iteration_record& it) {
-  json all = {{"attempt", it.number}, {"stage", printable(it.stage)}, {"new_best", it.new_best}};
-  if (!it.reason.empty()) all["reason"] = printable(it.reason);
+  json all = {{"attempt", it.number}, {"stage", it.stage()}, {"new_best", it.new_best}};
+  if (!it.verdict.reason.empty()) all["reason"] = printable(it.verdict.reason);
   if (!it.code.rationale.empty()) all["rationale"] = printable(it.code.rationale);
   if (it.passed()) all["speedup"] = it.code.measured.time.speedup;
   return all;

@@ -15,7 +15,7 @@ constexpr size_t max_meanings = 10;
 
 std::string verdict_of(const iteration_record& r) {
   if (!r.established()) return "not established";
-  if (!r.passed()) return "failed at " + r.stage + ": " + printable(r.reason);
+  if (!r.passed()) return "failed at " + r.stage() + ": " + printable(r.verdict.reason);
   if (r.new_best) return r.against_best.value > 0 ? "new best" : "first correct version";
   return r.against_best.value > 0 && r.against_best.high < 1 ? "slower" : "no difference";
 }
@@ -28,36 +28,18 @@ std::string asked_for(const iteration_record& before, const iteration_record& at
   return before.passed() && !actions.empty() ? actions.front() : std::string();
 }
 
-void read_verdict(const iteration_record& r, brief& b) {
-  const auto number = [&](const char* name, double& to) {
-    if (r.verdict.is_object() && r.verdict.contains(name) && r.verdict[name].is_number()) to = r.verdict[name].get<double>();
-  };
-  number("tolerance", b.tolerance);
-  if (r.passed() || r.stage == "compare") number("worst_error", b.worst_error);
-}
-
-json mismatches_of(const iteration_record& r) {
-  return r.verdict.is_object() && r.verdict.contains("mismatches") && r.verdict["mismatches"].is_array() ? r.verdict["mismatches"] : json::array();
-}
-
-std::string text_of(const json& m, const char* name) { return m.is_object() && m.contains(name) && m[name].is_string() ? m[name].get<std::string>() : std::string(); }
-
-std::vector<std::string> elements_of(const json& m) {
-  std::vector<std::string> all;
-  if (m.is_object() && m.contains("elements") && m["elements"].is_array())
-    for (const auto& e : m["elements"])
-      if (e.is_string()) all.push_back(printable(e.get<std::string>()));
-  return all;
+void read_verdict(const verdict& v, brief& b) {
+  b.tolerance = v.tolerance;
+  if (v.passed() || v.stage == verdict_stage::compare) b.worst_error = v.worst_error;
 }
 
 /// All wrong elements where they are few, and who judged them.
-std::string wrong_elements(const iteration_record& r) {
+std::string wrong_elements(const verdict& v) {
   std::string text;
-  for (const auto& m : mismatches_of(r)) {
-    const auto elements = elements_of(m);
-    if (elements.empty() || static_cast<int64_t>(elements.size()) < m.value("wrong_elements", int64_t{0})) continue;
-    text += "\nAll wrong elements of " + text_of(m, "output") + " (" + text_of(m, "input_set") + "), judged by " + text_of(m, "judge") + ":";
-    for (const auto& e : elements) text += "\n  " + text_of(m, "output") + e;
+  for (const auto& m : v.mismatches) {
+    if (m.elements.empty() || static_cast<int64_t>(m.elements.size()) < m.wrong_elements) continue;
+    text += "\nAll wrong elements of " + m.output + " (" + m.input_set + "), judged by " + m.judge + ":";
+    for (const auto& e : m.elements) text += "\n  " + m.output + printable(e);
   }
   return text;
 }
@@ -76,11 +58,11 @@ void add_meanings(brief& b) {
 } // namespace
 
 std::string same_elements(const iteration_record& failed, const iteration_record* before) {
-  if (!before || failed.stage != "compare" || before->stage != "compare") return {};
+  if (!before || failed.verdict.stage != verdict_stage::compare || before->verdict.stage != verdict_stage::compare) return {};
   const auto places = [](const iteration_record& r) {
     std::set<std::string> all;
-    for (const auto& m : mismatches_of(r))
-      for (const auto& e : elements_of(m)) all.insert(text_of(m, "input_set").substr(0, text_of(m, "input_set").find(',')) + " " + text_of(m, "output") + e.substr(0, e.find(" is ")));
+    for (const auto& m : r.verdict.mismatches)
+      for (const auto& e : m.elements) all.insert(m.input_set.substr(0, m.input_set.find(',')) + " " + m.output + printable(e.substr(0, e.find(" is "))));
     return all;
   };
   const auto now = places(failed), then = places(*before);
@@ -130,16 +112,17 @@ brief make_brief(int attempt, const iteration_record* last, const iteration_reco
   } else {
     b.has_code = true;
     b.code = last->code;
-    read_verdict(*last, b);
+    read_verdict(last->verdict, b);
     if (!last->established()) {
-      b.failure_stage = last->stage;
-      b.failure = last->reason + "\nThis says nothing of the code: it may be right and fast.";
+      b.failure_stage = last->stage();
+      b.failure = last->verdict.reason + "\nThis says nothing of the code: it may be right and fast.";
     } else if (!last->passed()) {
-      b.failure_stage = last->stage;
-      b.failure = last->reason + wrong_elements(*last) + (last->log.empty() ? "" : "\n" + last->log);
+      const auto& v = last->verdict;
+      b.failure_stage = last->stage();
+      b.failure = v.reason + wrong_elements(v) + (v.log.empty() ? "" : "\n" + v.log);
       const auto* before = history.size() > 1 ? &history[history.size() - 2] : nullptr;
-      b.repairs = repairs_for(last->stage, last->reason, last->log, last->code.language);
-      if (auto again = same_elements(*last, before); !again.empty()) b.repairs.insert(b.repairs.begin(), {last->reason, std::move(again), "Take another way than the last time: what was changed there did not touch the cause."});
+      b.repairs = repairs_for(v, last->code.language);
+      if (auto again = same_elements(*last, before); !again.empty()) b.repairs.insert(b.repairs.begin(), {v.reason, std::move(again), "Take another way than the last time: what was changed there did not touch the cause."});
     }
     if (last->passed()) b.reasoning = comparison_of(*last); // of a failure part 2 says all
     b.actions = actions_of(*last);

@@ -4,20 +4,17 @@
 
 #include "diagnosis/finding.hpp"
 #include "diagnosis/time_table.hpp"
+#include "kernels/candidate.hpp"
 
 namespace pragma {
 
-struct code_version {
+/// The candidate of an attempt, with its profile when it passed.
+struct code_version : candidate {
   int attempt = 0;
-  std::string source, compiler;
-  std::string language = "c++";
-  std::vector<std::string> flags;
-  std::string rationale;
-  std::string answers;                   ///< class of the finding that it sets out to remove; "" = none was named
   bool has_profile = false;
   profile measured;
 };
-PRAGMA_JSON(code_version, attempt, source, language, compiler, flags, rationale, answers, has_profile, measured)
+PRAGMA_JSON(code_version, attempt, source, language, compiler, flags, origin, rationale, schedule, answers, has_profile, measured)
 
 /// A probable cause and what to do about it, from the Verifier's log.
 struct repair_hint {

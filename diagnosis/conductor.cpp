@@ -184,7 +184,7 @@ std::string headline(judgement j, const iteration_record& current) {
     case judgement::worse: return "Performance regression detected";
     case judgement::same: return "No significant change";
     case judgement::unknown: return "Not established";
-    case judgement::failed: return "Candidate failed (" + (current.stage.empty() ? std::string("unknown stage") : current.stage) + ")";
+    case judgement::failed: return "Candidate failed (" + current.stage() + ")";
   }
   return {};
 }
@@ -208,10 +208,10 @@ void add_comparison(const iteration_record& current, const iteration_record& bes
 
 std::vector<std::string> analysis(const iteration_record& current, const iteration_record* best, judgement j) {
   std::vector<std::string> lines;
-  if (j == judgement::unknown) return {" - " + printable(current.reason), " - That says nothing of the candidate"};
+  if (j == judgement::unknown) return {" - " + printable(current.verdict.reason), " - That says nothing of the candidate"};
   if (j == judgement::failed) {
-    if (!current.reason.empty()) lines.push_back(" - " + printable(current.reason));
-    for (const auto& hint : repairs_for(current.stage, current.reason, current.log, current.code.language)) lines.push_back(" - Probable cause: " + hint.cause);
+    if (!current.verdict.reason.empty()) lines.push_back(" - " + printable(current.verdict.reason));
+    for (const auto& hint : repairs_for(current.verdict, current.code.language)) lines.push_back(" - Probable cause: " + hint.cause);
     return lines;
   }
   const auto& now = current.code.measured;
@@ -256,7 +256,7 @@ std::vector<std::string> actions_of(const iteration_record& r) {
   if (r.passed()) return remedies(r.findings, !r.code.measured.metrics.empty(), r.code.measured.backend != "cpu");
   std::vector<std::string> list;
   if (!r.established()) return list;
-  for (const auto& hint : repairs_for(r.stage, r.reason, r.log, r.code.language)) list.push_back(hint.remedy);
+  for (const auto& hint : repairs_for(r.verdict, r.code.language)) list.push_back(hint.remedy);
   return list;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/defaults.hpp"
 #include "diagnosis/brief.hpp"
+#include "kernels/verdict.hpp"
 #include "diagnosis/rules.hpp"
 
 #include <set>
@@ -14,10 +15,8 @@ namespace pragma {
 /// Everything that one turn of the loop left behind; stored in RocksDB as it is.
 struct iteration_record {
   int number = 0;                      ///< from 1
-  code_version code;                   ///< with the profile when it passed
-  std::string candidate, origin, schedule;
-  std::string stage, reason, log;      ///< verdict
-  json verdict;                        ///< the whole verdict
+  code_version code;
+  pragma::verdict verdict;
   std::vector<finding> findings;
   bool new_best = false;
   interval against_best;               ///< measured side by side; 0 when there was no best
@@ -25,13 +24,15 @@ struct iteration_record {
   std::vector<std::string> reasoning, actions;
   double code_seconds = 0, build_seconds = 0, verify_seconds = 0, time_seconds = 0, profile_seconds = 0, wall_seconds = 0;
   std::string finished;                ///< ISO time
-  bool passed() const { return stage == "passed"; }
-  bool established() const { return stage != "not established"; } ///< else nothing was found out, which is not the candidate's failure
+  bool passed() const { return verdict.passed(); }
+  bool established() const { return verdict.established(); } ///< else nothing was found out, which is not the candidate's failure
   bool failed() const { return !passed() && established(); }
+  std::string stage() const { return json(verdict.stage).get<std::string>(); } ///< in words: "compare", "not established"
 };
-PRAGMA_JSON(iteration_record, number, code, candidate, origin, schedule, stage, reason, log, verdict, findings, new_best,
-            against_best, table, reasoning, actions, code_seconds, build_seconds, verify_seconds, time_seconds, profile_seconds,
-            wall_seconds, finished)
+/// Beside its fields a record's JSON has what lists of attempts show: "candidate" (its id), "origin", "stage", "reason".
+/// Reads records of earlier versions as well, which kept schedule and log outside of code and verdict.
+void to_json(json& j, const iteration_record& r);
+void from_json(const json& j, iteration_record& r);
 
 enum class judgement { first, better, worse, same, failed, unknown };
 /// Of a candidate that passed, `against_best` is the side-by-side ratio best time / current time: better when its whole interval lies above 1,
@@ -41,8 +42,8 @@ judgement judge(const iteration_record& current, bool has_best);
 /// The trace as in the paper's Listing 1: headline, historical best, current code, analysis, action.
 std::vector<std::string> explain(const iteration_record& current, const iteration_record* best, judgement j);
 
-/// Causes and remedies for a failed candidate, from the verifier's stage and log, in the words of its language (base/language.hpp).
-std::vector<repair_hint> repairs_for(const std::string& stage, const std::string& reason, const std::string& log, const std::string& language = "c++");
+/// Causes and remedies for a failed candidate, from the verdict's stage, reason and log, in the words of its language (base/language.hpp).
+std::vector<repair_hint> repairs_for(const verdict& v, const std::string& language = "c++");
 
 /// Further metrics that would confirm or refute the findings, most telling first, at most four: events by their names in
 /// perf-list(1), for "cuda" metrics by ncu's names. Which of them exist is for the Profiler's machine to say.

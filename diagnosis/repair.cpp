@@ -281,11 +281,12 @@ void compare_hints(const std::string& reason, const repair_words& in, std::vecto
 
 } // namespace
 
-std::vector<repair_hint> repairs_for(const std::string& stage, const std::string& reason, const std::string& log, const std::string& language) {
+std::vector<repair_hint> repairs_for(const verdict& v, const std::string& language) {
   std::vector<repair_hint> hints;
-  if (stage == "passed") return hints;
+  if (v.passed()) return hints;
+  const auto stage = json(v.stage).get<std::string>();
   // The reason is the verifier's own sentence; the log may be megabytes of a hostile program's text.
-  const auto text = plain_quotes(reason.substr(0, 4096) + "\n" + log.substr(0, 256 << 10));
+  const auto text = plain_quotes(v.reason.substr(0, 4096) + "\n" + v.log.substr(0, 256 << 10));
   const auto& in = words_in(language);
   for (const auto& p : in.patterns()) {
     if (hints.size() >= max_hints) break;
@@ -300,10 +301,10 @@ std::vector<repair_hint> repairs_for(const std::string& stage, const std::string
       break;
     }
   }
-  if (stage == "compare") compare_hints(reason, in, hints);
+  if (v.stage == verdict_stage::compare) compare_hints(v.reason, in, hints);
   if (hints.size() > max_hints) hints.resize(max_hints);
   if (hints.empty())
-    hints.push_back({line_at(text, 0), "The candidate failed at the stage '" + printable(stage) + "' for a reason that is not among the known ones.",
+    hints.push_back({line_at(text, 0), "The candidate failed at the stage '" + stage + "' for a reason that is not among the known ones.",
                      "Read the log, correct the first error, and change as little else as possible."});
   return hints;
 }

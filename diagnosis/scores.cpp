@@ -7,7 +7,7 @@ namespace pragma {
 
 namespace {
 
-constexpr double doubt = 4;          ///< attempts that must speak against a rule before they count in full
+constexpr double least_evidence = 4; ///< attempts that must speak against a rule before they count in full
 constexpr double least_weight = 0.3; ///< nobody follows what is never shown, so that no rule is silenced for ever
 constexpr double near_enough = 0.25;
 
@@ -55,7 +55,7 @@ std::vector<rule_score> scores_of(const machine_scores& scores) {
 
 double weight_of(const std::vector<rule_score>& scores, const std::string& rule) {
   for (const auto& s : scores)
-    if (s.rule == rule) return std::clamp((s.better + doubt) / (s.expected + doubt), least_weight, 1.0);
+    if (s.rule == rule) return std::clamp((s.better + least_evidence) / (s.expected + least_evidence), least_weight, 1.0);
   return 1;
 }
 

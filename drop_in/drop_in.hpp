@@ -4,7 +4,7 @@
 
 #include "base/json.hpp"
 #include "devices/backend.hpp"
-#include "diagnosis/brief.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/task.hpp"
 
 #include <filesystem>
@@ -23,11 +23,11 @@ struct device_rules {
 /// Writes model_new.py: a drop-in `ModelNew` with the same constructor and forward as the task's Model, which calls the kernel where all that
 /// it was made for holds, and computes with Model.forward where not. A kernel in C++ is kernel.cpp beside it; a Triton module is kernel.py;
 /// `rules` are said there.
-expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const code_version& code, int threads, const device_rules& rules = {});
+expected<void> write_drop_in(const std::filesystem::path& folder, const task& t, const candidate& code, int threads, const device_rules& rules = {});
 
 /// Builds the kernel of a written drop-in for this processor and for x86-64-v2, -v3 and -v4, into built/: the names of those that were
 /// built. not_found without a compiler; of a Triton module nothing.
-expected<std::vector<std::string>> build_objects(const std::filesystem::path& folder, const code_version& code);
+expected<std::vector<std::string>> build_objects(const std::filesystem::path& folder, const candidate& code);
 
 /// The files in `folder` that belong to the drop-in, relative to it.
 std::vector<std::string> drop_in_files(const std::filesystem::path& folder);
@@ -38,8 +38,8 @@ expected<std::vector<std::string>> export_drop_in(const std::string& kind, const
                                                   const std::string& name, const std::string& python);
 
 /// How a drop-in compiles its kernel.cpp: "g++" or "clang++", and all flags.
-std::string driver_name(const code_version& code);
-std::vector<std::string> kernel_flags(const code_version& code);
+std::string driver_name(const candidate& code);
+std::vector<std::string> kernel_flags(const candidate& code);
 
 struct drop_in_options {
   std::string language = "c++";       ///< of the kernel (base/language.hpp)

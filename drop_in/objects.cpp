@@ -31,7 +31,7 @@ bool for_a_processor(const std::string& flag) {
   return false;
 }
 
-std::string find_driver(const code_version& code) {
+std::string find_driver(const candidate& code) {
   const auto name = driver_name(code);
   if (const std::string usual = "/usr/bin/" + name; fs::exists(usual)) return usual; // and not a wrapper of a cache that others can write
   if (auto path = find_program(name); !path.empty()) return path;
@@ -56,7 +56,7 @@ expected<void> step(const fs::path& folder, std::vector<std::string> argv) {
   return {};
 }
 
-expected<std::string> build_object(const code_version& code, const std::string& driver, const std::string& level, const std::string& header) {
+expected<std::string> build_object(const candidate& code, const std::string& driver, const std::string& level, const std::string& header) {
   auto place = temp_dir::create("pragma-object-", 0711);
   if (!place) return fail(place.error());
   const auto& folder = place->path();
@@ -92,7 +92,7 @@ std::string processor_hash() {
 
 } // namespace
 
-expected<std::vector<std::string>> build_objects(const fs::path& folder, const code_version& code) {
+expected<std::vector<std::string>> build_objects(const fs::path& folder, const candidate& code) {
   if (in_python(code.language)) return std::vector<std::string>{};
   const auto driver = find_driver(code);
   if (driver.empty()) return fail(ec::no_compiler, driver_name(code) + " is not installed", "kernel.cpp is built where the drop-in runs first");

@@ -45,7 +45,7 @@ expected<void> write_all(const fs::path& folder, const contents& files) {
 }
 
 /// In a raw triple-quoted Python string: JSON has its own escapes, and a quote run could only come from a name.
-std::string settings_of(const task& t, const code_version& code, int threads, const device_rules& rules) {
+std::string settings_of(const task& t, const candidate& code, int threads, const device_rules& rules) {
   const std::string& device = rules.torch_device;
   const json settings = {{"task", t.id},           {"inputs", t.inputs},         {"params", t.params},     {"outputs", t.outputs},
                          {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"deterministic", t.deterministic},
@@ -59,9 +59,9 @@ std::string settings_of(const task& t, const code_version& code, int threads, co
 
 } // namespace
 
-std::string driver_name(const code_version& code) { return code.compiler.rfind("clang", 0) == 0 ? "clang++" : "g++"; }
+std::string driver_name(const candidate& code) { return code.compiler.rfind("clang", 0) == 0 ? "clang++" : "g++"; }
 
-std::vector<std::string> kernel_flags(const code_version& code) {
+std::vector<std::string> kernel_flags(const candidate& code) {
   // The same base flags as the verified build (execution/build.cpp), so that it is the same kernel.
   std::vector<std::string> all = {"-std=c++20", "-O2", driver_name(code) == "clang++" ? "-fopenmp-simd" : "-fopenmp"};
   const auto sets_level = [](const std::string& flag) { return flag.starts_with("-O"); };
@@ -70,7 +70,7 @@ std::vector<std::string> kernel_flags(const code_version& code) {
   return all;
 }
 
-expected<void> write_drop_in(const fs::path& folder, const task& t, const code_version& code, int threads, const device_rules& rules) {
+expected<void> write_drop_in(const fs::path& folder, const task& t, const candidate& code, int threads, const device_rules& rules) {
   const bool native = !in_python(code.language);
   auto text = read_file(share_dir() / "python" / (native ? "model_new_template.py" : "model_new_triton_template.py"));
   if (!text) return fail(text.error());

@@ -11,12 +11,15 @@ namespace pragma {
 
 /// A verdict has three values: right (`passed`), wrong or cheating (the stage where that was shown), and `not_established`, which says
 /// nothing of the candidate.
-enum class verdict_stage { build, load, run, compare, audit, passed, not_established };
+/// `measure` and `confirm`: it passed, and failed while it was timed, or in a fresh process with unseen seeds.
+enum class verdict_stage { build, load, run, compare, audit, measure, confirm, passed, not_established };
 NLOHMANN_JSON_SERIALIZE_ENUM(verdict_stage, {{verdict_stage::build, "build"},
                                              {verdict_stage::load, "load"},
                                              {verdict_stage::run, "run"},
                                              {verdict_stage::compare, "compare"},
                                              {verdict_stage::audit, "audit"},
+                                             {verdict_stage::measure, "measure"},
+                                             {verdict_stage::confirm, "confirm"},
                                              {verdict_stage::passed, "passed"},
                                              {verdict_stage::not_established, "not established"}})
 

@@ -14,7 +14,7 @@ TEST_CASE_METHOD(fixture, "bad code, then a slow kernel, then a faster one: the 
   CHECK(result->header.best_attempt == 4);
   CHECK(result->header.confirmed);
   CHECK(result->header.final.time.speedup.value == Approx(3.0));
-  CHECK(result->iterations[0].stage == "build");
+  CHECK(result->iterations[0].stage() == "build");
   CHECK(result->iterations[1].new_best);
   CHECK_FALSE(result->iterations[2].new_best);
   CHECK(result->iterations[3].new_best);
@@ -28,7 +28,7 @@ TEST_CASE_METHOD(fixture, "a candidate that fails in its measurement costs an at
   const auto result = optimize();
   REQUIRE(result);
   REQUIRE(result->iterations.size() == 3);
-  CHECK(result->iterations[1].stage == "measure");
+  CHECK(result->iterations[1].stage() == "measure");
   CHECK_FALSE(result->iterations[1].new_best);
   CHECK(result->header.state == "finished");
   CHECK(s.log.back() == "confirm b");
@@ -225,12 +225,12 @@ TEST_CASE_METHOD(fixture, "a winner that fails its confirmation is dropped for t
   REQUIRE(result);
   CHECK(result->header.confirmed);
   CHECK(result->header.best_attempt == 1);
-  CHECK(result->iterations[1].stage == "confirm");
+  CHECK(result->iterations[1].stage() == "confirm");
   // Stored before the next is tried: a run that is resumed does not take the refused one for the best again.
   const auto& kept = s.stored[result->header.id].iterations;
   REQUIRE(kept.size() == 2);
-  CHECK(kept[1].stage == "confirm");
-  CHECK(kept[1].reason.find("wrong on an unseen seed") != std::string::npos);
+  CHECK(kept[1].stage() == "confirm");
+  CHECK(kept[1].verdict.reason.find("wrong on an unseen seed") != std::string::npos);
   const auto save = std::find(s.log.begin(), s.log.end(), "confirm cheat") + 1;
   REQUIRE(save < s.log.end());
   CHECK(*save == "save 2");
@@ -249,9 +249,9 @@ TEST_CASE_METHOD(fixture, "a run that has a right kernel never ends with none: r
   REQUIRE(result);
   CHECK(result->header.confirmed);
   CHECK(result->header.best_attempt == 2);
-  CHECK(result->iterations[0].stage == "confirm");
-  CHECK(result->iterations[2].stage == "confirm");
-  CHECK(result->iterations[2].reason.find("SIGKILL") != std::string::npos);
+  CHECK(result->iterations[0].stage() == "confirm");
+  CHECK(result->iterations[2].stage() == "confirm");
+  CHECK(result->iterations[2].verdict.reason.find("SIGKILL") != std::string::npos);
   CHECK(s.log.back() == "confirm slow");
 }
 
@@ -328,7 +328,7 @@ TEST_CASE_METHOD(fixture, "what could not be established is no failure, and the 
   REQUIRE(result);
   REQUIRE(result->iterations.size() == 2);
   const auto& first = result->iterations[0];
-  CHECK(first.stage == "not established");
+  CHECK(first.stage() == "not established");
   CHECK_FALSE(first.failed());
   CHECK(first.actions.empty());
   CHECK(first.reasoning.front().find("Not established") != std::string::npos);

@@ -26,7 +26,7 @@ finding at_line(bottleneck what, int line) {
 iteration_record attempt(int number, const std::string& finished, double hot_share) {
   iteration_record it;
   it.number = number;
-  it.stage = "passed";
+  it.verdict.stage = verdict_stage::passed;
   it.code.source = "int a;\nint b; // " + hostile + "\nint c;\n";
   it.code.rationale = hostile;
   it.code.measured.device = "a processor";

@@ -10,9 +10,8 @@ inline const std::string hostile = "</pre></script><script>alert(1)</script><img
 inline iteration_record attempt(int number, double speedup, bool new_best) {
   iteration_record it;
   it.number = number;
-  it.stage = "passed";
   it.new_best = new_best;
-  it.origin = "builtin";
+  it.code.origin = "builtin";
   it.code.attempt = number;
   it.code.compiler = "gcc";
   it.code.flags = {"-O3", "-march=native"};
@@ -43,17 +42,22 @@ inline iteration_record attempt(int number, double speedup, bool new_best) {
   it.findings = {f};
   it.reasoning = {"Current code:", "  Speedup = " + std::to_string(speedup)};
   it.actions = {"fuse the two passes"};
-  it.log = "log of " + std::to_string(number);
-  it.verdict = {{"stage", "passed"}, {"checked", {"own inputs, 5 seeds", "large values"}}, {"tolerance", 1e-4}, {"worst_error", 0.31}, {"binary", "0123abcd"}};
+  auto& v = it.verdict;
+  v.stage = verdict_stage::passed;
+  v.log = "log of " + std::to_string(number);
+  v.checked = {"own inputs, 5 seeds", "large values"};
+  v.tolerance = 1e-4;
+  v.worst_error = 0.31;
+  v.binary = "0123abcd";
   it.code_seconds = 0.1, it.build_seconds = 1.1, it.verify_seconds = 0.6, it.time_seconds = 2, it.profile_seconds = 3, it.wall_seconds = 6.9;
   if (new_best && number > 1) it.against_best = {1.2, 1.1, 1.3};
   return it;
 }
 
-inline iteration_record failed(int number, const std::string& stage, const std::string& reason) {
+inline iteration_record failed(int number, verdict_stage stage, const std::string& reason) {
   auto it = attempt(number, 1, false);
-  it.stage = stage;
-  it.reason = reason;
+  it.verdict.stage = stage;
+  it.verdict.reason = reason;
   it.code.measured = {};
   it.code.has_profile = false;
   it.findings.clear();
@@ -89,8 +93,8 @@ inline json document_of(const std::vector<iteration_record>& iterations, int bes
 }
 
 inline json sample() {
-  return document_of({attempt(1, 1.24, true), failed(2, "build", "error: 'foo' was not declared"), attempt(3, 1.08, false), attempt(4, 2.29, true),
-                      failed(5, "compare", "element [3, 17] of out0 is 0, expected 0.731"), attempt(6, 2.2, false), attempt(7, 1.9, false)}, 4);
+  return document_of({attempt(1, 1.24, true), failed(2, verdict_stage::build, "error: 'foo' was not declared"), attempt(3, 1.08, false), attempt(4, 2.29, true),
+                      failed(5, verdict_stage::compare, "element [3, 17] of out0 is 0, expected 0.731"), attempt(6, 2.2, false), attempt(7, 1.9, false)}, 4);
 }
 
 /// A suite with categories, a comparison and failures; every free text is `words`.

@@ -38,7 +38,7 @@ run_result won_elsewhere() {
   h.environment.task.source = "# the task\n";
   iteration_record it;
   it.number = 1;
-  it.stage = "passed";
+  it.verdict.stage = verdict_stage::passed;
   it.new_best = true;
   it.code.language = "triton";
   it.code.source = "raise SystemExit\n";

@@ -13,7 +13,7 @@ int main(int, char** argv) {
   auto unconfirmed = test::sample();
   unconfirmed["run"].erase("final");
   std::vector<iteration_record> many;
-  for (int i = 1; i <= 120; ++i) many.push_back(i % 9 == 4 ? test::failed(i, "compare", "a wrong element") : test::attempt(i, 1 + 0.02 * i, i % 3 == 0));
+  for (int i = 1; i <= 120; ++i) many.push_back(i % 9 == 4 ? test::failed(i, verdict_stage::compare, "a wrong element") : test::attempt(i, 1 + 0.02 * i, i % 3 == 0));
   const std::pair<const char*, std::string> pages[] = {{"report.html", render_html_report(test::sample())}, {"hostile.html", render_html_report(full_of_markup)},
                                                        {"unconfirmed.html", render_html_report(unconfirmed)}, {"many.html", render_html_report(test::document_of(many, 120))},
                                                        {"bench.html", render_suite_html(test::sample_suite("a folder"))}, {"bench-hostile.html", render_suite_html(test::sample_suite(test::hostile))}};

@@ -98,7 +98,7 @@ TEST_CASE("a report loads nothing and runs nothing") {
 
 TEST_CASE("hostile text stays text, wherever it stands") {
   auto it = attempt(1, 2, true);
-  it.origin = it.reason = it.log = it.candidate = it.schedule = it.finished = hostile;
+  it.code.origin = it.code.schedule = it.verdict.reason = it.verdict.log = it.finished = hostile;
   it.reasoning = it.actions = {hostile};
   it.code.source = it.code.rationale = it.code.compiler = hostile;
   it.code.flags = {hostile};
@@ -110,10 +110,16 @@ TEST_CASE("hostile text stays text, wherever it stands") {
   it.findings[0].level = it.findings[0].why = hostile;
   it.findings[0].remedies = {hostile};
   it.findings[0].proof = {{hostile, 1, hostile, 2, true, hostile}};
-  it.verdict["checked"] = {"x" + std::string("</li><script>")};
-  it.verdict["mismatches"] = {{{"input_set", "<b>"}, {"output", "<i>"}, {"index", {1, "<u>"}}, {"expected", "<s>"}, {"got", "<q>"}}};
-  auto bad = failed(2, hostile, hostile);
-  bad.log = hostile;
+  it.verdict.checked = {"x" + std::string("</li><script>")};
+  mismatch wrong;
+  wrong.input_set = "<b>";
+  wrong.output = "<i>";
+  wrong.index = {1, 2};
+  wrong.expected = "<s>";
+  wrong.got = "<q>";
+  it.verdict.mismatches = {wrong};
+  auto bad = failed(2, verdict_stage::build, hostile);
+  bad.verdict.log = hostile;
   auto document = document_of({it, bad}, 1);
   for (const char* key : {"id", "state", "started", "finished", "stop_reason"}) document["run"][key] = hostile;
   for (const char* key : {"name", "category", "source", "path", "id"}) document["run"]["task"][key] = hostile;
@@ -141,7 +147,7 @@ TEST_CASE("hostile text stays text, wherever it stands") {
 }
 
 TEST_CASE("a run without success says so, with the reason") {
-  const auto page = render_html_report(document_of({failed(1, "build", "missing symbol pragma_kernel"), failed(2, "run", "killed by SIGSEGV")}, 0));
+  const auto page = render_html_report(document_of({failed(1, verdict_stage::build, "missing symbol pragma_kernel"), failed(2, verdict_stage::run, "killed by SIGSEGV")}, 0));
   CHECK(problem_in(page) == "");
   CHECK(has(page, "No correct kernel in 2 attempts"));
   CHECK(has(page, "killed by SIGSEGV"));
@@ -179,7 +185,7 @@ TEST_CASE("long runs and long kernels give a page of bounded size") {
   std::vector<iteration_record> many;
   for (int i = 1; i <= 60; ++i) {
     many.push_back(attempt(i, 1 + i * 0.01, true));
-    many.back().log = std::string(2 << 20, 'x');
+    many.back().verdict.log = std::string(2 << 20, 'x');
     for (int k = 0; k < 3000; ++k) many.back().code.source += "float line_" + std::to_string(i * k) + ";\n";
   }
   const auto page = render_html_report(document_of(many, 60));
@@ -281,8 +287,8 @@ TEST_CASE("the story says what helped by how much, what did not by which ratio, 
   CHECK_FALSE(has(story, "<script"));
   CHECK(render_story({}, nullptr, nullptr, nullptr, 0, 0).empty());
   auto failed = attempt(4, 1, false);
-  failed.stage = "build";
-  failed.reason = "no semicolon";
+  failed.verdict.stage = verdict_stage::build;
+  failed.verdict.reason = "no semicolon";
   const std::vector<iteration_record> more = {first, failed};
   CHECK(has(render_story(more, &more[0], nullptr, nullptr, 0, 0), "failed at build (no semicolon)"));
 }

@@ -1,6 +1,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "diagnosis/conductor.hpp"
+#include "tests/diagnosis/refused.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,7 +14,7 @@ namespace {
 iteration_record passed(int number, double speedup, std::vector<metric> metrics = {}, bool new_best = true) {
   iteration_record r;
   r.number = number;
-  r.stage = "passed";
+  r.verdict.stage = verdict_stage::passed;
   r.new_best = new_best;
   r.code.attempt = number;
   r.code.source = "source of attempt " + std::to_string(number);
@@ -27,9 +28,7 @@ iteration_record passed(int number, double speedup, std::vector<metric> metrics 
 iteration_record failed(int number, std::string stage, std::string reason, std::string log = "") {
   iteration_record r;
   r.number = number;
-  r.stage = std::move(stage);
-  r.reason = std::move(reason);
-  r.log = std::move(log);
+  r.verdict = test::refused(stage, std::move(reason), std::move(log));
   r.code.attempt = number;
   return r;
 }
@@ -52,7 +51,7 @@ std::string data(const std::string& name) {
 
 /// The first hint for a log of a failed build, as one text.
 std::string first_hint(const std::string& log) {
-  const auto hints = repairs_for("build", "compiling the candidate failed", log);
+  const auto hints = repairs_for(test::refused("build", "compiling the candidate failed", log));
   REQUIRE_FALSE(hints.empty());
   return hints.front().cause + " " + hints.front().remedy;
 }
@@ -62,7 +61,7 @@ std::string first_hint(const std::string& log) {
 TEST_CASE("better and worse are judged by the whole interval") {
   const auto judged = [](const char* stage, bool has_best, interval against_best) {
     iteration_record r;
-    r.stage = stage;
+    r.verdict = test::refused(stage);
     r.against_best = against_best;
     return judge(r, has_best);
   };
@@ -231,7 +230,7 @@ TEST_CASE("messages of gcc and clang lead to the cause") {
       const auto log = data(std::string(k.file) + "." + compiler + ".log");
       if (log.find("error") == std::string::npos) continue; // gcc only warns of narrowing
       INFO(k.file << " " << compiler);
-      const auto hints = repairs_for("build", "compiling the candidate failed", log);
+      const auto hints = repairs_for(test::refused("build", "compiling the candidate failed", log));
       std::string all;
       for (const auto& h : hints) all += h.symptom + " -> " + h.cause + " " + h.remedy + "\n";
       INFO(all);
@@ -275,7 +274,7 @@ TEST_CASE("the verifier's sentences lead to the cause") {
       {"build", "compiler flag '-fplugin=x' is not allowed: it loads code into the compiler", "-O3"},
   };
   for (const auto& k : table) {
-    const auto hints = repairs_for(k.stage, k.reason, "");
+    const auto hints = repairs_for(test::refused(k.stage, k.reason));
     std::string all;
     for (const auto& h : hints) all += h.cause + " " + h.remedy + "\n";
     INFO(k.reason << "\n" << all);
@@ -285,13 +284,13 @@ TEST_CASE("the verifier's sentences lead to the cause") {
 }
 
 TEST_CASE("an unknown failure still gets advice, a passed candidate none, a hostile log does no harm") {
-  CHECK(repairs_for("run", "something new", "").size() == 1);
-  CHECK(repairs_for("passed", "", "").empty());
-  const auto hints = repairs_for("build", "\xff\xfe" + std::string(1 << 20, 'a'), std::string(4 << 20, '[') + std::string(1000, '\0'));
+  CHECK(repairs_for(test::refused("run", "something new")).size() == 1);
+  CHECK(repairs_for(test::refused("passed")).empty());
+  const auto hints = repairs_for(test::refused("build", "\xff\xfe" + std::string(1 << 20, 'a'), std::string(4 << 20, '[') + std::string(1000, '\0')));
   REQUIRE_FALSE(hints.empty());
   CHECK(hints.front().symptom.size() < 1000);
   CHECK_NOTHROW(json(hints).dump());
-  CHECK_NOTHROW(repairs_for("compare", "out0[" + std::string(100000, '1') + "] is nan, expected", ""));
+  CHECK_NOTHROW(repairs_for(test::refused("compare", "out0[" + std::string(100000, '1') + "] is nan, expected")));
 }
 
 TEST_CASE("findings ask for the metrics that would tell more, the first finding's first, never many") {
@@ -306,4 +305,31 @@ TEST_CASE("findings ask for the metrics that would tell more, the first finding'
   CHECK(names[0] == "LLC-stores");
   CHECK(names[3] == "LLC-load-misses");
   CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());
+}
+
+TEST_CASE("a record's JSON names what lists show, and records of earlier versions are read") {
+  auto r = failed(3, "confirm", "failed in a fresh process", "log");
+  r.code.origin = "builtin";
+  r.code.schedule = "{}";
+  const json now = r;
+  CHECK(now["candidate"] == r.code.id());
+  CHECK(now["stage"] == "confirm");
+  CHECK(now["reason"] == "failed in a fresh process");
+  CHECK(json(now.get<iteration_record>()) == now);
+
+  json earlier = {{"number", 3}, {"candidate", "0123456789ab"}, {"origin", "builtin"}, {"schedule", "{\"lanes\": 8}"}, {"stage", "confirm"}, {"reason", "refused"}, {"log", "a log"},
+                  {"code", {{"source", "text"}, {"compiler", "clang"}}}, {"verdict", {{"stage", "passed"}, {"tolerance", 1e-4}}}};
+  const auto read = earlier.get<iteration_record>();
+  CHECK(read.stage() == "confirm");
+  CHECK(read.failed());
+  CHECK(read.verdict.reason == "refused");
+  CHECK(read.verdict.log == "a log");
+  CHECK(read.verdict.tolerance == 1e-4);
+  CHECK(read.code.origin == "builtin");
+  CHECK(read.code.schedule == "{\"lanes\": 8}");
+  CHECK(read.code.source == "text");
+  earlier["verdict"] = json::object(); // a profiler that died: no verdict was kept
+  earlier["stage"] = "measure";
+  CHECK(earlier.get<iteration_record>().verdict.stage == verdict_stage::measure);
+  CHECK_THROWS_AS((json{{"reason", 5}}.get<iteration_record>()), json::exception);
 }

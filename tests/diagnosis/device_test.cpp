@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "diagnosis/conductor.hpp"
+#include "tests/diagnosis/refused.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -390,7 +391,7 @@ TEST_CASE("devices: metrics to ask for are ncu's, the trace and the first brief 
 
   iteration_record r;
   r.number = 1;
-  r.stage = "passed";
+  r.verdict.stage = verdict_stage::passed;
   r.code.has_profile = true;
   r.code.measured = recorded().at("softmax");
   r.code.measured.time.speedup = {1.5, 1.4, 1.6};
@@ -435,13 +436,13 @@ TEST_CASE("failures of Triton candidates lead to the cause") {
       {"compare", "out0[15, 1021] is 0.9, expected 0.5 (own inputs, seed 2); 48 of 16384 elements are wrong", "masks"},
   };
   for (const auto& k : table) {
-    const auto hints = repairs_for(k.stage, k.text, "", "triton");
+    const auto hints = repairs_for(test::refused(k.stage, k.text), "triton");
     REQUIRE_FALSE(hints.empty());
     INFO(k.text << "\n -> " << hints.front().cause << " " << hints.front().remedy);
     CHECK((hints.front().cause + " " + hints.front().remedy).find(k.expected) != std::string::npos);
     for (const auto& h : hints)
       for (const char* word : {"args->", "pragma_kernel", "-march", "-ffast-math", "OpenMP", "<cmath>"}) CHECK((h.cause + h.remedy).find(word) == std::string::npos);
   }
-  CHECK(repairs_for("run", "something new", "", "triton").size() == 1);
-  CHECK(repairs_for("passed", "", "", "triton").empty());
+  CHECK(repairs_for(test::refused("run", "something new"), "triton").size() == 1);
+  CHECK(repairs_for(test::refused("passed", ""), "triton").empty());
 }

@@ -12,7 +12,7 @@ namespace {
 iteration_record attempt(int number, bool best, interval against_best, const std::string& answers = "") {
   iteration_record r;
   r.number = number;
-  r.stage = "passed";
+  r.verdict.stage = verdict_stage::passed;
   r.new_best = best;
   r.against_best = against_best;
   r.code.answers = answers;

@@ -1,5 +1,6 @@
 // Where the time goes, what a finding promises, and that both are right: the cases that misled a model in a trial.
 #include "diagnosis/conductor.hpp"
+#include "tests/diagnosis/refused.hpp"
 #include "diagnosis/what_limits.hpp"
 
 #include <catch2/catch.hpp>
@@ -105,7 +106,7 @@ kernel product(double seconds, double cycles = 12, const std::string& port = "IC
 iteration_record passed(int number, bool best, interval against_best, const std::string& idea = "idea") {
   iteration_record r;
   r.number = number;
-  r.stage = "passed";
+  r.verdict.stage = verdict_stage::passed;
   r.new_best = best;
   r.against_best = against_best;
   r.code.attempt = number;
@@ -398,11 +399,11 @@ TEST_CASE("all attempts are in the brief, with tolerance and worst error") {
   std::vector<iteration_record> history = {passed(1, true, {}, "plain loops"), passed(2, true, {1.9, 1.8, 2.0}, "packs the operand")};
   iteration_record bad;
   bad.number = 3;
-  bad.stage = "build";
-  bad.reason = "compiling the candidate failed";
+  bad.verdict = test::refused("build", "compiling the candidate failed");
   history.push_back(bad);
   history.push_back(passed(4, false, {0.9, 0.88, 0.92}, "unrolls by two"));
-  history.back().verdict = {{"tolerance", 1e-4}, {"worst_error", 0.25}};
+  history.back().verdict.tolerance = 1e-4;
+  history.back().verdict.worst_error = 0.25;
   const auto b = make_brief(5, &history[3], &history[1], "cpu", history, 6);
   REQUIRE(b.past.size() == 4);
   CHECK(b.past[1].idea == "packs the operand");
@@ -416,7 +417,7 @@ TEST_CASE("all attempts are in the brief, with tolerance and worst error") {
 
 TEST_CASE("wrong indices are told from borders, named, and recognised when they come again") {
   const std::string reason = "out1[0, 3] is 5, expected 9 (tiny values, seed 3); 3 of 8192 elements are wrong";
-  const auto hints = repairs_for("compare", reason, "");
+  const auto hints = repairs_for(test::refused("compare", reason));
   REQUIRE_FALSE(hints.empty());
   CHECK(hints.front().cause.find("indices are wrong") != std::string::npos);
   for (const auto& h : hints) {
@@ -425,14 +426,18 @@ TEST_CASE("wrong indices are told from borders, named, and recognised when they 
   }
   iteration_record first;
   first.number = 2;
-  first.stage = "compare";
-  first.reason = reason;
-  first.verdict = {{"mismatches", json::array({{{"input_set", "tiny values, seed 3"}, {"output", "out1"}, {"wrong_elements", 2}, {"judge", "the float64 oracle"},
-                                                {"elements", {"[0, 3] is 5, expected 9; the value at the candidate's index is 1e-9, the best is 1.1e-9, 1e-10 apart", "[7, 1] is 2, expected 3"}}}})}};
+  first.verdict = test::refused("compare", reason);
+  mismatch wrong;
+  wrong.input_set = "tiny values, seed 3";
+  wrong.output = "out1";
+  wrong.wrong_elements = 2;
+  wrong.judge = "the float64 oracle";
+  wrong.elements = {"[0, 3] is 5, expected 9; the value at the candidate's index is 1e-9, the best is 1.1e-9, 1e-10 apart", "[7, 1] is 2, expected 3"};
+  first.verdict.mismatches = {wrong};
   auto again = first;
   again.number = 3;
-  again.verdict["mismatches"][0]["input_set"] = "tiny values, seed 8";
-  again.verdict["mismatches"][0]["elements"][1] = "[7, 1] is 4, expected 3";
+  again.verdict.mismatches[0].input_set = "tiny values, seed 8";
+  again.verdict.mismatches[0].elements[1] = "[7, 1] is 4, expected 3";
   CHECK(same_elements(again, &first).find("The same elements are wrong as in attempt 2") == 0);
   CHECK(same_elements(again, nullptr).empty());
   const std::vector<iteration_record> history = {first, again};
@@ -441,7 +446,7 @@ TEST_CASE("wrong indices are told from borders, named, and recognised when they 
   CHECK(b.failure.find("1e-10 apart") != std::string::npos);
   CHECK(b.repairs.front().cause.find("The same elements") == 0);
   auto others = again;
-  others.verdict["mismatches"][0]["elements"][1] = "[7, 2] is 4, expected 3";
+  others.verdict.mismatches[0].elements[1] = "[7, 2] is 4, expected 3";
   CHECK(same_elements(others, &first).empty());
 }
 

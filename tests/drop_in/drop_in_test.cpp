@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-code_version code_of(const std::string& source, std::vector<std::string> flags, const std::string& language = "c++") {
-  code_version code;
+candidate code_of(const std::string& source, std::vector<std::string> flags, const std::string& language = "c++") {
+  candidate code;
   code.language = language;
   code.source = source;
   code.compiler = language == "c++" ? "gcc" : "";

@@ -26,7 +26,7 @@ const fs::path& written() {
     if (!t) FAIL(render(t.error()));
     auto source = read_file(here() / "kernel_gate.cpp");
     REQUIRE(source);
-    code_version code;
+    candidate code;
     code.language = "c++";
     code.compiler = "gcc";
     code.source = *source;
@@ -75,7 +75,7 @@ temp_dir for_a_device(const char* module) {
   if (!ref) FAIL(render(ref.error()));
   auto t = ref->load(here() / "task_gate.py", 2);
   if (!t) FAIL(render(t.error()));
-  code_version code;
+  candidate code;
   code.language = "triton";
   code.source = read_file(here() / module).value();
   auto folder = temp_dir::create("pragma-programs-device-");

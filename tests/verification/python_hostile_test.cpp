@@ -28,7 +28,7 @@ TEST_CASE("A module that behaves in the runner has no more in the drop-in's chec
   REQUIRE(v.passed());
   auto folder = temp_dir::create("drop-in-");
   REQUIRE(folder);
-  code_version code;
+  candidate code;
   code.language = c.language;
   code.source = c.source;
   const auto& t = python_bench::get().loaded.task;
