@@ -365,7 +365,9 @@ expected<void> workbench::time_best_again(const measure_request& request, measur
   if (!champion) return fail(champion.error());
   verdict known;
   known.stage = verdict_stage::passed;
-  auto again = time_candidate(loaded_.task, audit_, *reference_, **champion, known, timing_for(search_checks_));
+  auto options = timing_for(search_checks_);
+  options.waits = request.waits;
+  auto again = time_candidate(loaded_.task, audit_, *reference_, **champion, known, options);
   if (!again) return fail(again.error());
   if (again->result.passed() && !again->time.contended) result.best_again = std::move(again->time);
   return {};
@@ -381,6 +383,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   measurement result;
   auto search_timing = timing_for(search_checks_);
   search_timing.max_seconds *= search_timing_share;
+  search_timing.waits = request.waits;
   warm(**binary);
   auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, request.verdict, search_timing);
   if (!timed) return fail(timed.error());

@@ -54,18 +54,26 @@ def reset_defaults():
     torch.backends.cudnn.allow_tf32 = TF32
 
 
+WORTH_THREADS = 2e-3  # seconds: starting and ending Torch's threads takes some
+LAST_TOOK = {}  # kind of work -> seconds that it took the last time
+
+
 @contextlib.contextmanager
-def all_cpus():
-    """What is not measured need not wait for the CPUs that measurements run on. On a device there is little to do here, and other tasks'
-    processes want these CPUs."""
-    if not DEVICE.native:
+def all_cpus(work):
+    """What is not measured need not wait for the CPUs that measurements run on; `work` names it, since what was done in no time before is
+    done by one CPU. On a device there is little to do here, and other tasks' processes want these CPUs."""
+    start = time.monotonic()
+    if not DEVICE.native or LAST_TOOK.get(work, 1) < WORTH_THREADS:
         yield
+        LAST_TOOK[work] = time.monotonic() - start
         return
     own = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))  # all that pragma itself may use
         torch.set_num_threads(max(THREADS, len(os.sched_getaffinity(0))))
+        start = time.monotonic()
         yield
+        LAST_TOOK[work] = time.monotonic() - start
     finally:
         torch.set_num_threads(THREADS)
         os.sched_setaffinity(0, own)
@@ -376,6 +384,7 @@ class Server:
 
     def map(self, command):
         self.reference = None
+        LAST_TOOK.clear()
         gc.collect()
         _, descriptors, _, _ = socket.recv_fds(self.channel, 1, 4)
         slots = command["slots"]
@@ -394,25 +403,24 @@ class Server:
         result = self.reference.check(command["pieces"])
         gc.collect()
         trim()
-        gc.freeze()
         return result
 
     def fill(self, command):
-        with all_cpus():
+        with all_cpus("fill"):
             self.reference.fill(command["slot"], command["seed"], command["kind"])
         return {}
 
     def compute(self, command):
         reference = self.reference
         outputs = reference.compute(command["slot"])
-        with all_cpus():
+        with all_cpus("oracle"):
             reference.oracle(command["slot"], outputs)
         del outputs
         trim()
         return {"oracle_float64": reference.model64 is not None}
 
     def point_to(self, command):
-        with torch.no_grad(), all_cpus():
+        with torch.no_grad(), all_cpus("point_to"):
             return {"found": self.reference.point_to(command["slot"], command["output"], command["positions"], command["indices"])}
 
     def time(self, command):
@@ -433,7 +441,6 @@ class Server:
 
     def release(self, _):
         self.reference = None
-        gc.unfreeze()
         gc.collect()
         return {}
 
@@ -486,6 +493,8 @@ def main():
             importlib.import_module("triton")  # so that its modules are compiled, too, for the candidates' processes
     torch.set_num_threads(THREADS)
     torch.set_num_interop_threads(1)
+    gc.collect()
+    gc.freeze()  # Torch's own objects, which a collection would walk through for 40 ms each time
     with torch.no_grad():
         Server().serve()
 

@@ -161,8 +161,8 @@ struct user {
       auto result = (*made)->run(cluster.order(100 * number + i), [&](const run_event& event) {
         if (event.what != "iteration") return;
         ++told;
-        const auto& before = heard.emplace(event.iteration.number, event.iteration.candidate).first->second;
-        if (before != event.iteration.candidate) wrong.push_back("attempt " + std::to_string(event.iteration.number) + " was told twice, as two");
+        const auto& before = heard.emplace(event.iteration.number, event.iteration.code.id()).first->second;
+        if (before != event.iteration.code.id()) wrong.push_back("attempt " + std::to_string(event.iteration.number) + " was told twice, as two");
       }, never);
       if (!result && heard.empty()) { // its beginning was cut off: it may be there or not, and is looked at with all others
         if (result.error().code == ec::not_found) wrong.push_back("begun, and not there: " + result.error().message);
@@ -175,7 +175,7 @@ struct user {
       }
       ++ended;
       std::map<int, std::string> recorded;
-      for (const auto& it : result->iterations) recorded[it.number] = it.candidate;
+      for (const auto& it : result->iterations) recorded[it.number] = it.code.id();
       for (const auto& [n, candidate] : heard)
         if (recorded[n] != candidate) wrong.push_back("attempt " + std::to_string(n) + " of " + result->header.id + " was told and is not in the record");
     }
@@ -187,7 +187,7 @@ std::string fault_of(const run_result& r) {
   std::set<std::string> candidates;
   for (size_t i = 0; i < r.iterations.size(); ++i) {
     if (r.iterations[i].number != static_cast<int>(i) + 1) return "attempts are not numbered from 1 without gaps";
-    if (!candidates.insert(r.iterations[i].candidate).second) return "a candidate is there twice";
+    if (!candidates.insert(r.iterations[i].code.id()).second) return "a candidate is there twice";
   }
   if (r.header.state != "finished" || !r.header.confirmed) return r.header.state + ", confirmed: " + std::to_string(r.header.confirmed) + " " + r.header.failure + r.header.stop_reason;
   return r.iterations.size() == attempts ? "" : std::to_string(r.iterations.size()) + " attempts";

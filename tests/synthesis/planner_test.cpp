@@ -2,6 +2,7 @@
 // element of a buffer is stored once, values are known before they are used, and the starting schedule fits. On the golden graphs.
 #include "golden.hpp"
 
+#include "synthesis/cpp/emit.hpp"
 #include "synthesis/lower/algebra.hpp"
 #include "synthesis/lower/lower.hpp"
 #include "synthesis/loops/region.hpp"
@@ -243,6 +244,16 @@ TEST_CASE("the starting schedule fits its program: axes that can be vectorised, 
       }
     }
   }
+}
+
+TEST_CASE("a schedule's number of threads is the most that its program starts, whatever the call allows") {
+  const auto shape = golden("softmax_first");
+  const auto p = loops_of(shape, true);
+  auto s = starting_schedule(p, shape.options.machine, 4);
+  const auto four = emit_source(p, s, "t").text;
+  CHECK(four.find("std::min<int>(args->threads, 4)") != std::string::npos);
+  s.threads = 2;
+  CHECK(emit_source(p, s, "t").text.find("std::min<int>(args->threads, 2)") != std::string::npos);
 }
 
 TEST_CASE("the starting schedule of a device: sizes are powers of two and cover no more than twice the results") {

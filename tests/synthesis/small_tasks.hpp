@@ -104,6 +104,7 @@ inline const small_task tasks[] = {
     {"resized",
      "return F.interpolate(x, scale_factor=2), F.interpolate(x, size=(7, 4)), F.interpolate(torch.relu(x), size=(9, 13), mode='bilinear'), F.interpolate(x, scale_factor=2, mode='bilinear', align_corners=True)",
      "[torch.randn(2, 3, 5, 6)]"},
+    {"pooled_to_nothing", "return torch.cat([x, F.adaptive_avg_pool2d(x, (0, 8))], 2) * 2", "[torch.randn(1, 2, 6, 8)]"},
     {"resized_smoothly", "return F.interpolate(x, scale_factor=1.5, mode='bicubic'), F.adaptive_avg_pool2d(x, (3, 5)) + F.adaptive_max_pool2d(x, (3, 5))", "[torch.randn(1, 2, 6, 8)]"},
     {"looked_up", "return F.one_hot(x, 9) * 3, y[x][:, z]", "[torch.randint(0, 9, (5,)), torch.randn(9, 12), torch.randint(0, 12, (20,))]", "", "x, y, z"},
 };
