@@ -59,7 +59,7 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
   measure_request wanted;
   wanted.candidate = request.candidate;
   wanted.verdict = e.verdict;
-  wanted.waits = profile_waits;
+  wanted.waits = 1;
   wanted.profile = request.profile;
   wanted.profile_seconds = request.profile_seconds;
   wanted.extra_metrics = request.extra_metrics;
