@@ -94,8 +94,10 @@ public:
   std::string address; ///< of the head as seen from there
 
 private:
+  /// Of RFC 2544's addresses for such tests; another one for each process, since one that was killed leaves its links behind.
+  static std::string network() { return "198.18." + std::to_string(::getpid() % 250) + "."; }
   explicit far_host(int number)
-      : address("198.18.13." + std::to_string(4 * number + 1)), own_("198.18.13." + std::to_string(4 * number + 2)), // RFC 2544: for such tests
+      : address(network() + std::to_string(4 * number + 1)), own_(network() + std::to_string(4 * number + 2)),
         space_("pragma-" + std::to_string(::getpid()) + "-" + std::to_string(number)), near_("pr" + std::to_string(::getpid()) + "n" + std::to_string(number)) {}
   static bool ran(const std::vector<std::string>& command, std::string& why) {
     process_spec spec;
