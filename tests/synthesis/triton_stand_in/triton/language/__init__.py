@@ -23,6 +23,12 @@ class PropagateNan:
     NONE, ALL = "none", "all"
 
 
+_np.seterr(all="ignore")
+_INTEGERS = [_np.dtype(kind + size) for kind in "iu" for size in "1248"]
+_LEAST = {t: int(_np.iinfo(t).min) for t in _INTEGERS}
+_MOST = {t: int(_np.iinfo(t).max) for t in _INTEGERS}
+
+
 def _array(x, like=None):
     """x as an array; a Python number takes the type of what it meets, as in Triton."""
     if isinstance(x, tensor):
@@ -31,7 +37,7 @@ def _array(x, like=None):
         return _np.array(x, "?")
     if isinstance(x, int):
         if like is not None and like.dtype.kind in "iuf":
-            if like.dtype.kind in "iu" and not _np.iinfo(like.dtype).min <= x <= _np.iinfo(like.dtype).max:
+            if like.dtype.kind in "iu" and not _LEAST[like.dtype] <= x <= _MOST[like.dtype]:
                 return _np.array(x, "i8")
             return _np.array(x, like.dtype)
         return _np.array(x, "i4" if -2**31 <= x < 2**31 else "i8")
@@ -56,8 +62,7 @@ def _pair(x, y):
 def _checked(result, a, b, exact):
     """32-bit indices that overflow are a bug of the emitter."""
     if result.dtype == _np.dtype("i4") and exact is not None:
-        wide = exact(a.astype("i8"), b.astype("i8"))
-        if (wide != result).any():
+        if (exact(a, b, dtype="i8") != result).any():
             raise OverflowError("a 32-bit integer overflows")
     return tensor(result)
 
@@ -90,8 +95,7 @@ class tensor:
         a, b = _pair(self, other)
         if a.shape and b.shape and len(a.shape) != len(b.shape):
             raise TypeError(f"shapes {a.shape} and {b.shape} have different ranks")
-        with _np.errstate(all="ignore"):
-            return _checked(f(a, b), a, b, f if exact else None)
+        return _checked(f(a, b), a, b, f if exact else None)
 
     def __add__(self, o): return self._binary(o, _np.add, True)
     def __sub__(self, o): return self._binary(o, _np.subtract, True)
@@ -104,8 +108,7 @@ class tensor:
         a, b = _pair(self, o)
         if a.dtype.kind != "f":
             a, b = a.astype("f4"), b.astype("f4")
-        with _np.errstate(all="ignore"):
-            return tensor(a / b)
+        return tensor(a / b)
 
     def __rtruediv__(self, o): return tensor(_array(o, self.a)) / self
 
