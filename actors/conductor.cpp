@@ -52,6 +52,7 @@ struct conductor_state {
   /// Of the attempt that is being made, where the event does not say which.
   void tell(run_event event) {
     if (event.attempt == 0) event.attempt = run.attempt();
+    event.time = utc_now();
     if (agents.observer) self->send(agents.observer, event_atom::value, std::move(event));
   }
   void tell(const std::string& what, const std::string& text, int attempt = 0) {

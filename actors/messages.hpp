@@ -190,8 +190,9 @@ struct run_event {
   std::string text;
   iteration_record iteration;             ///< with "iteration"
   loaded_task loaded;                     ///< with "loaded"
+  std::string time;                       ///< ISO, UTC
 };
-PRAGMA_JSON(run_event, what, attempt, text, iteration, loaded)
+PRAGMA_JSON(run_event, what, attempt, text, iteration, loaded, time)
 
 /// What is left when a run ends.
 struct run_result {

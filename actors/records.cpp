@@ -12,3 +12,4 @@
 #include "base/json_definitions.hpp"
 
 #include "actors/messages.hpp"
+#include "actors/run_log.hpp"

@@ -5,8 +5,10 @@
 #include "cli/terminal.hpp"
 #include "cli/stored_runs.hpp"
 
+#include "actors/run_log.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "cluster/page_door.hpp"
 #include "dashboard/dashboard.hpp"
 #include "knowledge/library.hpp"
 
@@ -16,9 +18,11 @@ namespace pragma::cli {
 
 namespace {
 
+constexpr int threads_beyond_loopback = 128; ///< each open page holds one, and so does a handshake that dawdles
+
 struct dashboard_settings {
   int port = 7451;
-  std::string address = "127.0.0.1";
+  std::string address = "127.0.0.1", certificates;
   std::vector<std::string> suites;
   head_choice head;
 };
@@ -28,6 +32,7 @@ json listed(const run_summary& h) {
           {"task", h.task},
           {"state", h.state},
           {"started", h.started},
+          {"owner", h.owner},
           {"speedup", figure_of(h)},
           {"stamp", h.state + " " + json(h.wall_seconds).dump() + " " + std::to_string(h.best_attempt)}};
 }
@@ -89,6 +94,18 @@ void read_from_head(dashboard::source& from, std::unique_ptr<head_client> client
     if (!run) return fail(run.error());
     return run_document(*run);
   };
+  from.log = [head](const std::string& id, uint64_t next) {
+    const std::lock_guard lock(head->mutex);
+    json lines = json::array();
+    auto news = head->client->news(id, next);
+    if (!news) return lines;
+    for (auto n = news->next - news->events.size(); const auto& event : news->events) {
+      auto line = line_of(event);
+      line.n = n++;
+      lines.push_back(line);
+    }
+    return lines;
+  };
   from.cluster = [head]() -> expected<json> {
     const std::lock_guard lock(head->mutex);
     auto status = head->client->status();
@@ -105,6 +122,7 @@ dashboard::source source_of(const dashboard_settings& s, std::unique_ptr<head_cl
     if (!run) return fail(run.error());
     return run_document(*run);
   };
+  from.log = [](const std::string& id, uint64_t next) { return json(read_run_log(data_home() / "logs", id, next)); };
   from.cluster = []() -> expected<json> { return json(nullptr); };
   if (client) read_from_head(from, std::move(client));
   from.diff = diff_lines;
@@ -129,12 +147,19 @@ int run_dashboard(const dashboard_settings& s) {
   options.address = s.address;
   options.port = s.port;
   options.secret = *secret;
+  if (!s.certificates.empty()) {
+    auto door = open_page_door(s.certificates);
+    if (!door) return report(out, door.error());
+    options.door = std::move(*door);
+    options.threads = threads_beyond_loopback;
+  }
   auto client = s.head.connect();
   if (!client) return report(out, client.error());
   auto where = web::listener::open(options);
   if (!where) return report(out, where.error());
   dashboard::serve(*where, source_of(s, std::move(*client)), share_dir() / "dashboard");
-  out.line("dashboard: " + where->address() + "/?token=" + *secret);
+  out.line("dashboard: " + where->address() + (options.door ? "/" : "/?token=" + *secret));
+  if (options.door) out.line(out.dim("for browsers with a certificate of this CA (`pragma cluster ca browser NAME`): users see their own runs, admins all"));
   out.line(out.dim("reads the run store beside whatever runs; Ctrl-C ends the page, not the runs"));
   where->run(cancelled());
   return 0;
@@ -146,10 +171,12 @@ void add_dashboard(CLI::App& app, action& chosen) {
   auto s = std::make_shared<dashboard_settings>();
   auto* command = app.add_subcommand("dashboard", "a live page of the runs on this machine, in the browser");
   command->add_option("--port", s->port, "port (0: any that is free)")->check(CLI::Range(0, 65535))->capture_default_str();
-  command->add_option("--listen", s->address, "address: loopback only")->capture_default_str();
+  command->add_option("--listen", s->address, "address; off loopback only with --listen-tls")->capture_default_str();
+  command->add_option("--listen-tls", s->certificates, "folder with ca.pem, cert.pem, key.pem and perhaps crl.pem of role head (`pragma cluster ca issue NAME --role head --host ADDRESS`): TLS, and each browser needs a certificate; changes are noticed");
   command->add_option("--suite", s->suites, "result folder of `pragma bench` to show; may be given several times");
   s->head.add_to(*command);
-  command->footer("Example:\n  pragma dashboard --suite /tmp/level1\nFrom another machine: ssh -L 7451:127.0.0.1:7451 THIS_MACHINE, and open the same address there.");
+  command->footer("Example:\n  pragma dashboard --suite /tmp/level1\nFrom another machine: ssh -L 7451:127.0.0.1:7451 THIS_MACHINE, and open the same address there.\n"
+                  "For others, with certificates in their browsers: pragma dashboard --listen 0.0.0.0 --listen-tls ~/ca/page");
   command->callback([s, &chosen] { chosen = [s] { return run_dashboard(*s); }; });
 }
 

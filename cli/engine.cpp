@@ -4,9 +4,11 @@
 #include "actors/conductor.hpp"
 #include "actors/knowledge.hpp"
 #include "actors/profiler.hpp"
+#include "actors/run_log.hpp"
 #include "actors/store.hpp"
 #include "actors/verifier.hpp"
 #include "base/files.hpp"
+#include "base/utc.hpp"
 #include "cli/stored_runs.hpp"
 
 #include <mutex>
@@ -33,10 +35,17 @@ public:
 
   expected<run_result> run(const run_request& wanted, std::function<void(const run_event&)> on_event, const std::atomic<bool>& cancel) override {
     auto request = wanted;
+    if (request.id.empty() && request.new_id.empty()) request.new_id = new_run_id(request.load.path);
+    auto log = std::make_shared<run_log>(data_home() / "logs", request.id.empty() ? request.new_id : request.id);
+    on_event = [log, tell = std::move(on_event)](const run_event& event) {
+      log->add(line_of(event));
+      tell(event);
+    };
     if (request.id.empty())
       if (auto given = hand_over_collectors(request.load); !given) {
         run_event note;
         note.what = "note";
+        note.time = utc_now();
         note.text = "the profilers that you registered are not used: " + given.error().message;
         on_event(note);
       }

@@ -36,6 +36,7 @@ json run_document(const run_result& result) {
       {"started", h.started},
       {"finished", h.finished},
       {"stop_reason", h.stop_reason},
+      {"owner", h.request.owner},
       {"task",
        {{"name", t.name}, {"id", t.id}, {"path", t.path}, {"category", t.category}, {"source", t.source}, {"inputs", t.inputs},
         {"params", t.params}, {"outputs", t.outputs}, {"flops", t.flops}, {"bytes", t.bytes}, {"notes", t.notes},

@@ -1,5 +1,6 @@
 #include "cli/stored_runs.hpp"
 
+#include "actors/run_log.hpp"
 #include "actors/store.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -110,8 +111,11 @@ expected<std::vector<std::string>> delete_stored_runs(const std::vector<std::str
   }
   auto store = open_runs(run_store_folder(), run_store::mode::read_write);
   if (!store) return fail(store.error());
-  for (const auto& id : ids)
+  for (const auto& id : ids) {
     if (auto removed = store->remove_run(id); !removed) return fail(removed.error());
+    std::error_code ignored;
+    std::filesystem::remove(run_log_file(data_home() / "logs", id), ignored);
+  }
   return ids;
 }
 

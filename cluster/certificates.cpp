@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -17,6 +18,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
@@ -42,7 +44,10 @@ using store_ptr = std::unique_ptr<X509_STORE, freed<X509_STORE_free>>;
 using context_ptr = std::unique_ptr<X509_STORE_CTX, freed<X509_STORE_CTX_free>>;
 using extension_ptr = std::unique_ptr<X509_EXTENSION, freed<X509_EXTENSION_free>>;
 using crl_ptr = std::unique_ptr<X509_CRL, freed<X509_CRL_free>>;
+using names_ptr = std::unique_ptr<GENERAL_NAMES, freed<GENERAL_NAMES_free>>;
 using number_ptr = std::unique_ptr<BIGNUM, freed<BN_free>>;
+
+void free_stack(STACK_OF(X509) * stack) { sk_X509_free(stack); } // not what is in it
 
 std::string openssl_says() {
   char text[256] = "no reason given";
@@ -139,6 +144,33 @@ std::string role_of(const X509_NAME* subject) {
   return known == role::none ? std::string() : name(known);
 }
 
+/// The alternative names of the subject: DNS names, and IP addresses as text.
+std::vector<std::string> hosts_of(const X509* certificate) {
+  std::vector<std::string> hosts;
+  const names_ptr names(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    int kind = 0;
+    const auto* value = static_cast<const ASN1_STRING*>(GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names.get(), i), &kind));
+    const auto* bytes = ASN1_STRING_get0_data(value);
+    char text[INET6_ADDRSTRLEN] = "";
+    if (kind == GEN_DNS) hosts.push_back(printable(std::string(reinterpret_cast<const char*>(bytes), static_cast<size_t>(ASN1_STRING_length(value)))));
+    else if (kind == GEN_IPADD && ::inet_ntop(ASN1_STRING_length(value) == 4 ? AF_INET : AF_INET6, bytes, text, sizeof text)) hosts.emplace_back(text);
+  }
+  return hosts;
+}
+
+/// "DNS:head,DNS:gpu.example.org,IP:10.0.0.5"
+expected<std::string> alternative_names(const std::string& name, const std::vector<std::string>& hosts) {
+  auto text = "DNS:" + name;
+  for (const auto& host : hosts) {
+    unsigned char bytes[16];
+    const bool address = ::inet_pton(AF_INET, host.c_str(), bytes) == 1 || ::inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+    if (auto good = check_name(host); !address && !good) return fail(ec::invalid_argument, "'" + printable(host.substr(0, 80)) + "' is no host name and no IP address", "as in --host gpu.example.org --host 10.0.0.5");
+    text += (address ? ",IP:" : ",DNS:") + host;
+  }
+  return text;
+}
+
 } // namespace
 
 certificate_facts facts_of(X509* certificate) {
@@ -159,6 +191,7 @@ certificate_facts facts_of(X509* certificate) {
     facts.serial = hex;
     OPENSSL_free(hex);
   }
+  facts.hosts = hosts_of(certificate);
   return facts;
 }
 
@@ -177,8 +210,8 @@ struct pair {
   x509_ptr certificate;
 };
 
-/// `ca` empty: signs itself.
-expected<pair> make_pair(const std::string& name, role what, int days, int starts_in_days, const pair* ca) {
+/// `ca` empty: signs itself. `alternatives`: as alternative_names() gives them.
+expected<pair> make_pair(const std::string& name, role what, int days, int starts_in_days, const pair* ca, const std::string& alternatives) {
   pair made;
   made.key.reset(EVP_EC_gen("P-256"));
   made.certificate.reset(X509_new());
@@ -201,7 +234,7 @@ expected<pair> make_pair(const std::string& name, role what, int days, int start
     good = good && add_extension(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
            add_extension(x, issuer, NID_key_usage, "critical,digitalSignature") &&
            add_extension(x, issuer, NID_ext_key_usage, what == role::head ? "serverAuth,clientAuth" : "clientAuth") && // a head may follow another
-           add_extension(x, issuer, NID_subject_alt_name, ("DNS:" + name).c_str());
+           add_extension(x, issuer, NID_subject_alt_name, alternatives.c_str());
   } else {
     good = good && add_extension(x, issuer, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
            add_extension(x, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
@@ -230,7 +263,7 @@ expected<certificate_facts> create_ca(const fs::path& folder, const std::string&
   if (fs::exists(folder / "ca-key.pem", ignored) || fs::exists(folder / "ca.pem", ignored))
     return fail(ec::invalid_argument, folder.string() + " has a CA already", "`pragma cluster ca issue NAME` issues from it; another CA needs another folder");
   if (auto made = make_folder(folder); !made) return fail(made.error());
-  auto ca = make_pair(cluster, role::none, days, 0, nullptr);
+  auto ca = make_pair(cluster, role::none, days, 0, nullptr, {});
   if (!ca) return fail(ca.error());
   if (auto kept = write_secret(folder / "ca-key.pem", pem_of(ca->key.get())); !kept) return fail(kept.error());
   if (auto kept = write_file_atomic(folder / "ca.pem", pem_of(ca->certificate.get())); !kept) return fail(kept.error());
@@ -261,9 +294,11 @@ std::string now_text() {
 
 } // namespace
 
-expected<certificate_facts> issue_certificate(const fs::path& folder, const std::string& name, role what, int days, int starts_in_days) {
+expected<certificate_facts> issue_certificate(const fs::path& folder, const std::string& name, role what, int days, int starts_in_days, const std::vector<std::string>& hosts) {
   if (auto good = check_name(name); !good) return fail(good.error());
   if (what == role::none) return fail(ec::invalid_argument, "a certificate needs a role", "head, node, user or admin");
+  const auto alternatives = alternative_names(name, hosts);
+  if (!alternatives) return fail(alternatives.error());
   auto read = read_ca(folder);
   if (!read) return fail(read.error());
   const auto ca = std::move(*read);
@@ -272,12 +307,33 @@ expected<certificate_facts> issue_certificate(const fs::path& folder, const std:
   if (fs::exists(to / "key.pem", ignored))
     return fail(ec::invalid_argument, to.string() + " has a key already", "remove the folder to issue anew, or choose another name");
   if (auto made = make_folder(to); !made) return fail(made.error());
-  auto member = make_pair(name, what, days, starts_in_days, &ca);
+  auto member = make_pair(name, what, days, starts_in_days, &ca, *alternatives);
   if (!member) return fail(member.error());
   if (auto kept = write_secret(to / "key.pem", pem_of(member->key.get())); !kept) return fail(kept.error());
   if (auto kept = write_file_atomic(to / "cert.pem", pem_of(member->certificate.get())); !kept) return fail(kept.error());
   if (auto kept = write_file_atomic(to / "ca.pem", pem_of(ca.certificate.get())); !kept) return fail(kept.error());
   return facts_of(member->certificate.get());
+}
+
+expected<fs::path> write_for_browser(const fs::path& folder, const std::string& name, const std::string& password) {
+  if (auto good = check_name(name); !good) return fail(good.error());
+  const auto files = tls_files::in(folder / name);
+  auto certificate = read_certificate(files.certificate, "member's certificate");
+  if (!certificate) return fail(certificate.error());
+  auto ca = read_certificate(files.ca, "CA's certificate");
+  if (!ca) return fail(ca.error());
+  auto key = read_key(files.key);
+  if (!key) return fail(key.error());
+  const auto file = folder / name / (name + ".p12");
+  std::error_code ignored;
+  if (fs::exists(file, ignored)) return fail(ec::invalid_argument, file.string() + " is there already", "remove it to write it anew, with another password");
+  const std::unique_ptr<STACK_OF(X509), freed<free_stack>> others(sk_X509_new_null());
+  if (!others || sk_X509_push(others.get(), ca->get()) <= 0) return trouble("make a PKCS#12 file");
+  const std::unique_ptr<PKCS12, freed<PKCS12_free>> made(PKCS12_create(password.c_str(), name.c_str(), key->get(), certificate->get(), others.get(), 0, 0, 0, 0, 0));
+  bio_ptr out(BIO_new(BIO_s_mem()));
+  if (!made || !out || i2d_PKCS12_bio(out.get(), made.get()) != 1) return trouble("make a PKCS#12 file");
+  if (auto kept = write_secret(file, text_of(out.get())); !kept) return fail(kept.error());
+  return file;
 }
 
 expected<certificate_facts> revoke_certificate(const fs::path& folder, const std::string& name) {

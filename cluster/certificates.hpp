@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace pragma {
 
@@ -25,14 +26,19 @@ struct certificate_facts {
   std::string not_after;              ///< ISO time
   int days_left = 0;                  ///< negative: expired
   std::string serial;                 ///< hexadecimal
+  std::vector<std::string> hosts;     ///< names and addresses under which a browser takes it for a server's; its own name is one
 };
-PRAGMA_JSON(certificate_facts, name, role, issuer, not_after, days_left, serial)
+PRAGMA_JSON(certificate_facts, name, role, issuer, not_after, days_left, serial, hosts)
 
 /// Makes a CA in `folder` (ca.pem and, for its owner only, ca-key.pem). invalid_argument when one is there already.
 expected<certificate_facts> create_ca(const std::filesystem::path& folder, const std::string& cluster, int days = 3650);
 /// Issues a key and certificate for a member into `folder`/`name`/ (ca.pem, cert.pem, key.pem). not_found: no CA there. `days` negative: expired
-/// already; `starts_in_days`: for tests of clocks that differ.
-expected<certificate_facts> issue_certificate(const std::filesystem::path& folder, const std::string& name, role what, int days = 825, int starts_in_days = 0);
+/// already; `starts_in_days`: for tests of clocks that differ. `hosts`: DNS names and IP addresses that a browser may call the member by.
+expected<certificate_facts> issue_certificate(const std::filesystem::path& folder, const std::string& name, role what, int days = 825, int starts_in_days = 0,
+                                              const std::vector<std::string>& hosts = {});
+/// Writes `folder`/`name`/`name`.p12 (PKCS#12: key, certificate, CA), readable by its owner alone, which a browser imports with `password`; gives the
+/// file. not_found: no such member; invalid_argument: the file is there.
+expected<std::filesystem::path> write_for_browser(const std::filesystem::path& folder, const std::string& name, const std::string& password);
 /// Puts the certificate in `folder`/`name`/cert.pem on the CA's list `folder`/crl.pem, which is made where there is none. Copy that to the head's
 /// folder: it is read anew there.
 expected<certificate_facts> revoke_certificate(const std::filesystem::path& folder, const std::string& name);

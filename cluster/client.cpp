@@ -160,6 +160,7 @@ expected<run_result> head_client::attach(const std::string& run, const std::func
 expected<bool> head_client::cancel(const std::string& run) { return impl_->ask<bool>("cancel", {{"run", run}}); }
 expected<run_result> head_client::record(const std::string& run) { return impl_->record(run); }
 expected<std::vector<cluster_run>> head_client::runs() { return impl_->ask<std::vector<cluster_run>>("list"); }
+expected<run_news> head_client::news(const std::string& run, uint64_t from) { return impl_->ask<run_news>("news", {{"run", run}, {"from", from}}); }
 expected<cluster_status> head_client::status() {
   auto s = impl_->ask<cluster_status>("status");
   if (!s) return s;

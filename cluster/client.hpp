@@ -28,6 +28,8 @@ public:
   expected<bool> cancel(const std::string& run);
   expected<run_result> record(const std::string& run);
   expected<std::vector<cluster_run>> runs();
+  /// What a run does, from event number `from` on; at once, with none where there is nothing new.
+  expected<run_news> news(const std::string& run, uint64_t from);
   expected<cluster_status> status();
   expected<void> release(const std::string& node);
   /// `question`: {"text", "count", "profiler", "hardware"}; the answer is a library_answer as JSON.

@@ -233,17 +233,7 @@ private:
 
   // -- certificates that change -----------------------------------------------------------------------------------------
 
-  std::string stamp() const {
-    std::string all;
-    if (!options_.tls) return all;
-    const auto files = tls_files::in(*options_.tls);
-    for (const auto& file : {files.ca, files.certificate, files.key, files.revoked}) {
-      std::error_code none;
-      const auto when = std::filesystem::last_write_time(file, none);
-      all += (none ? std::string("-") : std::to_string(when.time_since_epoch().count())) + " ";
-    }
-    return all;
-  }
+  std::string stamp() const { return options_.tls ? stamp_of(tls_files::in(*options_.tls)) : std::string(); }
   void look_at_files() {
     if (!options_.tls || since(files_looked_) < files_seconds) return;
     files_looked_ = clock::now();

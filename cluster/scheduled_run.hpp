@@ -2,10 +2,13 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "actors/run_log.hpp"
+#include "base/utc.hpp"
 #include "cluster/messages.hpp"
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace pragma {
@@ -22,6 +25,7 @@ struct scheduled_run {
   pragma::failure failure;
   int attempts = 0;
   double speedup = 0;
+  std::optional<run_log> log;                             ///< what is told is kept beside the record
 
   void add(const run_event& event) {
     const std::lock_guard lock(mutex);
@@ -29,6 +33,7 @@ struct scheduled_run {
       attempts = event.iteration.number;
       if (event.iteration.new_best) speedup = event.iteration.code.measured.time.speedup.value;
     }
+    if (log) log->add(line_of(event));
     events.push_back(json(event));
     if (events.size() > kept_events) {
       events.pop_front();
@@ -44,6 +49,7 @@ struct scheduled_run {
     run_event event;
     event.what = "note";
     event.text = text;
+    event.time = utc_now();
     add(event);
   }
   void end(const std::string& how, pragma::failure why = {}) {

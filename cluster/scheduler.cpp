@@ -174,6 +174,7 @@ struct scheduler_state {
     request.coder.transcript = request.coder.kind == "llm" ? (options.transcripts / (id + ".jsonl")).string() : std::string();
     auto run = std::make_shared<scheduled_run>();
     run->id = id;
+    run->log.emplace(options.tasks.parent_path() / "logs", id);
     run->task = order.task.name;
     run->owner = request.owner;
     run->priority = request.priority;

@@ -31,6 +31,8 @@ int judge_later(int good, X509_STORE_CTX* context) {
   return good || ((why == X509_V_ERR_CERT_HAS_EXPIRED || why == X509_V_ERR_CERT_NOT_YET_VALID) && X509_STORE_CTX_get_error_depth(context) == 0);
 }
 
+x509_ptr certificate_of(const ssl_st* connection) { return {SSL_get1_peer_certificate(connection), X509_free}; }
+
 std::string hex(const ASN1_INTEGER* serial) {
   const std::unique_ptr<BIGNUM, decltype(&BN_free)> number(ASN1_INTEGER_to_BN(serial, nullptr), BN_free);
   char* text = number ? BN_bn2hex(number.get()) : nullptr;
@@ -112,9 +114,13 @@ channel::channel(open_socket socket, std::shared_ptr<const tls_context> tls, boo
     trouble_ = "OpenSSL has no memory for a connection";
     return;
   }
-  SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, server ? judge_later : nullptr);
-  if (server) SSL_set_accept_state(ssl_.get());
-  else SSL_set_connect_state(ssl_.get());
+  if (server) {
+    demand_certificate(ssl_.get());
+    SSL_set_accept_state(ssl_.get());
+  } else {
+    SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    SSL_set_connect_state(ssl_.get());
+  }
 }
 channel::~channel() = default;
 
@@ -172,12 +178,23 @@ channel::result channel::write(const char* from, size_t size, size_t& sent) {
   return result::closed;
 }
 
-identity channel::peer(const std::string& address) const {
+std::string stamp_of(const tls_files& files) {
+  std::string all;
+  for (const auto& file : {files.ca, files.certificate, files.key, files.revoked}) {
+    std::error_code none;
+    const auto when = std::filesystem::last_write_time(file, none);
+    all += (none ? std::string("-") : std::to_string(when.time_since_epoch().count())) + " ";
+  }
+  return all;
+}
+
+void demand_certificate(ssl_st* connection) { SSL_set_verify(connection, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, judge_later); }
+
+identity peer_of(const ssl_st* connection, const std::string& address) {
   identity who;
   who.address = address;
   who.name = "local";
-  if (!tls_) return who;
-  const x509_ptr certificate(SSL_get1_peer_certificate(ssl_.get()), X509_free);
+  const auto certificate = certificate_of(connection);
   if (!certificate) return who;
   const auto facts = facts_of(certificate.get());
   who.what = role_named(facts.role);
@@ -188,17 +205,26 @@ identity channel::peer(const std::string& address) const {
   return who;
 }
 
-std::string channel::what_is_wrong() const {
-  if (!tls_) return {};
-  const x509_ptr certificate(SSL_get1_peer_certificate(ssl_.get()), X509_free);
+std::string what_is_wrong(const ssl_st* connection, const tls_context& by) {
+  const auto certificate = certificate_of(connection);
   if (!certificate) return "there is no certificate";
   const auto facts = facts_of(certificate.get());
   const auto whose = "the certificate of " + printable(facts.name);
-  if (tls_->revoked(facts.serial)) return whose + " is revoked";
+  if (by.revoked(facts.serial)) return whose + " is revoked";
   if (X509_cmp_current_time(X509_get0_notBefore(certificate.get())) > 0) return whose + " is not valid yet by the head's clock, which says " + utc_now() + ": one of the two clocks is wrong";
   if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) < 0) return whose + " expired " + facts.not_after + " (the head's clock says " + utc_now() + "): issue another one";
   if (facts.role.empty()) return whose + " names no role: issue another one with --role";
   return {};
 }
+
+identity channel::peer(const std::string& address) const {
+  if (tls_) return peer_of(ssl_.get(), address);
+  identity who;
+  who.address = address;
+  who.name = "local";
+  return who;
+}
+
+std::string channel::what_is_wrong() const { return tls_ ? pragma::what_is_wrong(ssl_.get(), *tls_) : std::string(); }
 
 } // namespace pragma

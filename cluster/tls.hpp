@@ -31,6 +31,16 @@ private:
   std::set<std::string> revoked_;
 };
 
+/// When the files of a folder for --tls last changed, as a text to compare: an upgrade or a revocation is taken into use without a restart.
+std::string stamp_of(const tls_files& files);
+/// Whose certificate the other end of a connection proved to have, after the handshake; role none where it has none.
+identity peer_of(const ssl_st* connection, const std::string& address);
+/// Why that certificate admits nobody (expired, not valid yet, revoked by the list of `by`, no role), as a sentence; empty: it does.
+std::string what_is_wrong(const ssl_st* connection, const tls_context& by);
+/// Demands a certificate of the CA from the other end, as a server does. One that is expired or not valid yet passes, so that its bearer can be told
+/// so: ask what_is_wrong().
+void demand_certificate(ssl_st* connection);
+
 class channel {
 public:
   enum class result { done, again, closed }; ///< again: when poll() says what wants() names; closed: see trouble()

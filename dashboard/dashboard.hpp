@@ -11,12 +11,13 @@
 
 namespace pragma::dashboard {
 
-/// Where everything comes from. Called from several threads.
+/// Where everything comes from, whoever asks: what a visitor may see of it is decided here, by "owner". Called from several threads.
 struct source {
-  std::function<expected<json>()> runs;                            ///< [{id, task, state, started, ..., stamp}], newest first; the stamp changes with the run
+  std::function<expected<json>()> runs;                            ///< [{id, task, state, started, owner, ..., stamp}], newest first; the stamp changes with the run
   std::function<expected<json>(const std::string& id)> run;        ///< as run.json
+  std::function<json(const std::string& id, uint64_t from)> log;   ///< its lines from number `from` on: [{n, time, attempt, stage, text}], n growing
   std::function<json(const std::string& before, const std::string& after)> diff; ///< [{kind, text}] of two sources
-  std::function<expected<json>()> cluster;                         ///< nodes and queue; null where there is no head
+  std::function<expected<json>()> cluster;                         ///< nodes, queue, runs with "owner"; null where there is no head
   std::function<expected<json>(const std::string& text)> ask;      ///< {covered, entries}
   std::function<expected<json>()> suites;                          ///< [{name, tasks, overall}]
 };

@@ -53,7 +53,7 @@ json row_of(const json& it, int compared_with) {
 json overview(const json& document) {
   const auto& run = at(document, "run");
   json short_run = json::object();
-  for (const char* key : {"id", "state", "started", "finished", "stop_reason", "best", "confirmed", "final", "totals", "options", "environment", "usage"})
+  for (const char* key : {"id", "state", "started", "finished", "stop_reason", "best", "confirmed", "final", "totals", "options", "environment", "usage", "owner"})
     if (const auto& value = at(run, key); !value.is_null()) short_run[key] = value;
   const auto& task = at(run, "task");
   short_run["task"] = {{"name", at(task, "name")}, {"path", at(task, "path")}, {"category", at(task, "category")}, {"flops", at(task, "flops")}, {"bytes", at(task, "bytes")}};

@@ -6,6 +6,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <fstream>
 #include <random>
 #include <sys/stat.h>
@@ -27,6 +28,13 @@ std::string host_of(const std::string& value) {
 std::string origin_host(const std::string& origin) {
   const auto scheme = origin.find("://");
   return scheme == std::string::npos ? std::string() : host_of(origin.substr(scheme + 3));
+}
+
+/// "10.0.0.5", "[fe80::1]": nobody's name server can point it elsewhere.
+bool is_number(const std::string& host) {
+  unsigned char bytes[16];
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  return ::inet_pton(AF_INET, host.c_str(), bytes) == 1 || (bracketed && ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), bytes) == 1);
 }
 
 /// In a time that does not tell how much of it was right.
@@ -68,9 +76,39 @@ expected<std::string> kept_secret(const std::filesystem::path& file) {
   return secret;
 }
 
+namespace {
+
+struct refused {
+  int status;
+  std::string why;                    ///< empty: let in
+};
+
+/// What a browser could be made to do for a page from elsewhere ends here: by the name that it was told (DNS rebinding), by its origin.
+refused judged_on_loopback(const httplib::Request& request, const std::string& secret) {
+  if (!is_loopback(host_of(request.get_header_value("Host")))) return {403, "this server answers to loopback names only"};
+  if (request.has_header("Origin") && !is_loopback(origin_host(request.get_header_value("Origin")))) return {403, "not for pages of another origin"};
+  if (!carries(request, secret)) return {401, "give the token: the address that pragma printed has it, and so may the header Authorization: Bearer TOKEN"};
+  return {};
+}
+
+/// The same beyond loopback. A browser sends the certificate with whatever any page asks for, so pages of other origins are told apart by what browsers say of them.
+refused judged_at_door(const httplib::Request& request, door& at) {
+  const auto host = request.get_header_value("Host");
+  const auto names = at.names();
+  if (const auto name = host_of(host); !is_number(name) && !is_loopback(name) && std::find(names.begin(), names.end(), name) == names.end())
+    return {403, "this server is not called '" + printable(name.substr(0, 80)) + "': a name must stand in its certificate (`pragma cluster ca issue NAME --role head --host NAME_OR_ADDRESS`)"};
+  const auto site = request.get_header_value("Sec-Fetch-Site");
+  const bool from_elsewhere = (site == "cross-site" || site == "same-site") && request.get_header_value("Sec-Fetch-Mode") != "navigate"; // a link may lead here
+  if (from_elsewhere || (request.has_header("Origin") && request.get_header_value("Origin") != "https://" + host)) return {403, "not for pages of another origin"};
+  if (!request.ssl) return {401, "there is no certificate"};
+  return {403, at.who(*request.ssl).refusal};
+}
+
+} // namespace
+
 struct listener::impl {
   listen_options options;
-  httplib::Server server;
+  std::unique_ptr<httplib::Server> server;
   int port = 0;
   std::atomic<bool> stopping = false;
 };
@@ -78,38 +116,40 @@ struct listener::impl {
 listener::listener(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
 listener::listener(listener&&) noexcept = default;
 listener::~listener() = default;
-httplib::Server& listener::server() { return impl_->server; }
+httplib::Server& listener::server() { return *impl_->server; }
 int listener::port() const { return impl_->port; }
 const std::atomic<bool>& listener::stopping() const { return impl_->stopping; }
 std::string listener::address() const {
-  const auto& host = impl_->options.address;
-  return "http://" + (host == "::1" ? "[::1]" : host) + ":" + std::to_string(impl_->port);
+  const auto& o = impl_->options;
+  const auto host = o.door && !o.door->names().empty() ? o.door->names().front() : o.address;
+  return (o.door ? "https://" : "http://") + (host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" + std::to_string(impl_->port);
 }
+visitor listener::who(const httplib::Request& request) const { return impl_->options.door && request.ssl ? impl_->options.door->who(*request.ssl) : visitor(); }
 
 expected<listener> listener::open(const listen_options& options) {
-  if (!is_loopback(options.address))
-    return fail(ec::invalid_argument, "will not listen on " + options.address + ": others could read this machine's kernels and run code",
-                "listen on 127.0.0.1, and reach it from elsewhere by `ssh -L PORT:127.0.0.1:PORT " + std::string("THIS_MACHINE`"));
+  if (!options.door && !is_loopback(options.address))
+    return fail(ec::invalid_argument, "will not listen on " + options.address + " without certificates: others could read this machine's kernels and run code",
+                "listen on 127.0.0.1, and reach it from elsewhere by `ssh -L PORT:127.0.0.1:PORT THIS_MACHINE`; `pragma dashboard` has --listen-tls, too");
   auto made = std::make_unique<impl>();
   made->options = options;
-  auto& server = made->server;
+  if (options.door) made->server = std::make_unique<httplib::SSLServer>([&](SSL_CTX& context) { return options.door->prepare(context); });
+  else made->server = std::make_unique<httplib::Server>();
+  auto& server = *made->server;
+  if (!server.is_valid()) return fail(ec::invalid_argument, "OpenSSL cannot serve with these certificates");
   server.new_task_queue = [threads = options.threads] { return new httplib::ThreadPool(static_cast<size_t>(threads)); };
   server.set_payload_max_length(options.most_body);
   server.set_keep_alive_max_count(1000);
-  // What a browser could be made to do for a page from elsewhere ends here: by the name that it was told (DNS rebinding), by its origin.
-  server.set_pre_routing_handler([secret = options.secret](const httplib::Request& request, httplib::Response& response) {
-    const auto refuse = [&](int status, const char* why) {
-      response.status = status;
-      response.set_content(std::string(why) + "\n", "text/plain");
+  server.set_pre_routing_handler([secret = options.secret, door = options.door](const httplib::Request& request, httplib::Response& response) {
+    if (const auto judged = door ? judged_at_door(request, *door) : judged_on_loopback(request, secret); !judged.why.empty()) {
+      response.status = judged.status;
+      response.set_content(judged.why + "\n", "text/plain");
       return httplib::Server::HandlerResponse::Handled;
-    };
-    if (!is_loopback(host_of(request.get_header_value("Host")))) return refuse(403, "this server answers to loopback names only");
-    if (request.has_header("Origin") && !is_loopback(origin_host(request.get_header_value("Origin")))) return refuse(403, "not for pages of another origin");
-    if (!carries(request, secret)) return refuse(401, "give the token: the address that pragma printed has it, and so may the header Authorization: Bearer TOKEN");
-    if (request.has_param("token")) response.set_header("Set-Cookie", "pragma=" + secret + "; HttpOnly; SameSite=Strict; Path=/");
+    }
+    if (!door && request.has_param("token")) response.set_header("Set-Cookie", "pragma=" + secret + "; HttpOnly; SameSite=Strict; Path=/");
     response.set_header("X-Content-Type-Options", "nosniff");
     response.set_header("Referrer-Policy", "no-referrer");
     response.set_header("Cache-Control", "no-store");
+    if (door) response.set_header("Cross-Origin-Resource-Policy", "same-origin");
     return httplib::Server::HandlerResponse::Unhandled;
   });
   if (options.port == 0) {
@@ -128,9 +168,9 @@ void listener::run(const std::atomic<bool>& stop) {
   std::thread watcher([&] {
     while (!stop && !over) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     impl_->stopping = true;
-    impl_->server.stop();
+    impl_->server->stop();
   });
-  impl_->server.listen_after_bind();
+  impl_->server->listen_after_bind();
   over = true;
   watcher.join();
 }

@@ -1,8 +1,9 @@
-// The project's HTTP server (cpp-httplib) for what people and programs of this machine look at: loopback only, a secret that each request
-// carries, and no page of another origin gets in. Used by pragma dashboard and pragma mcp.
+// The project's HTTP server (cpp-httplib) for what people and programs look at. On loopback each request carries a secret; beyond it there is TLS, and
+// each client has a certificate. No page of another origin gets in. Used by pragma dashboard and pragma mcp.
 #pragma once
 
 #include "base/error.hpp"
+#include "web/door.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 namespace httplib {
 class Server;
+struct Request;
 }
 
 namespace pragma::web {
@@ -22,16 +24,17 @@ std::string new_secret();
 expected<std::string> kept_secret(const std::filesystem::path& file);
 
 struct listen_options {
-  std::string address = "127.0.0.1";  ///< or "::1", "localhost": of this machine only
+  std::string address = "127.0.0.1";  ///< off this machine only with a door
   int port = 0;                       ///< 0: any that is free
   std::string secret;                 ///< as "Authorization: Bearer", as the cookie pragma, or once as ?token= of an address that then sets the cookie
+  std::shared_ptr<web::door> door;    ///< with it: TLS, and visitors by their certificates instead of the secret
   size_t most_body = 8u << 20;        ///< bytes of a request
   int threads = 32;                   ///< each open stream takes one
 };
 
 class listener {
 public:
-  /// invalid_argument for an address off this machine; io_error when the port is taken.
+  /// invalid_argument for an address off this machine without a door; io_error when the port is taken.
   static expected<listener> open(const listen_options& options);
   listener(listener&&) noexcept;
   ~listener();
@@ -39,7 +42,9 @@ public:
   /// For routes; register them before run().
   httplib::Server& server();
   int port() const;
-  std::string address() const;        ///< "http://127.0.0.1:7450"
+  std::string address() const;        ///< "http://127.0.0.1:7450"; with a door "https://" and the first name of its certificate
+  /// Who sent a request, as of now. On loopback whoever had the secret: everything is his.
+  visitor who(const httplib::Request& request) const;
   /// Until `stop` turns true. Streams see it through stopping().
   void run(const std::atomic<bool>& stop);
   const std::atomic<bool>& stopping() const;

@@ -39,8 +39,8 @@
     const data = await get("/api/runs/" + encodeURIComponent(id));
     if (mine !== turn) return;
     const attempts = data.attempts, head = h("div"), curve = h("canvas", { role: "img", "aria-label": "speed-up over attempts" }), roof = h("canvas", { role: "img", "aria-label": "roofline with the path of the kept versions" });
-    const tree = h("div"), detail = h("div", { "aria-live": "polite" }), log = h("pre", { id: "log" });
-    let run = data.run, chosen = 0;
+    const tree = h("div"), detail = h("div", { "aria-live": "polite" }), log = h("div", { id: "log", role: "log", tabindex: "0" });
+    let run = data.run, chosen = 0, logged = false;
     const list = long_list(() => attempts.length, (i) => {
       const a = attempts[attempts.length - 1 - i]; // newest first
       return h("button", { class: "row", role: "option", "aria-selected": String(a.number === chosen), onclick: () => choose(a.number) }, h("span", {}, "#" + a.number),
@@ -73,19 +73,28 @@
     };
     put(head, curve, h("h2", {}, "Attempts"), list, detail, h("h2", {}, "Which version came from which"), tree, h("h2", {}, "Roofline, with the path of the kept versions"), roof, h("h2", {}, "Log"), log);
     draw();
-    const told = (a) => `${a.finished ? new Date(a.finished).toLocaleTimeString() : "-"}  attempt ${a.number}: ${a.stage === "passed" ? show.ratio(a.speedup) + (a.new_best ? ", new best" : "") : (a.stage === "not established" ? a.stage : "failed at " + a.stage) + ": " + a.reason}\n`;
-    const end_of_log = () => (log.scrollTop = log.scrollHeight);
-    log.append(...attempts.slice(-longest_log).map(told));
-    end_of_log();
+    const add_to_log = (lines) => {
+      const at_end = log.scrollTop + log.clientHeight > log.scrollHeight - 40; // who has scrolled up to read is left there
+      log.append(...lines.slice(-longest_log).map(views.log_line));
+      while (log.childElementCount > longest_log) log.firstElementChild.remove();
+      if (at_end) log.scrollTop = log.scrollHeight;
+    };
+    /// Of a run without a log, which is of before there were logs: a line for each attempt.
+    const told = (a) => ({ time: a.finished, attempt: a.number, stage: a.stage === "passed" || a.stage === "not established" ? a.stage : "failed at " + a.stage, text: a.stage === "passed" ? show.ratio(a.speedup) + (a.new_best ? ", new best" : "") : a.reason });
+    add_to_log(attempts.map(told));
     listen(`?run=${encodeURIComponent(id)}&after=${attempts.length ? attempts[attempts.length - 1].number : 0}`, {
       run: (fresh) => {
         const known = attempts.length ? attempts[attempts.length - 1].number : 0;
         const more = fresh.attempts.filter((a) => a.number > known);
         attempts.push(...more);
-        for (const a of more) log.append(told(a));
-        end_of_log();
+        if (!logged) add_to_log(more.map(told));
         run = fresh.run;
         draw();
+      },
+      log: (lines) => {
+        if (!logged || lines[0].n < logged) log.replaceChildren(); // the stream was begun anew, with all lines
+        logged = lines[lines.length - 1].n + 1;
+        add_to_log(lines);
       },
     });
   }

@@ -121,6 +121,12 @@ const views = {
     return parts;
   },
 
+  log_line(line) {
+    const at = line.time ? new Date(line.time) : null;
+    return h("div", { class: "line" }, h("time", { datetime: line.time || "" }, at && !isNaN(at) ? at.toLocaleTimeString() : "-"), h("span", {}, line.attempt ? "#" + line.attempt : ""),
+      h("b", { class: line.stage.startsWith("failed") ? "bad" : line.stage === "passed" ? "good" : "" }, line.stage), h("span", {}, line.text || ""));
+  },
+
   /// Which kept version each attempt was compared with, and what came of it.
   tree(attempts) {
     const under = new Map();
@@ -129,12 +135,13 @@ const views = {
       if (!under.has(key)) under.set(key, []);
       under.get(key).push(a);
     }
-    const branch = (key) => {
+    const deepest = 5; // indented; a long chain goes on below itself
+    const branch = (key, depth) => {
       const all = under.get(key) || [], kept = all.filter((a) => a.new_best), lost = all.length - kept.length;
-      return h("ul", { class: "tree" }, lost ? h("li", { class: "soft" }, `${lost} that did not help`) : null,
-        kept.map((a) => h("li", {}, h("b", {}, "attempt " + a.number), " ", a.against_best ? show.ratio(a.against_best) + " of the one before" : show.ratio(a.speedup) + " over Torch", " ", h("span", { class: "soft" }, a.rationale || ""), " ", h("span", { class: "soft" }, a.finding ? "then: " + show.finding(a.finding) : ""), branch(a.number))));
+      return h("ul", { class: depth > deepest ? "tree flat" : "tree" }, lost ? h("li", { class: "soft" }, `${lost} that did not help`) : null,
+        kept.map((a) => h("li", {}, h("b", {}, "attempt " + a.number), " ", a.against_best ? show.ratio(a.against_best) + " of the one before" : show.ratio(a.speedup) + " over Torch", " ", h("span", { class: "soft" }, a.rationale || ""), " ", h("span", { class: "soft" }, a.finding ? "then: " + show.finding(a.finding) : ""), branch(a.number, depth + 1))));
     };
-    return branch(0);
+    return branch(0, 0);
   },
 
   suites(suites) {

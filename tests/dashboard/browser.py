@@ -73,13 +73,23 @@ def a_run_that_goes_on(look):
     look.server.stdin.write("\n")
     look.server.stdin.flush()
     look.browser.wait("document.querySelectorAll('.rows .row').length === 3", "the third attempt, without a reload")
-    look.browser.wait("document.getElementById('log').textContent.includes('attempt 3')", "the log")
+    look.browser.wait("document.querySelectorAll('#log .line').length === 2", "the log, without a reload")
+    line = look.browser.run("return [...document.querySelectorAll('#log .line')].pop().innerText")
+    assert "#3" in line and "verifying" in line and "about to come" in line, "time, attempt, stage and text: %s" % line
+    assert "<script>" in look.browser.run("return document.getElementById('log').textContent"), "markup in the log is shown as it is"
     look.seen("live")
+    for _ in range(520):
+        look.server.stdin.write("\n")
+    look.server.stdin.flush()
+    look.browser.wait("document.querySelector('#log .line:last-child').innerText.includes('#523')", "the newest line")
+    assert look.browser.run("return document.querySelectorAll('#log .line').length") == 500, "the log is kept bounded"
+    assert look.browser.run("const l = document.getElementById('log'); return l.scrollTop + l.clientHeight > l.scrollHeight - 40"), "and shows its end"
+    look.seen("long")  # a chain of 520 versions, each better than the one before, among other things
 
 
 def ten_thousand_attempts(look):
     look.browser.open(look.root + "#/runs/big")
-    look.browser.wait("document.querySelectorAll('.rows .row').length > 5", "rows")
+    look.browser.wait("document.querySelector('h1').textContent === 'task of big' && document.querySelectorAll('.rows .row').length > 5", "rows")
     assert look.browser.run("return document.querySelectorAll('.rows .row').length") < 60, "only what is seen exists"
     look.browser.run("const r = document.querySelector('.rows'); r.scrollTop = r.scrollHeight")
     look.browser.wait("[...document.querySelectorAll('.rows .row')].some((r) => r.innerText.startsWith('#1\\n') || r.innerText.startsWith('#1 '))", "the first of 10,000 at the end")

@@ -96,12 +96,13 @@ TEST_CASE("dashboard: the stream tells of an attempt that came while one looked,
       went_on = true;
       s.runs.go_on();
     }
-    return heard.find("came later") == std::string::npos;
+    return heard.find("about to come") == std::string::npos;
   });
   CHECK(answer.stopped);
   CHECK_THAT(heard, Contains("event: runs"));
   CHECK_THAT(heard, !Contains("plain words"));
   CHECK_THAT(heard, Contains("\"number\":3"));
+  CHECK_THAT(heard, Contains("event: log") && Contains("\"stage\":\"verifying\""));
 }
 
 TEST_CASE("dashboard: a record of any shape gives an overview") {

@@ -40,12 +40,16 @@ public:
     documents_["hostile"]["run"]["task"]["name"] = hostile;
     documents_["live"]["run"]["state"] = "running";
     documents_["live"]["run"]["confirmed"] = false;
+    documents_["live"]["run"]["owner"] = "me";
+    documents_["ordinary"]["run"]["owner"] = "somebody";
+    log("loaded", 0, hostile);
   }
 
-  /// One attempt more of the run that goes on.
+  /// One attempt more of the run that goes on, and what is done for it.
   void go_on() {
     const std::lock_guard lock(mutex_);
     auto& all = documents_["live"]["iterations"];
+    log("verifying", static_cast<int>(all.size()) + 1, "about to come");
     all.push_back(made_up_attempt(static_cast<int>(all.size()) + 1, 3.5, true, "came later"));
   }
 
@@ -56,6 +60,13 @@ public:
               const auto it = documents_.find(id);
               if (it == documents_.end()) return fail(ec::not_found, "there is no run " + id);
               return it->second;
+            },
+            [this](const std::string& id, uint64_t from) {
+              const std::lock_guard lock(mutex_);
+              json lines = json::array();
+              for (const auto& line : lines_)
+                if (id == "live" && line["n"] >= from) lines.push_back(line);
+              return lines;
             },
             [](const std::string& before, const std::string& after) { return json::array({{{"kind", "removed"}, {"text", before}}, {{"kind", "added"}, {"text", after}}}); },
             []() -> expected<json> { return cluster(); },
@@ -75,7 +86,7 @@ public:
                        {"leases", {{{"device", "cpu"}, {"job", "h/20261122-1/7 measure"}, {"since", 90.0}}}}};
     return {{"listen", "127.0.0.1:7447"}, {"version", "1"}, {"up_seconds", 100.0}, {"in_flight", 2}, {"queued", 3}, {"assigned", 50}, {"requeued", 1}, {"mean_queue_seconds", 0.2},
             {"members", {{{"node", node}, {"missing", {hostile}}, {"round_trip_ms", 0.4}, {"silent_seconds", 0.5}}}},
-            {"runs", {{{"id", "live"}, {"task", hostile}, {"state", "running"}, {"attempts", 2}, {"owner", "me"}, {"priority", 0}}, {{"id", "old"}, {"task", "t"}, {"state", "finished"}, {"attempts", 2}, {"owner", "me"}, {"priority", 0}}}}};
+            {"runs", {{{"id", "live"}, {"task", hostile}, {"state", "running"}, {"attempts", 2}, {"owner", "me"}, {"priority", 0}}, {{"id", "old"}, {"task", "t"}, {"state", "finished"}, {"attempts", 2}, {"owner", "somebody"}, {"priority", 0}}}}};
   }
 
 private:
@@ -90,17 +101,22 @@ private:
                       {"iterations", std::move(iterations)}};
   }
 
+  void log(const char* stage, int attempt, const std::string& text) {
+    lines_.push_back({{"n", lines_.size() + 1}, {"time", "2026-11-22T10:00:00Z"}, {"attempt", attempt}, {"stage", stage}, {"text", text}});
+  }
+
   json list() {
     const std::lock_guard lock(mutex_);
     json all = json::array();
     for (const auto& [id, d] : documents_)
-      all.push_back({{"id", id}, {"task", d["run"]["task"]["name"]}, {"state", d["run"]["state"]}, {"started", d["run"]["started"]},
+      all.push_back({{"id", id}, {"task", d["run"]["task"]["name"]}, {"state", d["run"]["state"]}, {"owner", d["run"].value("owner", "")}, {"started", d["run"]["started"]},
                      {"speedup", d["run"]["confirmed"] == true ? d["run"]["final"]["timing"]["speedup"] : json(nullptr)}, {"stamp", std::to_string(d["iterations"].size())}});
     return all;
   }
 
   std::mutex mutex_;
   std::map<std::string, json> documents_;
+  json lines_ = json::array();
 };
 
 } // namespace pragma::test
