@@ -52,20 +52,30 @@ function sortable(rows, columns, on_row) {
 function long_list(count, row_of) {
   const height = 30, spacer = h("div", { class: "spacer" }), box = h("div", { class: "rows", role: "listbox", "aria-label": "attempts" }, spacer);
   let from = -1, to = -1;
+  const shown = new Map(); // number -> its row
   const draw = (force) => {
     if (force) box.style.height = Math.min(14, Math.max(1, count())) * height + 2 + "px";
     const first = Math.max(0, Math.floor(box.scrollTop / height) - 5), last = Math.min(count(), first + Math.ceil(box.clientHeight / height) + 10);
     if (!force && first === from && last === to) return;
+    const before = from;
     from = first;
     to = last;
-    spacer.style.height = count() * height + "px";
-    const rows = [];
+    if (force) spacer.style.height = count() * height + "px";
+    for (const [i, row] of shown)
+      if (force || i < first || i >= last) {
+        row.remove();
+        shown.delete(i);
+      }
+    const above = [], below = []; // in the order in which they are read
     for (let i = first; i < last; ++i) {
+      if (shown.has(i)) continue;
       const row = row_of(i);
       row.style.top = i * height + "px";
-      rows.push(row);
+      shown.set(i, row);
+      (i < before && !force ? above : below).push(row);
     }
-    box.replaceChildren(spacer, ...rows);
+    spacer.after(...above);
+    box.append(...below);
   };
   box.addEventListener("scroll", () => draw(false), { passive: true });
   box.redraw = () => draw(true);
