@@ -25,7 +25,7 @@ std::optional<log_line> parsed(const std::string& text) {
 }
 
 std::string outcome_text(const iteration_record& r) {
-  if (!r.passed()) return r.reason;
+  if (!r.passed()) return r.verdict.reason;
   const auto& time = r.code.measured.time;
   return format_number(time.speedup.value, 2) + "x over Torch (" + format_number(time.speedup.low, 2) + " to " + format_number(time.speedup.high, 2) + ")" + (r.new_best ? ", new best" : "");
 }
@@ -41,7 +41,7 @@ log_line line_of(const run_event& event) {
   if (event.what == "iteration") {
     const auto& r = event.iteration;
     line.attempt = r.number;
-    line.stage = r.passed() ? "passed" : r.established() ? "failed at " + r.stage : "not established";
+    line.stage = r.passed() ? "passed" : r.established() ? "failed at " + r.stage() : "not established";
     line.text = outcome_text(r);
   } else if (event.what == "loaded") {
     line.text = event.loaded.task.category + "; against " + event.loaded.baseline + " on " + event.loaded.cpu;

@@ -11,7 +11,16 @@ namespace pragma::html {
 
 namespace {
 
-constexpr double width = 960, left = 62, right = 150, top = 18, bottom = 44;
+constexpr double left = 62, top = 18, bottom = 44;
+
+/// A drawing is made twice, for a screen and for a telephone; the page shows the one that fits.
+struct sheet {
+  const char* name;
+  double width, right;                        ///< pixels; `right`: for words behind the drawing
+  size_t most_labels;                         ///< of attempts below the drawing
+  bool narrow() const { return width < 500; }
+};
+constexpr sheet sheets[] = {{"broad", 960, 150, 25}, {"narrow", 400, 112, 10}};
 
 std::string num(double value) {
   char text[32];
@@ -68,8 +77,8 @@ std::string text(double x, double y, const std::string& content, const std::stri
 std::string dot(double x, double y, double r, const std::string& more, const std::string& title) {
   return "<circle cx=\"" + num(x) + "\" cy=\"" + num(y) + "\" r=\"" + num(r) + "\" " + more + "><title>" + escape(title) + "</title></circle>\n";
 }
-std::string svg(double height, const std::string& label, const std::string& body) {
-  return "<figure><svg viewBox=\"0 0 " + num(width) + " " + num(height) + "\" role=\"img\" aria-label=\"" + escape(label) + "\">\n" + body +
+std::string svg(const sheet& on, double height, const std::string& label, const std::string& body) {
+  return "<figure class=\"" + std::string(on.name) + "\"><svg viewBox=\"0 0 " + num(on.width) + " " + num(height) + "\" role=\"img\" aria-label=\"" + escape(label) + "\">\n" + body +
          "</svg></figure>\n";
 }
 std::string frame(const axis& x, const axis& y, const std::string& x_title, const std::string& y_title, const std::string& y_unit) {
@@ -147,14 +156,14 @@ std::string dot_style(const roofline_dot& d) {
   return d.best ? "fill=\"var(--accent)\"" : "fill=\"var(--accent)\" fill-opacity=\"0.4\"";
 }
 
-std::string bandwidth_plot(const machine_limits& limits, double bytes, const std::vector<roofline_dot>& dots) {
+std::string bandwidth_plot(const sheet& on, const machine_limits& limits, double bytes, const std::vector<roofline_dot>& dots) {
   constexpr double height = 340;
   const auto ceilings = ceilings_of(limits);
   double low = 1e300, high = 0;
   for (const auto& c : ceilings) low = std::min(low, c.gbs), high = std::max(high, c.gbs);
   for (const auto& d : dots) low = std::min(low, bytes / d.seconds / 1e9), high = std::max(high, bytes / d.seconds / 1e9);
   const axis y{low / 1.6, high * 1.6, height - bottom, top, true};
-  const axis x{0, static_cast<double>(dots.size()) + 1, left, width - right, false};
+  const axis x{0, static_cast<double>(dots.size()) + 1, left, on.width - on.right, false};
   std::string out = frame(x, y, "attempt", "GB/s (compulsory bytes of the task / time)", "");
   std::vector<std::pair<double, std::string>> labels;
   for (const auto& c : ceilings) {
@@ -163,19 +172,16 @@ std::string bandwidth_plot(const machine_limits& limits, double bytes, const std
   }
   spread(labels, 14);
   for (const auto& [at, name] : labels) out += text(x.to + 8, at, name, "class=\"s\"");
-  const size_t stride = std::max<size_t>(1, dots.size() / 25); // of the names below: those of many attempts would lie on each other
+  const size_t stride = std::max<size_t>(1, dots.size() / on.most_labels); // of the names below: those of many attempts would lie on each other
   for (size_t i = 0; i < dots.size(); ++i) {
     const double px = x.at(static_cast<double>(i) + 1), gbs = bytes / dots[i].seconds / 1e9;
     out += dot(px, y.at(gbs), dots[i].best ? 7 : 5.5, dot_style(dots[i]), dots[i].label + ": " + quantity(gbs, "GB/s"));
     if (i % stride == 0) out += text(px, y.from + 17, dots[i].label, std::string("class=\"s\" text-anchor=\"middle\"") + (dots[i].best ? " font-weight=\"700\"" : ""));
   }
-  return svg(height, "Bandwidth of each attempt against the measured bandwidths of this machine", out);
+  return svg(on, height, "Bandwidth of each attempt against the measured bandwidths of this machine", out);
 }
 
-} // namespace
-
-std::string speedup_curve(const std::vector<iteration_record>& iterations) {
-  if (iterations.empty()) return {};
+std::string curve(const sheet& on, const std::vector<iteration_record>& iterations) {
   constexpr double height = 330;
   double low = 1, high = 1;
   bool any = false;
@@ -189,10 +195,10 @@ std::string speedup_curve(const std::vector<iteration_record>& iterations) {
   const bool log = high / low > 20;
   const axis y = log ? axis{low / 1.3, high * 1.3, height - bottom, top, true} : axis{0, high * 1.12, height - bottom, top, false};
   const double count = static_cast<double>(iterations.size());
-  const axis x{0.4, count + 0.6, left, width - right, false};
+  const axis x{0.4, count + 0.6, left, on.width - on.right, false};
   std::string out = frame(x, y, "attempt", "speed-up over Torch", "x");
   out += line(x.from, y.at(1), x.to, y.at(1), "stroke=\"var(--soft)\" stroke-width=\"1.5\" stroke-dasharray=\"2 4\"");
-  const size_t stride = std::max<size_t>(1, iterations.size() / 25);
+  const size_t stride = std::max<size_t>(1, iterations.size() / on.most_labels);
   std::string current, best, marks;
   double best_value = 0;
   bool pen_down = false;
@@ -228,18 +234,23 @@ std::string speedup_curve(const std::vector<iteration_record>& iterations) {
   spread(labels, 14);
   for (const auto& [at, name] : labels) out += text(x.to + 8, at, name);
   if (!any) out += text((x.from + x.to) / 2, (y.from + y.to) / 2, "no attempt was right", "class=\"s\" text-anchor=\"middle\"");
-  return svg(height, "Speed-up over Torch of each attempt", out) +
-         "<div class=\"key\"><span><i style=\"background:var(--accent)\"></i>this attempt, with 95% interval (filled: new best)</span>"
+  return svg(on, height, "Speed-up over Torch of each attempt", out);
+}
+
+} // namespace
+
+std::string speedup_curve(const std::vector<iteration_record>& iterations) {
+  if (iterations.empty()) return {};
+  std::string out;
+  for (const auto& on : sheets) out += curve(on, iterations);
+  return out + "<div class=\"key\"><span><i style=\"background:var(--accent)\"></i>this attempt, with 95% interval (filled: new best)</span>"
          "<span><i style=\"background:var(--good)\"></i>best so far</span><span><i style=\"background:var(--bad)\"></i>failed attempt</span></div>\n";
 }
 
-std::string roofline_plot(const machine_limits& limits, double flops, double bytes, const std::vector<roofline_dot>& all) {
-  std::vector<roofline_dot> dots;
-  for (const auto& d : all)
-    if (d.seconds > 0) dots.push_back(d);
+namespace {
+
+std::string roofline(const sheet& on, const machine_limits& limits, double flops, double bytes, const std::vector<roofline_dot>& dots) {
   const auto ceilings = ceilings_of(limits);
-  if (dots.empty() || ceilings.empty() || bytes <= 0) return {};
-  if (flops <= 0 || limits.peak_gflops <= 0) return bandwidth_plot(limits, bytes, dots);
   constexpr double height = 420;
   const double intensity = flops / bytes, peak = limits.peak_gflops;
   double x_low = intensity / 8, x_high = intensity * 8, y_low = peak, y_high = std::max(peak, limits.tf32_gflops) * 2;
@@ -251,12 +262,13 @@ std::string roofline_plot(const machine_limits& limits, double flops, double byt
   }
   for (const auto& c : ceilings) y_low = std::min(y_low, c.gbs * intensity);
   y_low /= 3;
-  const axis x{x_low, x_high, left, width - right, true}, y{y_low, y_high, height - bottom, top, true};
-  std::string out = "<defs><clipPath id=\"roof\"><rect x=\"" + num(x.from) + "\" y=\"" + num(y.to) + "\" width=\"" + num(x.to - x.from) +
+  const axis x{x_low, x_high, left, on.width - on.right, true}, y{y_low, y_high, height - bottom, top, true};
+  std::string out = "<defs><clipPath id=\"roof-" + std::string(on.name) + "\"><rect x=\"" + num(x.from) + "\" y=\"" + num(y.to) + "\" width=\"" + num(x.to - x.from) +
                     "\" height=\"" + num(y.from - y.to) + "\"/></clipPath></defs>\n" +
                     frame(x, y, "floating-point operations per byte of compulsory traffic", "GFLOP/s", "");
-  for (const double t : x.ticks()) out += text(x.at(t), y.from + 17, tick(t), "class=\"s\" text-anchor=\"middle\"");
-  out += "<g clip-path=\"url(#roof)\">\n" + line(x.at(intensity), y.from, x.at(intensity), y.to, "stroke=\"var(--line)\" stroke-dasharray=\"3 3\"");
+  for (const double t : x.ticks())
+    if (!on.narrow() || std::fabs(std::log10(t) - std::round(std::log10(t))) < 1e-9) out += text(x.at(t), y.from + 17, tick(t), "class=\"s\" text-anchor=\"middle\"");
+  out += "<g clip-path=\"url(#roof-" + std::string(on.name) + ")\">\n" + line(x.at(intensity), y.from, x.at(intensity), y.to, "stroke=\"var(--line)\" stroke-dasharray=\"3 3\"");
   std::string labels;
   // All bandwidths have the same slope, so their distances are those along y, turned by it.
   const double slope = std::atan2((y.from - y.to) / std::log10(y.high / y.low), (x.to - x.from) / std::log10(x.high / x.low));
@@ -272,7 +284,7 @@ std::string roofline_plot(const machine_limits& limits, double flops, double byt
     out += line(x1, y1, x2, y2, "stroke=\"var(--soft)\" stroke-width=\"1.5\"");
     constexpr double name_length = 125, gap = 14; // pixels
     const double length = std::hypot(x2 - x1, y2 - y1);
-    if (length <= 0) continue;
+    if (length <= 0 || on.narrow()) continue; // there the key names them
     const double back = (gap + places[i].step * name_length) / length;
     const double degrees = std::atan2(y2 - y1, x2 - x1) * 180 / 3.14159265358979;
     const double px = x2 - back * (x2 - x1), py = y2 - back * (y2 - y1);
@@ -293,8 +305,25 @@ std::string roofline_plot(const machine_limits& limits, double flops, double byt
     if (d.best || d.reference) names.emplace_back(y.at(gflops) + 4, (d.reference ? d.label : "attempt " + d.label + " (best)") + ", " + quantity(gflops, "GFLOP/s"));
   }
   spread(names, 14);
-  for (const auto& [at, name] : names) out += text(x.at(intensity) + 13, at, name, "paint-order=\"stroke\" stroke=\"var(--bg)\" stroke-width=\"4\"");
-  return svg(height, "Roofline of this machine with the attempts", out);
+  const bool before = x.at(intensity) + 210 > on.width; // no room behind the dots
+  for (const auto& [at, name] : names) out += text(x.at(intensity) + (before ? -13 : 13), at, name, std::string(before ? "text-anchor=\"end\" " : "") + "paint-order=\"stroke\" stroke=\"var(--bg)\" stroke-width=\"4\"");
+  return svg(on, height, "Roofline of this machine with the attempts", out);
+}
+
+} // namespace
+
+std::string roofline_plot(const machine_limits& limits, double flops, double bytes, const std::vector<roofline_dot>& all) {
+  std::vector<roofline_dot> dots;
+  for (const auto& d : all)
+    if (d.seconds > 0) dots.push_back(d);
+  const auto ceilings = ceilings_of(limits);
+  if (dots.empty() || ceilings.empty() || bytes <= 0) return {};
+  const bool by_bandwidth = flops <= 0 || limits.peak_gflops <= 0;
+  std::string out, key;
+  for (const auto& on : sheets) out += by_bandwidth ? bandwidth_plot(on, limits, bytes, dots) : roofline(on, limits, flops, bytes, dots);
+  if (by_bandwidth) return out;
+  for (const auto& c : ceilings) key += (key.empty() ? "" : ", ") + c.name + " " + quantity(c.gbs, "GB/s");
+  return out + "<p class=\"narrow soft\">Lines from above: " + escape(key) + "</p>\n";
 }
 
 std::string time_split(const std::vector<std::pair<std::string, double>>& parts) {
@@ -310,21 +339,24 @@ std::string time_split(const std::vector<std::pair<std::string, double>>& parts)
     const double share = seconds / whole;
     const std::string colour = "var(--c" + std::to_string(i % 8 + 1) + ")";
     const std::string words = name + " " + format_seconds(seconds) + " (" + format_number(100 * share, share < 0.1 ? 1 : 0) + "%)";
-    bars += "<rect x=\"" + num(at * width) + "\" y=\"4\" width=\"" + num(std::max(0.5, share * width - 1.5)) + "\" height=\"26\" fill=\"" + colour + "\"><title>" + escape(words) + "</title></rect>\n";
+    bars += "<rect x=\"" + num(at * sheets[0].width) + "\" y=\"4\" width=\"" + num(std::max(0.5, share * sheets[0].width - 1.5)) + "\" height=\"26\" fill=\"" + colour + "\"><title>" + escape(words) + "</title></rect>\n";
     key += "<span><i style=\"background:" + colour + "\"></i>" + escape(words) + "</span>";
     at += share;
   }
-  return svg(height, "Where the time of the run went", bars) + key + "</div>\n";
+  return "<figure><svg viewBox=\"0 0 " + num(sheets[0].width) + " " + num(height) + "\" role=\"img\" aria-label=\"Where the time of the run went\">\n" + bars + "</svg></figure>\n" + key + "</div>\n";
 }
 
-std::string speedup_bars(const std::vector<bar>& bars) {
+namespace {
+
+std::string bars_on(const sheet& on, const std::vector<bar>& bars) {
   double low = 1, high = 1;
   for (const auto& b : bars)
     if (b.value > 0) low = std::min(low, b.value), high = std::max(high, b.value);
   if (bars.empty() || low == high) return {};
-  constexpr double row = 30, names = 170;
+  constexpr double row = 30;
+  const double names = on.narrow() ? 120 : 170;
   const double height = top + row * static_cast<double>(bars.size()) + bottom;
-  const axis x{low / 1.15, high * 1.15, names, width - right, true};
+  const axis x{low / 1.15, high * 1.15, names, on.width - on.right, true};
   const double foot = height - bottom;
   std::string out;
   for (const double t : x.ticks()) {
@@ -342,7 +374,15 @@ std::string speedup_bars(const std::vector<bar>& bars) {
   }
   out += line(x.at(1), top, x.at(1), foot, "class=\"axis\"");
   out += text((x.from + x.to) / 2, foot + 36, "speed-up over Torch, geometric mean", "class=\"s\" text-anchor=\"middle\"");
-  return svg(height, "Speed-up per category", out);
+  return svg(on, height, "Speed-up per category", out);
+}
+
+} // namespace
+
+std::string speedup_bars(const std::vector<bar>& bars) {
+  std::string out;
+  for (const auto& on : sheets) out += bars_on(on, bars);
+  return out;
 }
 
 } // namespace pragma::html

@@ -43,7 +43,8 @@ svg text{fill:var(--fg)}svg .s{fill:var(--soft)}svg .grid{stroke:var(--line);str
 .diff span{display:block;white-space:pre}.diff .a{color:var(--good);background:color-mix(in srgb,var(--good) 10%,transparent)}.diff .d{color:var(--bad);background:color-mix(in srgb,var(--bad) 10%,transparent)}.diff .h{color:var(--soft)}
 .steps{display:grid;grid-template-columns:minmax(5em,max-content) 1fr max-content;gap:5px 10px;align-items:center;margin:12px 0;font-size:14px}
 .steps i{display:block;height:18px;border-radius:2px;background:var(--accent);min-width:2px}.steps i.torch,.steps i.limit{background:var(--soft)}.steps i.final{background:var(--good)}
-@media(max-width:560px){.steps{grid-template-columns:max-content minmax(60px,1fr) 40%}.steps .soft{display:block}main{padding:16px 12px 40px}.verdict{font-size:21px}figure{overflow-x:auto}figure svg{min-width:860px}table{font-size:13px}}
+@media(max-width:560px){.steps{grid-template-columns:max-content minmax(60px,1fr) 40%}.steps .soft{display:block}main{padding:16px 12px 40px}.verdict{font-size:21px}.broad{display:none}table{font-size:13px}}
+@media(min-width:560.02px){.narrow{display:none}}
 @media print{pre{max-height:none}details{border:0}}
 )css";
 

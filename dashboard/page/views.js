@@ -120,13 +120,13 @@ const views = {
   },
 
   attempt(data) {
-    const it = data.attempt, code = it.code || {}, parts = [];
-    parts.push(h("h2", { id: "attempt" }, "Attempt " + it.number), h("p", { class: it.stage === "passed" ? "" : "bad" }, it.stage === "passed" ? code.rationale || "" : `failed at ${it.stage}: ${it.reason}`));
+    const it = data.attempt, code = it.code || {}, log = (it.verdict || {}).log, parts = [];
+    parts.push(h("h2", { id: "attempt" }, "Attempt " + it.number), h("p", { class: it.stage === "passed" ? "" : "bad" }, it.stage === "passed" ? code.rationale || "" : `${it.stage === "not established" ? it.stage : "failed at " + it.stage}: ${it.reason}`));
     parts.push(...views.findings(it.findings));
     parts.push(h("details", { open: "" }, h("summary", {}, "Metrics" + (data.against ? ` beside attempt ${data.against.number}` : "")), views.metrics((code.measured || {}).metrics, data.against && data.against.metrics)));
     if (data.diff) parts.push(h("details", { open: "" }, h("summary", {}, `Changes since attempt ${data.against.number}`), h("pre", { class: "diff" }, data.diff.map((l) => h("span", { class: l.kind }, ({ added: "+ ", removed: "- ", gap: "  ... " }[l.kind] || "  ") + l.text)))));
     if ((it.reasoning || []).length) parts.push(h("details", {}, h("summary", {}, "The Conductor's reasoning"), h("pre", {}, it.reasoning.join("\n"))));
-    if (it.log) parts.push(h("details", {}, h("summary", {}, "Build and run log"), h("pre", {}, it.log)));
+    if (log) parts.push(h("details", {}, h("summary", {}, "Build and run log"), h("pre", {}, log)));
     parts.push(h("details", {}, h("summary", {}, "Source"), h("pre", {}, code.source || "")));
     return parts;
   },

@@ -74,10 +74,10 @@ TEST_CASE("run log: an attempt that is over says how it ended") {
   run_event e;
   e.what = "iteration";
   e.iteration.number = 2;
-  e.iteration.stage = "compile";
-  e.iteration.reason = "no such thing";
+  e.iteration.verdict.stage = verdict_stage::compare;
+  e.iteration.verdict.reason = "no such thing";
   const auto line = line_of(e);
   CHECK(line.attempt == 2);
-  CHECK(line.stage == "failed at compile");
+  CHECK(line.stage == "failed at compare");
   CHECK(line.text == "no such thing");
 }

@@ -61,6 +61,7 @@ def one_run(look):
     look.browser.wait("document.querySelectorAll('.rows .row').length === 8", "eight attempts")
     look.browser.run("document.querySelector('.rows .row').click()")
     look.browser.wait("document.querySelector('pre.diff .added')", "an attempt with its difference")
+    assert "Build and run log" in look.browser.run("return document.body.innerText"), "what the compiler said"
     look.browser.wait("document.querySelectorAll('ul.tree b').length === 3", "three kept versions in the tree")
     assert look.browser.run("const c = document.querySelector('canvas'); return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > 0)"), "the curve is drawn"
     look.seen("run")
