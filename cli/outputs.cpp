@@ -6,6 +6,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cli/report.hpp"
+#include "cli/torch_work.hpp"
 #include "reference/reference.hpp"
 
 namespace pragma::cli {
@@ -40,7 +41,7 @@ json run_document(const run_result& result) {
       {"task",
        {{"name", t.name}, {"id", t.id}, {"path", t.path}, {"category", t.category}, {"source", t.source}, {"inputs", t.inputs},
         {"params", t.params}, {"outputs", t.outputs}, {"flops", t.flops}, {"bytes", t.bytes}, {"notes", t.notes},
-        {"mutated", t.mutated}, {"deterministic", t.deterministic}}},
+        {"mutated", t.mutated}, {"deterministic", t.deterministic}, {"torch", torch_work_of(t.graph)}}},
       {"options", std::move(options)},
       {"environment",
        {{"cpu", env.cpu}, {"python", env.python}, {"torch", env.torch}, {"baseline", env.baseline}, {"compilers", env.compilers},

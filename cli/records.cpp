@@ -4,3 +4,4 @@
 #include "base/json_definitions.hpp"
 
 #include "cli/suite.hpp"
+#include "cli/torch_work.hpp"

@@ -371,7 +371,7 @@ std::string render_html_report(const json& document) {
   const auto d = read_document(document);
   std::string body = header_part(d);
   const auto confirmed = final_timing(d);
-  body += section("story", confirmed && confirmed->speedup.low > 1 ? "Why it is faster" : "What was found", render_story(d.iterations, d.best, confirmed ? &*confirmed : nullptr, d.limits ? &*d.limits : nullptr, d.flops, d.bytes));
+  body += section("story", confirmed && confirmed->speedup.low > 1 ? "Why it is faster" : "What was found", render_story(d.iterations, d.best, confirmed ? &*confirmed : nullptr, d.limits ? &*d.limits : nullptr, d.flops, d.bytes, d.task));
   body += section("curve", "Speed-up over attempts", speedup_curve(d.iterations) + attempts_table(d));
   if (const auto metrics = metrics_part(d); !metrics.empty()) body += section("metrics", "Metrics", details("Best, first and reference, side by side", metrics));
   body += section("roofline", "Roofline", roofline_part(d));

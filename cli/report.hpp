@@ -10,9 +10,9 @@ namespace pragma {
 /// From run_document() (cli/outputs.cpp): {"run": {...}, "iterations": [...]}.
 std::string render_html_report(const json& document);
 /// "Why it is faster" in a few lines of facts and a chart of times: Torch's, each version that was kept, the machine's limit; then what did not
-/// help. `confirmed` and `limits` may be null. Empty without a version that was kept and timed.
+/// help. `confirmed` and `limits` may be null; `task` as in the document, for what Torch does in a call. Empty without a version that was kept and timed.
 std::string render_story(const std::vector<iteration_record>& iterations, const iteration_record* best, const timing* confirmed, const machine_limits* limits,
-                         double flops, double bytes);
+                         double flops, double bytes, const json& task);
 /// From the suite document (cli/bench.cpp): {"tasks": [...], "categories": [...], "overall": {...}, ...}.
 std::string render_suite_html(const json& suite);
 

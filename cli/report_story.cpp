@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "cli/html.hpp"
+#include "cli/torch_work.hpp"
 #include "diagnosis/what_limits.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 using namespace html;
 
-constexpr size_t most_failed_ideas = 8;
+constexpr size_t most_failed_ideas = 8, most_moves = 8, most_operators = 8;
 
 struct step {
   std::string name, note;
@@ -37,13 +38,49 @@ std::string rate(double bytes, double seconds) { return bytes > 0 && seconds > 0
 
 std::string gain(const interval& i) { return format_number(i.value, 2) + "x (" + format_number(i.low, 2) + " to " + format_number(i.high, 2) + ")"; }
 
+/// How much more than necessary Torch moves, operator by operator.
+std::string of_torch(const json& task, double bytes) {
+  auto work = from_json_value<torch_work>(task.is_object() ? task.value("torch", json::object()) : json::object(), "torch");
+  if (!work || work->operators.empty()) return {};
+  auto names = work->operators;
+  const size_t more = names.size() > most_operators ? names.size() - most_operators : 0;
+  names.resize(names.size() - more);
+  const auto count = work->operators.size();
+  return "The task is " + std::to_string(count) + (count == 1 ? " operator (" : " operators (") + join(names, ", ") + (more > 0 ? ", " + std::to_string(more) + " more" : "") + "), which eager Torch runs " + (count == 1 ? "" : "one after the other: they ") +
+         (count == 1 ? "by reading and writing " : "read and write ") + format_bytes(work->bytes) + "; the task's own inputs and outputs are " + format_bytes(bytes);
+}
+
+/// What stands of it in the schedule of the built-in coder: regions of fused loops.
+std::string in_regions(const iteration_record& best) {
+  const auto schedule = json::parse(best.code.schedule, nullptr, false);
+  const auto regions = schedule.is_object() ? schedule.value("regions", json::array()).size() : 0;
+  return regions == 0 ? std::string() : ", in " + std::to_string(regions) + (regions == 1 ? " fused pass" : " fused passes");
+}
+
+struct kept_moves {
+  std::vector<const iteration_record*> told; ///< in order; of many those that gained most, the first and the last
+  size_t smaller = 0;                        ///< how many are not told
+};
+
+kept_moves moves_of(const std::vector<iteration_record>& iterations) {
+  kept_moves moves;
+  for (const auto& it : iterations)
+    if (it.passed() && it.new_best) moves.told.push_back(&it);
+  if (moves.told.size() <= most_moves) return moves;
+  auto by_gain = std::vector(moves.told.begin() + 1, moves.told.end() - 1);
+  std::stable_sort(by_gain.begin(), by_gain.end(), [](auto* a, auto* b) { return a->against_best.value > b->against_best.value; });
+  by_gain.resize(most_moves - 2);
+  moves.smaller = moves.told.size() - most_moves;
+  std::erase_if(moves.told, [&](auto* it) { return it != moves.told.front() && it != moves.told.back() && std::find(by_gain.begin(), by_gain.end(), it) == by_gain.end(); });
+  return moves;
+}
+
 /// What each version that was kept gained over the one before.
-std::vector<std::string> kept_moves(const std::vector<iteration_record>& iterations) {
+std::vector<std::string> lines_of(const kept_moves& moves) {
   std::vector<std::string> lines;
-  for (const auto& it : iterations) {
-    if (!it.passed() || !it.new_best) continue;
-    const auto what = it.code.rationale.empty() ? "attempt " + std::to_string(it.number) : it.code.rationale;
-    lines.push_back("Attempt " + std::to_string(it.number) + (it.against_best.value > 0 ? ", " + gain(it.against_best) + " of the best before" : ", the first that was right") + ": " + what);
+  for (const auto* it : moves.told) {
+    const auto what = it->code.rationale.empty() ? "attempt " + std::to_string(it->number) : it->code.rationale;
+    lines.push_back("Attempt " + std::to_string(it->number) + (it->against_best.value > 0 ? ", " + gain(it->against_best) + " of the best before" : ", the first that was right") + ": " + what);
   }
   return lines;
 }
@@ -64,16 +101,18 @@ std::vector<std::string> no_help(const std::vector<iteration_record>& iterations
 } // namespace
 
 std::string render_story(const std::vector<iteration_record>& iterations, const iteration_record* best, const timing* confirmed, const machine_limits* limits,
-                         double flops, double bytes) {
+                         double flops, double bytes, const json& task) {
   if (!best || best->code.measured.time.candidate_seconds <= 0) return {};
   const auto& t = confirmed ? *confirmed : best->code.measured.time;
   std::vector<step> steps = {{"Torch", "", t.baseline_seconds, "torch"}};
-  for (const auto& it : iterations)
-    if (it.passed() && it.new_best && it.code.measured.time.candidate_seconds > 0)
-      steps.push_back({"attempt " + std::to_string(it.number), it.against_best.value > 0 ? gain(it.against_best) : "", it.code.measured.time.candidate_seconds, ""});
+  const auto moves = moves_of(iterations);
+  for (const auto* it : moves.told)
+    if (it->code.measured.time.candidate_seconds > 0)
+      steps.push_back({"attempt " + std::to_string(it->number), it->against_best.value > 0 ? gain(it->against_best) : "", it->code.measured.time.candidate_seconds, ""});
   if (confirmed) steps.push_back({"confirmed", "fresh process, unseen seeds", t.candidate_seconds, "final"});
   std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")"),
-                                    "This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds)};
+                                    "This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds) + in_regions(*best)};
+  if (auto work = of_torch(task, bytes); !work.empty() && bytes > 0) facts.insert(facts.begin() + 1, std::move(work));
   if (limits && bytes > 0) {
     const auto point = place_on_roofline(t.candidate_seconds, flops, bytes, *limits);
     if (std::isfinite(point.attainable_seconds) && point.attainable_seconds > 0) {
@@ -88,7 +127,8 @@ std::string render_story(const std::vector<iteration_record>& iterations, const 
     lines.erase(lines.begin());
     out += "<h3>Where the time goes</h3>\n" + list(lines);
   }
-  if (const auto kept = kept_moves(iterations); !kept.empty()) out += "<h3>What helped</h3>\n" + list(kept);
+  if (const auto kept = lines_of(moves); !kept.empty()) out += "<h3>What helped</h3>\n" + list(kept);
+  if (moves.smaller > 0) out += "<p class=\"soft\">" + std::to_string(moves.smaller) + " smaller steps below.</p>\n";
   if (auto tried = no_help(iterations); !tried.empty()) {
     const auto more = tried.size() > most_failed_ideas ? tried.size() - most_failed_ideas : 0;
     tried.resize(tried.size() - more);

@@ -1,6 +1,7 @@
 // The reports: everything in them, nothing hostile through them, well-formed whatever the run looked like.
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
+#include "cli/torch_work.hpp"
 #include "cli/html.hpp"
 #include "base/line_diff.hpp"
 #include "cli/charts.hpp"
@@ -279,18 +280,44 @@ TEST_CASE("the story says what helped by how much, what did not by which ratio, 
   limits.read_gbs = {100, 60, 30, 12};
   limits.peak_gflops = 50;
   const std::vector<iteration_record> all = {first, second, third};
-  const auto story = render_story(all, &all[1], nullptr, &limits, 1e6, 8e6);
+  const auto story = render_story(all, &all[1], nullptr, &limits, 1e6, 8e6, {{"torch", torch_work{{"exp", hostile}, 3e9}}});
   CHECK(has(story, "What helped"));
   CHECK(has(story, "rationale of 2"));
   CHECK(has(story, "0.99x (0.97 to 1.01) of best, no difference established"));
   CHECK(has(story, "The machine&#39;s limit"));
+  CHECK(has(story, "The task is 2 operators (exp, "));
+  CHECK(has(story, "read and write 2.8 GiB; the task&#39;s own inputs and outputs are 7.6 MiB"));
   CHECK_FALSE(has(story, "<script"));
-  CHECK(render_story({}, nullptr, nullptr, nullptr, 0, 0).empty());
+  CHECK(render_story({}, nullptr, nullptr, nullptr, 0, 0, nullptr).empty());
   auto failed = attempt(4, 1, false);
   failed.verdict.stage = verdict_stage::build;
   failed.verdict.reason = "no semicolon";
   const std::vector<iteration_record> more = {first, failed};
-  CHECK(has(render_story(more, &more[0], nullptr, nullptr, 0, 0), "failed at build (no semicolon)"));
+  CHECK(has(render_story(more, &more[0], nullptr, nullptr, 0, 0, {{"torch", "of another shape"}}), "failed at build (no semicolon)"));
+}
+
+TEST_CASE("the story of a long run tells the first version, the last, and those that gained most") {
+  std::vector<iteration_record> all;
+  for (int i = 1; i <= 40; ++i) {
+    all.push_back(attempt(i, 1 + 0.1 * i, true));
+    all.back().against_best = {i == 17 ? 1.5 : 1.01, 1.005, 1.6};
+  }
+  const auto story = render_story(all, &all.back(), nullptr, nullptr, 0, 0, nullptr);
+  for (const char* number : {"Attempt 1,", "Attempt 17,", "Attempt 40,"}) CHECK(has(story, number));
+  CHECK(has(story, "32 smaller steps below"));
+}
+
+TEST_CASE("what Torch does in a call: each operator reads and writes, a view does not, an expanded tensor is as large as what it repeats") {
+  const auto shape = [](int n, int m) { return json{n, m}; };
+  const auto node = [](const char* id, const char* op, json args, json size) { return json{{"id", id}, {"op", op}, {"args", std::move(args)}, {"shape", std::move(size)}, {"dtype", "float32"}}; };
+  const json graph = {{"inputs", {{{"id", "x"}, {"shape", shape(4, 8)}, {"dtype", "float32"}}}},
+                      {"params", {{{"id", "p"}, {"shape", shape(1, 8)}, {"dtype", "float32"}}}},
+                      {"nodes", {node("e", "aten.expand.default", {{"self", {{"ref", "p"}}}}, shape(4, 8)), node("m", "aten.mul.Tensor", {{"self", {{"ref", "x"}}}, {"other", {{"ref", "e"}}}}, shape(4, 8)),
+                                 node("s", "aten.sum.dim_IntList", {{"self", {{"ref", "m"}}}, {"dim", {1}}}, shape(4, 1))}}};
+  const auto work = torch_work_of(graph.dump());
+  CHECK(work.operators == std::vector<std::string>{"mul", "sum"});
+  CHECK(work.bytes == (32 + 8 + 32) * 4 + (32 + 4) * 4);
+  for (const char* broken : {"", "{", "[]", "{\"nodes\": 3}", "{\"nodes\": [1, {\"op\": 2}, {\"op\": \"aten\", \"id\": \"x\", \"args\": null, \"shape\": [\"a\"]}]}"}) CHECK(torch_work_of(broken).bytes == 0);
 }
 
 TEST_CASE("in a report: metrics are folded, lines have no percentages, the ratio that decided stands beside what was not kept, links open what is folded") {
