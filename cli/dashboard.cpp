@@ -141,13 +141,14 @@ dashboard::source source_of(const dashboard_settings& s, std::unique_ptr<head_cl
 int run_dashboard(const dashboard_settings& s) {
   terminal out(false);
   if (auto readable = suites_of(s.suites); !readable) return report(out, readable.error());
-  auto secret = web::kept_secret(data_home() / "dashboard-token");
-  if (!secret) return report(out, secret.error());
   web::listen_options options;
   options.address = s.address;
   options.port = s.port;
-  options.secret = *secret;
-  if (!s.certificates.empty()) {
+  if (s.certificates.empty()) {
+    auto secret = web::kept_secret(data_home() / "dashboard-token");
+    if (!secret) return report(out, secret.error());
+    options.secret = *secret;
+  } else {
     auto door = open_page_door(s.certificates);
     if (!door) return report(out, door.error());
     options.door = std::move(*door);
@@ -158,7 +159,7 @@ int run_dashboard(const dashboard_settings& s) {
   auto where = web::listener::open(options);
   if (!where) return report(out, where.error());
   dashboard::serve(*where, source_of(s, std::move(*client)), share_dir() / "dashboard");
-  out.line("dashboard: " + where->address() + (options.door ? "/" : "/?token=" + *secret));
+  out.line("dashboard: " + where->address() + (options.door ? "/" : "/?token=" + options.secret));
   if (options.door) out.line(out.dim("for browsers with a certificate of this CA (`pragma cluster ca browser NAME`): users see their own runs, admins all"));
   out.line(out.dim("reads the run store beside whatever runs; Ctrl-C ends the page, not the runs"));
   where->run(cancelled());

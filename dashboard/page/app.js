@@ -59,7 +59,7 @@
     }
     const draw = () => {
       const final = run.final && run.final.timing, environment = run.environment || {};
-      head.replaceChildren(h("h1", {}, (run.task && run.task.name) || id), h("p", { class: "big" }, run.confirmed && final ? show.ratio(final.speedup) + " over Torch, confirmed" : run.state === "running" ? "running, " + attempts.length + " attempts" : "nothing established"),
+      head.replaceChildren(h("h1", {}, (run.task && run.task.name) || id), h("p", { class: "big" }, run.confirmed && final ? show.ratio(final.speedup) + " over Torch, confirmed" : run.state === "running" ? "running, " + attempts.length + (attempts.length === 1 ? " attempt" : " attempts") : "nothing established"),
         h("p", { class: "soft" }, [run.id, run.state, run.started, run.stop_reason, environment.cpu, environment.baseline].filter(Boolean).join("; ")));
       redraw_plots();
       tree.replaceChildren(views.tree(attempts));

@@ -1,4 +1,5 @@
 // Which run a word means, and what stands where nothing was established.
+#include "actors/run_log.hpp"
 #include "actors/store.hpp"
 #include "base/files.hpp"
 #include "cli/stored_runs.hpp"
@@ -59,10 +60,14 @@ TEST_CASE("runs are deleted all or none, by any of their names") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ec::not_found);
   CHECK(cli::list_stored_runs()->size() == 3);
+  const auto logs = data_home() / "logs";
+  for (const char* id : {"20260101-000000-000001", "20260102-000000-000002"}) run_log(logs, id).add({0, "", 1, "coding", ""});
   CHECK(cli::delete_stored_runs({"last", "20260103-000000-000003", "relu"}).value() == std::vector<std::string>{"20260103-000000-000003", "20260102-000000-000002"});
   const auto left = cli::list_stored_runs();
   REQUIRE(left->size() == 1);
   CHECK(left->front().id == "20260101-000000-000001");
+  CHECK(read_run_log(logs, "20260101-000000-000001", 0).size() == 1);
+  CHECK(read_run_log(logs, "20260102-000000-000002", 0).empty()); // goes with its run
 }
 
 TEST_CASE("where nothing was established there is no figure") {

@@ -1,4 +1,5 @@
 // What operators of a cluster rely on, on real processes: a stop is a checkpoint, a crash is contained, roles hold, stuck nodes are left, backups move.
+#include "base/text.hpp"
 #include "cluster_fixture.hpp"
 
 namespace {
@@ -57,6 +58,17 @@ TEST_CASE("a crash of the head's process is contained: it starts itself again, o
   ::kill(child, SIGSEGV);
   c.check(run);
   CHECK(c.members.at("head").alive());
+  // What it told before and after is one log, whose lines are counted on.
+  const auto logs = fs::directory_iterator(c.path("home-head") + "/logs");
+  const auto text = read_file(logs->path());
+  REQUIRE(text);
+  uint64_t last = 0;
+  for (const auto& line : split(*text, '\n'))
+    if (const auto parsed = json::parse(line, nullptr, false); parsed.is_object()) {
+      CHECK(parsed["n"] == last + 1);
+      last = parsed["n"].get<uint64_t>();
+    }
+  CHECK(last > 4);
 }
 
 TEST_CASE("twenty commands at once on an idle head all succeed") {

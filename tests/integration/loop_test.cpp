@@ -180,6 +180,9 @@ TEST_CASE("Ctrl-C ends cleanly: what is recorded stays and can be resumed; a sec
   REQUIRE(listed.size() == 1);
   CHECK(listed[0]["state"] == "interrupted");
   CHECK(listed[0]["best_attempt"] == 1);
+  const auto log = read_file(h.dir.path() / "home" / "logs" / (listed[0]["id"].get<std::string>() + ".jsonl"));
+  REQUIRE(log);
+  for (const char* stage : {"loading", "verifying", "measuring", "passed"}) CHECK(log->find("\"stage\":\"" + std::string(stage) + "\"") != std::string::npos);
 }
 
 TEST_CASE("unusable tasks and words are refused with exit codes that scripts can use") {
