@@ -20,7 +20,7 @@ struct sheet {
   size_t most_labels;                         ///< of attempts below the drawing
   bool narrow() const { return width < 500; }
 };
-constexpr sheet sheets[] = {{"broad", 960, 150, 25}, {"narrow", 400, 112, 10}};
+constexpr sheet sheets[] = {{"broad", 960, 150, 25}, {"narrow", 400, 130, 10}};
 
 std::string num(double value) {
   char text[32];

@@ -15,11 +15,13 @@ import webdriver  # noqa: E402
 
 PAGES = {"report": "PRAGMA: Softplus", "hostile": None, "unconfirmed": "PRAGMA: Softplus", "many": "PRAGMA: Softplus", "bench": "PRAGMA: suite", "bench-hostile": "PRAGMA: suite"}
 
-# Texts of a drawing that lie on each other by more than a pixel; turned ones are left out, their boxes say nothing.
+# Texts of a drawing that lie on each other by more than a pixel, or beyond its edge; turned ones are left out, their boxes say nothing.
 OVERLAPS = """
 const found = [];
 for (const svg of document.querySelectorAll('svg')) {
   const texts = [...svg.querySelectorAll('text')].filter((t) => !t.closest('[transform]')).map((t) => [t.textContent, t.getBoundingClientRect()]).filter(([, r]) => r.width > 0);
+  const sheet = svg.getBoundingClientRect();
+  for (const [a, r] of texts) if (r.right > sheet.right + 1 || r.left < sheet.left - 1) found.push(a + ' / the edge');
   texts.forEach(([a, r], i) => texts.slice(i + 1).forEach(([b, s]) => {
     if (Math.min(r.right, s.right) - Math.max(r.left, s.left) > 1 && Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top) > 3) found.push(a + ' / ' + b);
   }));
@@ -35,6 +37,8 @@ def look_at(browser, name, title, shots):
             browser.size(width)
             overflow = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert overflow <= 0, "%s at %d px is %d px too wide" % (name, width, overflow)
+            overlaps = browser.run(OVERLAPS)
+            assert not overlaps, "%s at %d px: names lie on each other: %s" % (name, width, overlaps[:5])
             if shots:
                 browser.size(width, min(6000, browser.run("return document.documentElement.scrollHeight")))
                 browser.shot(os.path.join(shots, "%s-%s-%d.png" % (name, mode, width)))
@@ -43,8 +47,6 @@ def look_at(browser, name, title, shots):
     says = browser.run("return document.title")
     assert "owned" not in says and (title is None or says == title), "a text of a run became a script: " + says
     assert browser.run("return document.images.length") == 0, "a text of a run became an element"
-    overlaps = browser.run(OVERLAPS)
-    assert not overlaps, "%s: names lie on each other: %s" % (name, overlaps[:5])
     # What a hostile text would need: the page's own policy refuses a script that is not its own.
     browser.run("const s = document.createElement('script'); s.textContent = 'document.title = \\'owned\\''; document.body.append(s)")
     assert browser.run("return document.title") != "owned", name + " runs any script"
