@@ -106,6 +106,8 @@ refused judged_at_door(const httplib::Request& request, door& at) {
 
 } // namespace
 
+constexpr time_t kept_idle_seconds = 1; ///< of a connection that asks nothing more: a stop waits so long
+
 struct listener::impl {
   listen_options options;
   std::unique_ptr<httplib::Server> server;
@@ -139,6 +141,7 @@ expected<listener> listener::open(const listen_options& options) {
   server.new_task_queue = [threads = options.threads] { return new httplib::ThreadPool(static_cast<size_t>(threads)); };
   server.set_payload_max_length(options.most_body);
   server.set_keep_alive_max_count(1000);
+  server.set_keep_alive_timeout(kept_idle_seconds);
   server.set_pre_routing_handler([secret = options.secret, door = options.door](const httplib::Request& request, httplib::Response& response) {
     if (const auto judged = door ? judged_at_door(request, *door) : judged_on_loopback(request, secret); !judged.why.empty()) {
       response.status = judged.status;
