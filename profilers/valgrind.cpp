@@ -287,7 +287,7 @@ std::optional<callgrind_run> callgrind_metrics(const collect_context& context, c
   if (valgrind_version().empty()) return say("valgrind is not installed (apt install valgrind)");
   const double estimate = startup_seconds + context.time.candidate_seconds * context.options.threads * slowdown;
   if (context.watch.left() < min_budget_seconds || estimate > context.watch.left())
-    return say("one call would take about " + format_seconds(estimate) + ", budget " + format_seconds(std::max(0.0, context.watch.left())));
+    return say("one call would take about " + format_seconds(estimate) + ", and of the time for tools " + (context.watch.left() > 0 ? format_seconds(context.watch.left()) : "nothing") + " is left (--profile-seconds)");
 
   callgrind_run run;
   run.twin = with_lines;
