@@ -111,7 +111,8 @@ std::string header_part(const report_data& d) {
     const auto& t = confirmed ? *confirmed : d.best->code.measured.time;
     std::string line = (confirmed ? "" : "While searching, ") + format_seconds(t.candidate_seconds) + " a call against " + format_seconds(t.baseline_seconds);
     if (!t.baseline.empty()) line += " for " + t.baseline;
-    line += confirmed ? "; confirmed in a fresh process with unseen seeds, " : "; not confirmed in a fresh process, ";
+    const bool in_search = confirmed && timed_in_search(*confirmed, d.best->code.measured.time);
+    line += !confirmed ? "; not confirmed in a fresh process, " : in_search ? "; right in a fresh process with unseen seeds, timed in the search, " : "; confirmed in a fresh process with unseen seeds, ";
     line += std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " pairs of samples accepted, " + t.cache + " cache.";
     out += "<p>" + escape(line) + "</p>\n";
     if (t.contended) out += "<p class=\"bad\">Other work was running while this was measured: the interval may lie.</p>\n";

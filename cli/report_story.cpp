@@ -109,7 +109,7 @@ std::string render_story(const std::vector<iteration_record>& iterations, const 
   for (const auto* it : moves.told)
     if (it->code.measured.time.candidate_seconds > 0)
       steps.push_back({"attempt " + std::to_string(it->number), it->against_best.value > 0 ? gain(it->against_best) : "", it->code.measured.time.candidate_seconds, ""});
-  if (confirmed) steps.push_back({"confirmed", "fresh process, unseen seeds", t.candidate_seconds, "final"});
+  if (confirmed && !timed_in_search(t, best->code.measured.time)) steps.push_back({"confirmed", "fresh process, unseen seeds", t.candidate_seconds, "final"});
   std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")"),
                                     "This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds) + in_regions(*best)};
   if (auto work = of_torch(task, bytes); !work.empty() && bytes > 0) facts.insert(facts.begin() + 1, std::move(work));

@@ -288,6 +288,10 @@ TEST_CASE("the story says what helped by how much, what did not by which ratio, 
   CHECK(has(story, "The task is 2 operators (exp, "));
   CHECK(has(story, "read and write 2.8 GiB; the task&#39;s own inputs and outputs are 7.6 MiB"));
   CHECK_FALSE(has(story, "<script"));
+  auto again = all[1].code.measured.time; // what the search saw stands for the figure: no bar says that a fresh process did
+  CHECK_FALSE(has(render_story(all, &all[1], &again, nullptr, 0, 0, nullptr), "fresh process"));
+  again.candidate_seconds *= 1.01;
+  CHECK(has(render_story(all, &all[1], &again, nullptr, 0, 0, nullptr), "fresh process"));
   CHECK(render_story({}, nullptr, nullptr, nullptr, 0, 0, nullptr).empty());
   auto failed = attempt(4, 1, false);
   failed.verdict.stage = verdict_stage::build;
