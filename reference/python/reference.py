@@ -60,23 +60,21 @@ LAST_TOOK = {}  # kind of work -> seconds that it took the last time
 
 @contextlib.contextmanager
 def all_cpus(work):
-    """What is not measured need not wait for the CPUs that measurements run on; `work` names it, since what was done in no time before is
-    done by one CPU. On a device there is little to do here, and other tasks' processes want these CPUs."""
-    start = time.monotonic()
-    if not DEVICE.native or LAST_TOOK.get(work, 1) < WORTH_THREADS:
-        yield
-        LAST_TOOK[work] = time.monotonic() - start
-        return
+    """What is not measured need not wait for the CPUs that measurements run on. `work` names it: what was done in no time before is done by one CPU.
+    On a device there is little to do here, and other tasks' processes want these CPUs."""
     own = os.sched_getaffinity(0)
+    worth = DEVICE.native and LAST_TOOK.get(work, 1) >= WORTH_THREADS
     try:
-        os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))  # all that pragma itself may use
-        torch.set_num_threads(max(THREADS, len(os.sched_getaffinity(0))))
+        if worth:
+            os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))  # all that pragma itself may use
+            torch.set_num_threads(max(THREADS, len(os.sched_getaffinity(0))))
         start = time.monotonic()
         yield
         LAST_TOOK[work] = time.monotonic() - start
     finally:
-        torch.set_num_threads(THREADS)
-        os.sched_setaffinity(0, own)
+        if worth:
+            torch.set_num_threads(THREADS)
+            os.sched_setaffinity(0, own)
 
 
 class Reference:
@@ -388,9 +386,8 @@ class Server:
         gc.collect()
         _, descriptors, _, _ = socket.recv_fds(self.channel, 1, 4)
         slots = command["slots"]
-        memories = []
-        for fd, key in zip(descriptors, ("params", "inputs", "outputs", "oracle")):
-            memories.append(Memory(fd, command[key], 1 if key == "params" else slots))
+        keys = ("params", "inputs", "outputs", "oracle")
+        memories = [Memory(fd, command[key], 1 if key == "params" else slots) for fd, key in zip(descriptors, keys)]
         reset_defaults()
         self.reference = Reference(self.task, self.told, memories, slots)
         torch.set_num_threads(THREADS)  # whatever the task file says: both sides are measured with the same
