@@ -270,6 +270,8 @@ expected<std::unique_ptr<link>> link::dial(const options& o) {
       const auto theirs = from_json_value<greeting>(reply->body, "the head's greeting");
       if (!theirs || reply->kind != "welcome") return fail(ec::remote_failed, "what listens on " + head.text() + " is no head of this version", "install the same version on all members");
       if (own.misses) o.memory->counted(head.text(), theirs->counts ? theirs->epoch + 1 : 0);
+      // Also of one that stands by: the head that this member gave its word to may have begun, and be gone again before the member could come back to it.
+      if (o.memory && theirs->for_now) o.memory->served(theirs->epoch);
       if (theirs->for_now) return fail(ec::locked, "the head at " + head.text() + " does not serve now: " + printable(theirs->refused), "it is one of two: name both, with a comma between");
       if (!theirs->refused.empty()) return fail(ec::unsupported, "the head at " + head.text() + " refuses: " + printable(theirs->refused));
       if (theirs->epoch < own.epoch)

@@ -296,10 +296,22 @@ TEST_CASE_METHOD(house, "a head that stands by turns members away, for now; an o
   CHECK(refused.error().message.find("node.7 is to ask elsewhere") != std::string::npos);
   CHECK(heard == 2); // and the head knows what the member has heard of
   CHECK(missed);
-  CHECK_FALSE(as_node.memory->vouch("elsewhere", 3)); // it has given its word here
+  CHECK(as_node.memory->epoch() == 3);                // what this head has was begun by somebody
+  CHECK_FALSE(as_node.memory->vouch("elsewhere", 4)); // it has given its word here
   counts = false; // and is told that nobody counts on it
   CHECK_FALSE(link::dial(as_node));
-  CHECK(as_node.memory->vouch("elsewhere", 3));
+  CHECK(as_node.memory->vouch("elsewhere", 4));
+  // It gave its word to another head, which began in epoch 3 and was gone before the node could come back to it.
+  auto bound = to("node", "node");
+  bound.node = "node.8";
+  bound.memory = std::make_shared<witness>();
+  bound.memory->served(2);
+  CHECK(bound.memory->misses("elsewhere"));
+  bound.memory->counted("elsewhere", 3);
+  CHECK_FALSE(link::dial(bound));
+  CHECK_FALSE(missed);
+  CHECK_FALSE(link::dial(bound));
+  CHECK(missed);
   CHECK(link::dial(to("head", "head")));
   stands_by = false;
   auto let_in = link::dial(as_node);

@@ -190,7 +190,7 @@ std::string fault_of(const run_result& r) {
     if (!candidates.insert(r.iterations[i].code.id()).second) return "a candidate is there twice";
   }
   if (r.header.state != "finished" || !r.header.confirmed) return r.header.state + ", confirmed: " + std::to_string(r.header.confirmed) + " " + r.header.failure + r.header.stop_reason;
-  return r.iterations.size() == attempts ? "" : std::to_string(r.iterations.size()) + " attempts";
+  return r.iterations.size() == attempts ? "" : std::to_string(r.iterations.size()) + " attempts: " + r.header.stop_reason;
 }
 
 } // namespace
@@ -230,7 +230,9 @@ TEST_CASE("two heads at random moments killed, stopped, both at once: nothing th
     if (kind == 3) c.kill(1 - first);
     if (kind < 2) {
       c.heads[first].reset();
-      CHECK(c.wait_for_service(60) == 1 - first);
+      const int next = c.wait_for_service(60);
+      CHECK(next == 1 - first);
+      if (next < 0) WARN(c.logs());
       takeovers.push_back(since(start));
       c.start(first);
     } else if (kind == 2) {
