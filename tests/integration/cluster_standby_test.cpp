@@ -190,7 +190,10 @@ std::string fault_of(const run_result& r) {
     if (!candidates.insert(r.iterations[i].code.id()).second) return "a candidate is there twice";
   }
   if (r.header.state != "finished" || !r.header.confirmed) return r.header.state + ", confirmed: " + std::to_string(r.header.confirmed) + " " + r.header.failure + r.header.stop_reason;
-  return r.iterations.size() == attempts ? "" : std::to_string(r.iterations.size()) + " attempts: " + r.header.stop_reason;
+  if (r.iterations.size() == attempts) return "";
+  auto text = std::to_string(r.iterations.size()) + " attempts: " + r.header.stop_reason;
+  for (const auto& it : r.iterations) text += "\n  " + std::to_string(it.number) + " " + it.stage() + ": " + it.code.rationale + (it.new_best ? " (new best)" : "");
+  return text + "\n  known from: " + r.header.request.coder.known_from;
 }
 
 } // namespace
