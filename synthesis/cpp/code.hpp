@@ -2,7 +2,7 @@
 // look for it in the text. What all writers of this room write into.
 #pragma once
 
-#include "synthesis/cpp/helpers.hpp"
+#include "synthesis/cpp/helpers/helpers.hpp"
 
 #include <fmt/format.h>
 

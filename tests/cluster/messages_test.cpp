@@ -1,6 +1,7 @@
 // What comes from another machine: addresses, task texts, orders.
 #include "base/files.hpp"
 #include "cluster/address.hpp"
+#include "cluster/frame.hpp"
 #include "cluster/node_bench.hpp"
 
 #include <catch2/catch.hpp>
@@ -68,4 +69,20 @@ TEST_CASE("an order that cannot be done is an answer, with whose fault it is") {
   answer = full.perform(order, "cpu");
   CHECK(answer.failure.what().code == ec::io_error);
   CHECK(answer.node_at_fault);
+}
+
+TEST_CASE("CBOR that is not what it says") {
+  CHECK(well_formed_cbor(std::string("\xa0", 1)));
+  CHECK(well_formed_cbor(std::string("\x82\x01\x61z", 4)));
+  for (const auto& bad : {std::string(), std::string("\x82\x01", 2), std::string("\x01\x02", 2), std::string("\x5f\xff", 2), std::string("\xc0\x01", 2), std::string("\x7a\xff\xff\xff\xff", 5), std::string("\xbb\x7f\xff\xff\xff\xff\xff\xff\xff", 9),
+                          std::string("\x1c", 1), std::string(200, '\x81')}) {
+    INFO(bad.size());
+    CHECK_FALSE(well_formed_cbor(bad));
+  }
+  // What we write is what we read.
+  const frame f{"do", 7, {{"x", {1.5, -3, nullptr, true, "\xff binary \0 text", json::array(), json::object()}}, {"n", 18446744073709551615ull}}, nullptr};
+  const auto back = decode(std::string_view(encode(f)).substr(frame_head_bytes));
+  REQUIRE(back);
+  CHECK(back->body == f.body);
+  CHECK(back->id == 7);
 }

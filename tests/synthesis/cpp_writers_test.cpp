@@ -1,6 +1,6 @@
 // Emitted C++ as text: brackets, what positions outside of a window give, and the helpers that travel with a kernel.
 #include "primitives.hpp"
-#include "synthesis/cpp/helpers.hpp"
+#include "synthesis/cpp/helpers/helpers.hpp"
 #include "synthesis/search/search.hpp"
 
 #include <map>

@@ -1,7 +1,7 @@
 // The errors that emitted sources state are the errors that they have.
 #include "kernel_fixture.hpp"
 
-#include "synthesis/cpp/helpers.hpp"
+#include "synthesis/cpp/helpers/helpers.hpp"
 #include "synthesis/ir/operators.hpp"
 
 #include <set>

@@ -1,5 +1,5 @@
 // Matrix products of two bfloat16 factors, two steps of k at a time where the processor has an instruction for it.
-#include "synthesis/cpp/helpers.hpp"
+#include "synthesis/cpp/helpers/helpers.hpp"
 
 namespace pragma::synthesis {
 

@@ -1,5 +1,5 @@
 // The register tile of contractions, and the packing of its operands.
-#include "synthesis/cpp/helpers.hpp"
+#include "synthesis/cpp/helpers/helpers.hpp"
 
 namespace pragma::synthesis {
 

@@ -1,4 +1,4 @@
-#include "synthesis/cpp/helpers.hpp"
+#include "synthesis/cpp/helpers/helpers.hpp"
 
 #include <map>
 #include <stdexcept>

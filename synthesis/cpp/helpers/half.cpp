@@ -1,6 +1,6 @@
 // Half types of emitted sources: formats of memory. A load widens to float32, a store rounds to the nearest, ties to even; nothing is
 // computed in them. Vectors of 16 bits and plain integer arithmetic, and what a processor has for it where the compiler may use it.
-#include "synthesis/cpp/helpers.hpp"
+#include "synthesis/cpp/helpers/helpers.hpp"
 
 namespace pragma::synthesis {
 

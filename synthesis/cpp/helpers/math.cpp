@@ -1,6 +1,6 @@
 // Polynomials and rational approximations were fitted by iteratively reweighted least squares (minimax, relative error) for
 // this project; the errors stated in the emitted comments are checked against double in tests/synthesis/math_test.cpp.
-#include "synthesis/cpp/helpers.hpp"
+#include "synthesis/cpp/helpers/helpers.hpp"
 
 namespace pragma::synthesis {
 
