@@ -12,11 +12,11 @@ namespace pragma::cli {
 
 namespace {
 
-int certificate(bool json_output, const expected<certificate_facts>& made, const std::string& what, bool counts = true) {
+int certificate(bool json_output, const expected<certificate_facts>& made, const std::string& what) {
   terminal out(json_output);
   if (!made) return report(out, made.error());
   out.result(*made);
-  out.line(what + (counts ? "  (valid until " + made->not_after + ")" : ""));
+  out.line(what + "  (valid until " + made->not_after + ")");
   return 0;
 }
 
@@ -95,7 +95,14 @@ void add_revoke(CLI::App& ca, action& chosen) {
   command->add_flag("--json", s->json, "print JSON");
   command->footer("Example:\n  pragma cluster ca revoke gpu1 --dir ~/ca && scp ~/ca/crl.pem head:pragma-tls/\nThe head reads its folder anew within seconds, and ends the member's connections.");
   command->callback([s, &chosen] {
-    chosen = [s] { return certificate(s->json, revoke_certificate(s->folder, s->name), "the certificate of " + s->name + " counts no more, once you have copied " + s->folder + "/crl.pem into the --tls folder of the head", false); };
+    chosen = [s] {
+      terminal out(s->json);
+      auto revoked = revoke_certificate(s->folder, s->name);
+      if (!revoked) return report(out, revoked.error());
+      out.result(*revoked);
+      out.line("the certificate of " + s->name + " counts no more, once you have copied " + s->folder + "/crl.pem into the --tls folder of the head");
+      return 0;
+    };
   });
 }
 

@@ -314,13 +314,17 @@ TEST_CASE("the story of a long run tells the first version, the last, and those 
 TEST_CASE("what Torch does in a call: each operator reads and writes, a view does not, an expanded tensor is as large as what it repeats") {
   const auto shape = [](int n, int m) { return json{n, m}; };
   const auto node = [](const char* id, const char* op, json args, json size) { return json{{"id", id}, {"op", op}, {"args", std::move(args)}, {"shape", std::move(size)}, {"dtype", "float32"}}; };
-  const json graph = {{"inputs", {{{"id", "x"}, {"shape", shape(4, 8)}, {"dtype", "float32"}}}},
-                      {"params", {{{"id", "p"}, {"shape", shape(1, 8)}, {"dtype", "float32"}}}},
+  const json graph = {{"inputs", {{{"id", "x"}, {"input", 0}, {"shape", shape(4, 8)}, {"dtype", "float32"}}}},
+                      {"params", {{{"id", "p"}, {"param", 0}, {"shape", shape(1, 8)}, {"dtype", "float32"}}}},
                       {"nodes", {node("e", "aten.expand.default", {{"self", {{"ref", "p"}}}}, shape(4, 8)), node("m", "aten.mul.Tensor", {{"self", {{"ref", "x"}}}, {"other", {{"ref", "e"}}}}, shape(4, 8)),
-                                 node("s", "aten.sum.dim_IntList", {{"self", {{"ref", "m"}}}, {"dim", {1}}}, shape(4, 1))}}};
+                                 node("s", "aten.sum.dim_IntList", {{"self", {{"ref", "m"}}}, {"dim", {1}}}, shape(4, 1))}},
+                      {"outputs", {"s"}}};
   const auto work = torch_work_of(graph.dump());
   CHECK(work.operators == std::vector<std::string>{"mul", "sum"});
   CHECK(work.bytes == (32 + 8 + 32) * 4 + (32 + 4) * 4);
+  auto lies = graph; // a node may send anything
+  lies["nodes"][1]["args"] = {{"self", {{"ref", 5}}}, {"other", {{"ref", "nobody"}}}};
+  CHECK(torch_work_of(lies.dump()).operators.size() == 2);
   for (const char* broken : {"", "{", "[]", "{\"nodes\": 3}", "{\"nodes\": [1, {\"op\": 2}, {\"op\": \"aten\", \"id\": \"x\", \"args\": null, \"shape\": [\"a\"]}]}"}) CHECK(torch_work_of(broken).bytes == 0);
 }
 
