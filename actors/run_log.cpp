@@ -18,7 +18,7 @@ std::string as_line(const log_line& line) { return json(line).dump(-1, ' ', fals
 
 /// A line that was cut by a crash, or is not ours, counts as none.
 std::optional<log_line> parsed(const std::string& text) {
-  const auto value = json::parse(text, nullptr, false);
+  const auto value = parse_if_json(text);
   if (value.is_discarded()) return std::nullopt;
   auto line = from_json_value<log_line>(value, "log");
   return line ? std::optional<log_line>(std::move(*line)) : std::nullopt;

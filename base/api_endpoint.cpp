@@ -58,7 +58,7 @@ void api_endpoint::redact(error& e) const {
 }
 
 std::string api_error_text(const std::string& body) {
-  const auto value = json::parse(printable(body), nullptr, false);
+  const auto value = parse_if_json(printable(body));
   if (value.is_object())
     for (const char* key : {"error", "message", "detail"}) {
       const auto it = value.find(key);

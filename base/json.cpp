@@ -13,9 +13,28 @@ bool same_kind(const json& a, const json& b) {
   return a.type() == b.type() || (a.is_number() && b.is_number_float()) || (a.is_number_integer() && b.is_number_integer());
 }
 
+bool too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      else if (c == '"') in_string = false;
+    } else if (c == '"') in_string = true;
+    else if (c == '{' || c == '[') {
+      if (++depth > deepest_json) return true;
+    } else if (c == '}' || c == ']') --depth;
+  }
+  return false;
+}
+
 } // namespace
 
+json parse_if_json(std::string_view text) { return too_deep(text) ? json(json::value_t::discarded) : json::parse(text, nullptr, false); }
+
 expected<json> parse_json(std::string_view text, std::string_view what) {
+  if (too_deep(text)) return fail(ec::limit_exceeded, std::string(what) + " is nested deeper than " + std::to_string(deepest_json) + " levels");
   try {
     return json::parse(text);
   } catch (const json::parse_error& e) {

@@ -13,8 +13,14 @@ namespace pragma {
 
 using json = nlohmann::json;
 
-/// Parses `text`; the error names `what` (a file name, "LLM answer") and the byte, line and column.
+/// Nothing that we read is nested deeper. What is would end the process: values are copied, compared and printed by recursion.
+inline constexpr int deepest_json = 64;
+
+/// Parses `text`; the error names `what` (a file name, "LLM answer") and the byte, line and column. limit_exceeded: deeper than deepest_json.
 expected<json> parse_json(std::string_view text, std::string_view what);
+
+/// The same for text that is often no JSON: then, or where it is nested too deeply, a value that is_discarded().
+json parse_if_json(std::string_view text);
 
 /// The object without its comments (keys that start with "_"). parse_error when it is no object; invalid_argument for a key that is
 /// not among `known`, naming the nearest one. `where` starts the message ("configs/llm.json").

@@ -52,7 +52,7 @@ std::string of_torch(const json& task, double bytes) {
 
 /// What stands of it in the schedule of the built-in coder: regions of fused loops.
 std::string in_regions(const iteration_record& best) {
-  const auto schedule = json::parse(best.code.schedule, nullptr, false);
+  const auto schedule = parse_if_json(best.code.schedule);
   const auto regions = schedule.is_object() ? schedule.value("regions", json::array()).size() : 0;
   return regions == 0 ? std::string() : ", in " + std::to_string(regions) + (regions == 1 ? " fused pass" : " fused passes");
 }

@@ -135,7 +135,7 @@ private:
   /// {"data": [{"index": 1, "embedding": [...]}, ...]}, in any order; without any "index" in the order of the texts.
   attempt read(const http_response& response, size_t texts) const {
     static const std::string where = "is base_url the API's address (it mostly ends in /v1)?";
-    const auto value = json::parse(response.body, nullptr, false);
+    const auto value = parse_if_json(response.body);
     if (!value.is_object())
       return failed("the answer is not a JSON object: '" + cut_lines(printable(std::string_view(response.body).substr(0, 200)), 3, 0) + "'", where, true);
     const auto data = value.find("data");

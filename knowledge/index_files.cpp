@@ -53,7 +53,7 @@ expected<index_stamp> read_stamp(const fs::path& folder) {
     return fail(ec::not_found, "there is no index in " + folder.string(), "build it: `pragma kb build`");
   if (!text) return fail(text.error());
   auto damaged = [&](const std::string& why) { return fail(ec::parse_error, file.string() + " is damaged (" + why + ")", build_hint); };
-  const auto value = json::parse(*text, nullptr, false);
+  const auto value = parse_if_json(*text);
   if (!value.is_object()) return damaged("not a JSON object");
   try {
     index_stamp stamp;

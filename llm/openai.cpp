@@ -19,7 +19,7 @@ constexpr size_t stream_overhead = 64, json_overhead = 8;
 /// two tokens) turned into U+FFFD where nothing else is wrong.
 std::optional<json> parse_leniently(std::string_view text) {
   auto clean = printable(text);
-  auto value = json::parse(clean, nullptr, false);
+  auto value = parse_if_json(clean);
   if (!value.is_discarded()) return value;
   auto digit_of = [&](size_t i) { return i < clean.size() ? static_cast<char>(std::tolower(static_cast<unsigned char>(clean[i]))) : '\0'; };
   auto high = [&](size_t i) { return digit_of(i + 2) == 'd' && (digit_of(i + 3) == '8' || digit_of(i + 3) == '9' || digit_of(i + 3) == 'a' || digit_of(i + 3) == 'b'); };
@@ -37,7 +37,7 @@ std::optional<json> parse_leniently(std::string_view text) {
     if (high(i) || low(i)) clean.replace(i + 2, 4, "fffd");
     i += 5;
   }
-  value = json::parse(clean, nullptr, false);
+  value = parse_if_json(clean);
   if (value.is_discarded()) return std::nullopt;
   return value;
 }

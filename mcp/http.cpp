@@ -150,7 +150,7 @@ public:
       response.status = status;
       response.set_content(text_of(m), "application/json");
     };
-    auto message = parse_message(request.body);
+    auto message = parse_json(request.body, "the message");
     if (!message) return give(400, error_message(nullptr, message.error().code == ec::limit_exceeded ? code::invalid_request : code::parse_error, message.error().message));
     if (!message->is_object() || !message->value("method", json()).is_string())
       return give(400, error_message(nullptr, code::invalid_request, "the body is one JSON-RPC request or notification"));

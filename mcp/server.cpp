@@ -8,7 +8,6 @@ namespace pragma::mcp {
 namespace {
 
 constexpr size_t most_calls = 32;       ///< in progress at once, of all clients
-constexpr int deepest = 64;             ///< levels of a message
 constexpr size_t most_listed = 200;     ///< resources in one list
 
 constexpr const char* version_key = "io.modelcontextprotocol/protocolVersion";
@@ -100,22 +99,6 @@ json error_message(const json& id, int number, const std::string& text, json dat
   json e = {{"code", number}, {"message", text}};
   if (!data.is_null()) e["data"] = std::move(data);
   return {{"jsonrpc", "2.0"}, {"id", valid_id(id) ? id : json(nullptr)}, {"error", std::move(e)}};
-}
-
-expected<json> parse_message(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      else if (c == '"') in_string = false;
-    } else if (c == '"') in_string = true;
-    else if (c == '{' || c == '[') {
-      if (++depth > deepest) return fail(ec::limit_exceeded, "the message is nested deeper than " + std::to_string(deepest) + " levels");
-    } else if (c == '}' || c == ']') --depth;
-  }
-  return parse_json(text, "the message");
 }
 
 bool server::is_call(const json& message) { return text_of(message, "method") == "tools/call" && valid_id(member(message, "id")); }

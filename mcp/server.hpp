@@ -69,9 +69,6 @@ inline constexpr int parse_error = -32700, invalid_request = -32600, no_method =
 /// {"jsonrpc", "id", "error"}; `id` null where it could not be read.
 json error_message(const json& id, int number, const std::string& text, json data = nullptr);
 
-/// Of a message that is JSON but nested deeper than anything we use, nothing is copied or printed: both would recurse.
-expected<json> parse_message(std::string_view text);
-
 class server {
 public:
   explicit server(features what) : what_(std::move(what)) {}

@@ -66,7 +66,7 @@ void serve_stdio(server& what, int in, int out, const std::atomic<bool>& stop) {
   std::list<std::future<void>> calls;
   line_reader lines;
   const auto on_line = [&](const std::string& line) {
-    auto message = parse_message(line);
+    auto message = parse_json(line, "the message");
     if (!message) return send(error_message(nullptr, message.error().code == ec::limit_exceeded ? code::invalid_request : code::parse_error, message.error().message));
     if (!server::is_call(*message)) return what.handle(*message, client, send);
     calls.remove_if([](const auto& f) { return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });

@@ -106,7 +106,7 @@ perf_output parse_perf_json(std::string_view text) {
   for (auto line : split(text, '\n')) {
     line = trim(line);
     if (line.empty()) continue;
-    const auto parsed = line[0] == '{' ? json::parse(line, nullptr, false) : json();
+    const auto parsed = line[0] == '{' ? parse_if_json(line) : json();
     if (!parsed.is_object()) {
       out.messages.push_back(line);
       continue;

@@ -145,7 +145,7 @@ expected<data_table> read_table(std::string_view text, const pass_output& form, 
   if (form.format == "jsonl") {
     std::vector<json> objects;
     for (const auto& line : split(kept, '\n'))
-      if (auto object = json::parse(line, nullptr, false); object.is_object()) objects.push_back(std::move(object));
+      if (auto object = parse_if_json(line); object.is_object()) objects.push_back(std::move(object));
     return table_of_objects(objects);
   }
   const std::string ends = form.format == "table" ? "|\t\n" : form.separator + "\n";

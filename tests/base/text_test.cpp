@@ -50,6 +50,21 @@ TEST_CASE("broken JSON is refused with the place") {
   CHECK(value.error().message.find("line 2") != std::string::npos);
 }
 
+TEST_CASE("JSON that is nested deeper than anything we use is refused before it is a value: copying it would end the process") {
+  const auto levels = [](size_t n) { return std::string(n, '[') + std::string(n, ']'); };
+  for (const size_t n : {size_t{deepest_json} + 1, size_t{1} << 20}) {
+    const auto deep = parse_json("{\"args\": " + levels(n) + "}", "an answer");
+    REQUIRE_FALSE(deep);
+    CHECK(deep.error().code == ec::limit_exceeded);
+    CHECK(parse_if_json(levels(n)).is_discarded());
+  }
+  CHECK(parse_json(levels(deepest_json), "an answer").has_value());
+  CHECK(parse_if_json(levels(deepest_json)).is_array());
+  CHECK(parse_json(R"({"a": "[[[[\"[[[[{{{"})", "an answer").has_value()); // brackets in texts are none
+  CHECK(parse_json(std::string(1 << 20, '"') + levels(100), "quotes").has_value() == false);
+  CHECK(parse_if_json("no JSON").is_discarded());
+}
+
 TEST_CASE("SHA-256 of a known text") {
   CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
