@@ -36,6 +36,7 @@ timing timing_of(const drop_in_result& found, const load_request& request, const
   t.blocks_accepted = t.blocks_tried = static_cast<int>(found.torch_seconds.size());
   t.cache = found.protocol;
   t.note = found.other_protocol;
+  if (t.contended) t.note += (t.note.empty() ? "" : "; ") + of_others(others);
   return t;
 }
 

@@ -1,5 +1,6 @@
 #include "execution/contention.hpp"
 
+#include "base/text.hpp"
 #include "execution/cpu_places.hpp"
 
 #include <algorithm>
@@ -158,6 +159,8 @@ double most_others(int threads) {
   const double idle = 1 - std::min(1.0, threads / static_cast<double>(std::max(1u, std::thread::hardware_concurrency())));
   return std::min(quarter, where_all_are_needed + idle / 2);
 }
+
+std::string of_others(double share) { return "other processes used " + format_number(100 * share, 0) + "% of this machine, which shifts a ratio"; }
 
 others_watch::others_watch(std::vector<pid_t> ours) : ours_(std::move(ours)), start_(taken()) {}
 

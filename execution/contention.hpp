@@ -25,6 +25,8 @@ double machine_busy_seconds_in(std::string_view proc_stat);
 
 /// Share of the machine that others may use beside a measurement with so many threads: with more it was taken under contention. Less where the threads need every processor.
 double most_others(int threads);
+/// "other processes used 40% of this machine, which shifts a ratio"
+std::string of_others(double share);
 
 /// How much of the machine others use: what is neither this process's, nor of its children that ended, nor of `ours`, which are alive.
 class others_watch {

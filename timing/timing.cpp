@@ -216,7 +216,7 @@ private:
     const double others = (options_.others() - others_before_) / std::max(options_.clock() - start_, 1e-9);
     if (others > most_others(options_.threads)) {
       result.contended = true;
-      result.note += (result.note.empty() ? "" : "; ") + std::string("other processes used ") + format_number(100 * others, 0) + "% of this machine, which shifts a ratio";
+      result.note += (result.note.empty() ? "" : "; ") + of_others(others);
     }
     if (!(result.candidate_seconds > 0) || !(result.baseline_seconds > 0) || !std::isfinite(result.speedup.value))
       return fail(ec::measurement_failed, "the clock did not advance during the samples of " + sides_[candidate_].name);
