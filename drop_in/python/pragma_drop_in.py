@@ -110,6 +110,7 @@ class Task:
                 return "the constructor's argument %s is %s; the kernel is made for %s" % (name, text, wanted[name])
         wanted = {module["path"]: module for module in self.made_for.get("modules", [])}
         found = {module["path"]: module for module in self.constants.constants_of(model)}
+        any_mode = self.other_mode_fits([module.training for module in model.modules()])
         if list(found) != list(wanted):
             other = sorted(set(found) ^ set(wanted))
             return "the model has other modules than the task's: %s" % ", ".join(other[:3] or ["in another order"])
@@ -121,11 +122,19 @@ class Task:
                 return "%sforward was replaced" % place
             library = now["class"].startswith("torch.")  # whose next version may keep other things
             names = set(now["values"]) & set(wanted[path]["values"]) if library else set(now["values"]) | set(wanted[path]["values"])
+            names -= {"training"} if any_mode else set()
             for name in sorted(names):
                 values = now["values"].get(name, "not there"), wanted[path]["values"].get(name, "not there")
+                if values[0] != values[1] and name == "training":
+                    return "%sis in %s mode; the kernel is made for the other, in which forward() does something else (a task whose model calls " \
+                           "self.%s() gets a kernel for this one)" % ((path or "the model") + " ", *(("training", "train") if values[0] == "True" else ("evaluation", "eval")))
                 if values[0] != values[1]:
                     return "%s%s is %s; the kernel is made for %s" % ((place, name) + values)
         return ""
+
+    def other_mode_fits(self, modes):
+        """Are all modules in one mode, training or evaluation, in which forward() was seen to do the same as in the one of the trace?"""
+        return any(all(mode == same for mode in modes) for same in self.made_for.get("same_in", []))
 
     def bind(self, model, args):
         """A Call for the model as it is now, with a verdict where it is not the kernel's model: it holds until the model changes."""
@@ -491,7 +500,10 @@ class DropIn:
         for position, text in task.scalars:
             if repr(args[position]) != text:
                 return False
+        any_mode = task.other_mode_fits([module.training for module in self.modules()])
         for path, name, value in task.literals:
+            if any_mode and name == "training":
+                continue
             module = self
             for part in path:
                 module = getattr(module, part)

@@ -78,6 +78,11 @@ def largest_intermediate(graph_module):
     return most
 
 
+def without_lines(graph):
+    """A graph without the places in the task's file that its nodes come from."""
+    return dict(graph, nodes=[{key: value for key, value in node.items() if key != "line"} for node in graph["nodes"]])
+
+
 class Look:
     """The outcome of one look at the task: specs, and the graph or why there is none."""
 
@@ -93,6 +98,7 @@ class Look:
         self.strided = [i for i, v in enumerate(inputs) if isinstance(v, torch.Tensor) and not v.is_contiguous()]
         self.constants = self._constants(model)
         self.graph, self.graph_error, self.outputs, self.traced = None, "", None, None
+        self.other_modes = {}  # {training: the graph of forward() with all modules in that mode}
         self.largest = 0
 
     def _constants(self, model):
@@ -111,13 +117,31 @@ class Look:
         refuse_large(self.task.path, [("the largest intermediate tensor", self.largest)], self.largest_limit)
         self.see_outputs(outputs)
 
+    def trace_modes(self, model, inputs):
+        """Programs call eval() and train() on a model: does forward() read it? Modules inside may be in another mode than the model."""
+        for training in (True, False):
+            if any(m.training != training for m in model.modules()):
+                try:
+                    self.task.call("train(%s)" % training, lambda: model.train(training))
+                    self.other_modes[training] = trace(model, inputs, self.task)[0]
+                except TaskError:  # that mode is Torch's, then
+                    pass
+
     def convert(self):
         """Outside the fake mode: the values of constants are read."""
         try:
             self.graph, self.graph_error = convert(self.traced, len(self.params), len(self.inputs)), ""
         except GraphError as e:
             self.graph_error = str(e)
+            return self
+        self.constants["same_in"] = [training for training, traced in self.other_modes.items() if self._same(traced)]
         return self
+
+    def _same(self, traced):
+        try:
+            return without_lines(convert(traced, len(self.params), len(self.inputs))) == without_lines(self.graph)
+        except GraphError:
+            return False
 
 
 def prepare(task, limits):
@@ -132,6 +156,7 @@ def look_fake(task, limits):
     with fake_mode():
         found, model, inputs = prepare(task, limits)
         found.trace(model, inputs)
+        found.trace_modes(model, inputs)
     return found.convert()
 
 
@@ -145,6 +170,7 @@ def look_real(task, limits):
     except TaskError as e:
         found.graph_error = str(e).replace(task.path + ": ", "")
         return found
+    found.trace_modes(model, inputs)
     return found.convert()
 
 
@@ -210,6 +236,9 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
     if half and not tolerance:
         tolerance = TOLERANCES[half]
         notes.append("forward() computes in %s inside: results are held to its tolerance, %g" % (half, tolerance))
+    if found.training and False in found.other_modes and False not in found.constants.get("same_in", [False]) and not graph["random"]:
+        notes.append("after eval() forward() does something else: the kernel is made for training mode, in which the task's model is; "
+                     "for inference call self.eval() at the end of Model.__init__()")
     override = task.sidecar_number("flops", found.module)
     flops = flops if override is None else override
     override = task.sidecar_number("bytes", found.module)

@@ -23,7 +23,8 @@ class Model(nn.Module):
 
     def forward(self, x, scale):
         y = self.drop(torch.relu(self.linear(x)) + self.eps)
-        return self.raised(y * self.gain * scale + self.shift)
+        y = self.raised(y * self.gain * scale + self.shift)
+        return y if self.training else y * 0.5
 
 
 def get_inputs():

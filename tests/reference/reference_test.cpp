@@ -227,6 +227,16 @@ TEST_CASE("buffers, plain tensor attributes and constants are part of the task; 
   CHECK(std::equal(before.begin(), before.end(), now.begin(), now.end()));
 }
 
+TEST_CASE("what forward() does after eval() is known: the same, or something else, which a note says") {
+  const auto notes = [](const task& t) { return std::any_of(t.notes.begin(), t.notes.end(), [](const auto& n) { return n.find("after eval()") != std::string::npos; }); };
+  const auto same = loaded(example("normalization_rms"));
+  CHECK(same.constants.at("same_in") == json{false});
+  CHECK(!notes(same));
+  const auto other = loaded(bad_task("batch_norm"));
+  CHECK(other.constants.at("same_in") == json::array());
+  CHECK(notes(other));
+}
+
 TEST_CASE("two outputs of different types, with an oracle for the floating one") {
   auto& ref = shared_reference();
   const auto t = loaded(bad_task("two_outputs"));
