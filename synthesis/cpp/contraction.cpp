@@ -35,8 +35,9 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
     for (int a : axes) n *= r.axes[static_cast<size_t>(a)].extent;
     return n >= 2 * all.threads;
   };
-  p.parallel_outside = enough(p.outside);
-  p.parallel_inside = !p.parallel_outside && (c.op == operation::convolution || enough(p.inside));
+  p.shared = all.threads > 1 && !s.one_thread;
+  p.parallel_outside = p.shared && enough(p.outside);
+  p.parallel_inside = p.shared && !p.parallel_outside && (c.op == operation::convolution || enough(p.inside));
   return p;
 }
 
@@ -52,7 +53,7 @@ void contraction_writer::scratch(const std::string& name, int64_t elements) {
 void contraction_writer::shared_scratch(const std::string& name, int64_t elements) { out_.line("alignas(64) static float {}[{}];", name, elements); }
 
 void contraction_writer::open_batch(const std::vector<int>& axes, bool parallel) {
-  if (parallel && all_.threads > 1 && !axes.empty())
+  if (parallel && !axes.empty())
     out_.directive("pragma omp parallel for num_threads(threads) schedule(static){}", axes.size() > 1 ? fmt::format(" collapse({})", axes.size()) : "");
   for (int a : axes) values_.open_loop(a);
 }

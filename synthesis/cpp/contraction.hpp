@@ -18,6 +18,7 @@ struct contraction_plan {
   bool strided = false;              ///< a transposed convolution with strides: results of several residues side by side
   bool gathers_lines = false;        ///< rows of results are collected and streamed
   std::vector<int> outside, inside;  ///< batch loops: those that a depends on lie outside, so that it is packed once
+  bool shared = false;         ///< by several threads
   bool parallel_outside = false, parallel_inside = false;
 };
 contraction_plan plan_contraction(const region& r, const region_schedule& s, const schedule& all);

@@ -3,6 +3,8 @@
 
 namespace pragma::synthesis {
 
+constexpr int64_t least_shared_packing = 16384; ///< elements: some 4 us
+
 std::string matmul_writer::base(int buffer, const index_form& f) const { return values_.address(buffer, without(f, {c_.k, c_.m[0], c_.n[0]})); }
 
 void matmul_writer::allocate() {
@@ -22,15 +24,20 @@ void matmul_writer::pack_rows(const std::string& to, const std::string& depth, c
 
 void matmul_writer::pack_all_rows() {
   const auto& size = plan_.size;
+  if (plan_.shared && !plan_.parallel_outside && size.m * size.k >= least_shared_packing)
+    out_.directive("pragma omp parallel for num_threads(threads) schedule(static){}", plan_.several_k ? " collapse(2)" : "");
   if (plan_.several_k) {
     out_.block("for (int64_t k0 = 0; k0 < {}; k0 += {})", size.k, s_.block.k);
+    out_.block("for (int64_t m = 0; m < {}; m += MR)", size.m);
     out_.line("const int64_t depth = std::min<int64_t>({}, {} - k0);", s_.block.k, size.k);
+    pack_rows(fmt::format("a_panels + k0 * {} + m * depth", plan_.all_rows), "depth", "k0");
+    out_.close();
+    out_.close();
+  } else {
+    out_.head("for (int64_t m = 0; m < {}; m += MR)", size.m);
+    pack_rows(fmt::format("a_panels + m * {}", size.k), std::to_string(size.k), "0");
+    out_.end();
   }
-  out_.head("for (int64_t m = 0; m < {}; m += MR)", size.m);
-  if (plan_.several_k) pack_rows(fmt::format("a_panels + k0 * {} + m * depth", plan_.all_rows), "depth", "k0");
-  else pack_rows(fmt::format("a_panels + m * {}", size.k), std::to_string(size.k), "0");
-  out_.end();
-  if (plan_.several_k) out_.close();
 }
 
 void matmul_writer::open_steps() {
@@ -43,7 +50,7 @@ void matmul_writer::open_steps() {
 }
 
 void matmul_writer::loops(const code& followers) {
-  const bool parallel_columns = all_.threads > 1 && !plan_.parallel_outside && !plan_.parallel_inside && plan_.several_n;
+  const bool parallel_columns = plan_.shared && !plan_.parallel_outside && !plan_.parallel_inside && plan_.several_n;
   allocate();
   open_batch(plan_.outside, plan_.parallel_outside);
   if (whole()) pack_all_rows();

@@ -15,8 +15,8 @@ bool is_empty(const region& r) {
 }
 
 /// Outer loops are shared out over threads together until there is enough to share.
-void share_out(const region& r, const region_layout& layout, int threads, code& out) {
-  if (threads < 2 || layout.outer.empty() || r.host >= 0) return;
+void share_out(const region& r, const region_layout& layout, const region_schedule& s, int threads, code& out) {
+  if (threads < 2 || s.one_thread || layout.outer.empty() || r.host >= 0) return;
   int64_t work = 1;
   size_t depth = 0;
   while (depth < layout.outer.size() && work < 8 * threads) work *= r.axes[static_cast<size_t>(layout.outer[depth++])].extent;
@@ -39,7 +39,7 @@ code write_region(const loop_program& program, const region& r, const region_sch
     return out;
   }
   if (r.has_window()) out.comment("window over {} positions", row_elements(r));
-  share_out(r, layout, all.threads, out);
+  share_out(r, layout, s, all.threads, out);
   for (int a : layout.outer) values.open_loop(a);
   if (layout.columns) column_writer(r, s, all, layout, values, out).write();
   else row_writer(r, s, all, layout, values, out).write();

@@ -1,5 +1,5 @@
 #include "synthesis/schedule/passes.hpp"
-
+#include "synthesis/schedule/threads.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -163,12 +163,37 @@ blocking fitted(blocking b, const region& r, int lanes) {
   return b;
 }
 
+int lanes_of(const machine_limits& limits) {
+  if (limits.simd_bits == 128 && limits.cpu.empty()) return 8; // nothing was measured
+  return limits.simd_bits >= 512 ? 16 : limits.simd_bits > 0 && limits.simd_bits < 256 ? 4 : 8;
+}
+
+namespace {
+
+/// One thread for regions with too little to do, and for the program where that is all of them.
+void threads_for_work(const loop_program& program, schedule& s) {
+  std::vector<double> work;
+  for (const auto& r : program.regions) work.push_back(work_of(r));
+  for (size_t i = 0; i < work.size(); ++i) // what runs in a region's batch loop is shared out with it
+    if (const int host = program.regions[i].host; host >= 0) work[static_cast<size_t>(host)] += work[i];
+  bool alone = true;
+  for (size_t i = 0; i < work.size(); ++i) {
+    s.regions[i].one_thread = work[i] < least_shared_work;
+    alone = alone && (s.regions[i].one_thread || program.regions[i].host >= 0);
+  }
+  if (!alone) return;
+  for (auto& r : s.regions) r.one_thread = false;
+  s.threads = 1;
+  std::erase(s.flags, "-fopenmp");
+}
+
+} // namespace
+
 schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads) {
   const cache_sizes cache(limits);
   schedule s;
   s.threads = std::max(1, threads);
-  s.lanes = limits.simd_bits >= 512 ? 16 : limits.simd_bits > 0 && limits.simd_bits < 256 ? 4 : 8;
-  if (limits.simd_bits == 128 && limits.cpu.empty()) s.lanes = 8; // nothing was measured
+  s.lanes = lanes_of(limits);
   s.flags = {"-std=c++20", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"};
   if (s.lanes == 16) s.flags.push_back("-mprefer-vector-width=512");
   if (s.threads > 1) s.flags.push_back("-fopenmp");
@@ -212,6 +237,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
     rs.stream = written > cache.l3 / 2 && can_stream(r, rs, s.lanes);
     s.regions.push_back(rs);
   }
+  if (s.threads > 1) threads_for_work(program, s);
   return s;
 }
 

@@ -24,9 +24,10 @@ struct region_schedule {
   bool merge_passes = true;    ///< variance beside its mean, sum of exponentials beside the maximum, block by block
   bool stream = false;         ///< non-temporal stores
   int64_t prefetch = 0;        ///< elements ahead; 0: leave it to the hardware
+  bool one_thread = false;     ///< of a program with several: too little to share out
   blocking block;              ///< contractions only
 };
-PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, block)
+PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, one_thread, block)
 
 struct schedule {
   int threads = 1;
@@ -69,6 +70,10 @@ contraction_size size_of_contraction(const region& r);
 /// A blocking of another program made fit for this one: whole tiles, no more than there is.
 blocking fitted(blocking b, const region& r, int lanes);
 
+/// float32 of a vector on this machine.
+int lanes_of(const machine_limits& limits);
+
+/// For programs that split_for_threads() has seen (threads.hpp).
 schedule starting_schedule(const loop_program& program, const machine_limits& limits, int threads);
 
 } // namespace pragma::synthesis

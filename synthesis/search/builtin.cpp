@@ -4,6 +4,7 @@
 #include "base/language.hpp"
 #include "synthesis/lower/algebra.hpp"
 #include "synthesis/lower/lower.hpp"
+#include "synthesis/schedule/threads.hpp"
 #include "synthesis/search/search.hpp"
 
 namespace pragma {
@@ -58,7 +59,7 @@ std::vector<finding> unused_results(const graph& g) {
 /// How the built-in coder writes a language: a row for each.
 struct language_writer {
   std::string_view language;
-  bool joins_batches; ///< regions run in the batch loop of the anchor before them: for caches of processors
+  bool for_processors; ///< with caches, so that regions run in the batch loop of the anchor before them, and with threads
   std::unique_ptr<any_search> (*search)(const loop_program&, const builtin_options&, const std::string& title);
 };
 constexpr language_writer writers[] = {
@@ -90,8 +91,9 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
   auto lowered = lower(*g, options.algebra);
   if (!lowered) return fail(lowered.error());
   if (options.algebra) *lowered = simplify(*lowered);
-  auto loops = build_program(*lowered, writer->joins_batches);
+  auto loops = build_program(*lowered, writer->for_processors);
   if (!loops) return fail(loops.error());
+  if (writer->for_processors) split_for_threads(*loops, options.threads, lanes_of(options.machine));
   auto p = std::make_unique<impl>();
   p->program = std::move(*loops);
   p->facts = unused_results(*g);

@@ -1,6 +1,7 @@
 // emit_triton OUT TASK.py...: writes the module of each task's starting schedule to OUT/TASK.py and its graph to OUT/TASK.json, for looking at, for
 // runs on a device and for compiling for one that is not here (triton_targets.py). --variants N: also N schedules drawn at random, as OUT/TASK.v1.py
-// and so on. --cpp: C++, as OUT/TASK.cpp; --simd-bits N: for vectors of that size. A developer's tool.
+// and so on. --cpp: C++, as OUT/TASK.cpp; --simd-bits N: for vectors of that size, --threads N: for as many
+// threads. A developer's tool.
 #include "base/files.hpp"
 #include "reference/reference.hpp"
 #include "synthesis/search/builtin.hpp"
@@ -10,7 +11,7 @@
 int main(int argc, char** argv) {
   using namespace pragma;
   if (argc < 3) {
-    std::cerr << "usage: emit_triton OUT [--cpp] [--simd-bits N] [--variants N] TASK.py...\n";
+    std::cerr << "usage: emit_triton OUT [--cpp] [--simd-bits N] [--threads N] [--variants N] TASK.py...\n";
     return 2;
   }
   const std::filesystem::path out = argv[1];
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
     std::cerr << render(torch.error()) << "\n";
     return 1;
   }
-  int variants = 0, failed = 0, simd_bits = 0;
+  int variants = 0, failed = 0, simd_bits = 0, threads = 1;
   bool cpp = false;
   for (int i = 2; i < argc; ++i) {
     if (std::string(argv[i]) == "--variants" && i + 1 < argc) {
@@ -31,6 +32,10 @@ int main(int argc, char** argv) {
     }
     if (std::string(argv[i]) == "--simd-bits" && i + 1 < argc) {
       simd_bits = std::stoi(argv[++i]);
+      continue;
+    }
+    if (std::string(argv[i]) == "--threads" && i + 1 < argc) {
+      threads = std::stoi(argv[++i]);
       continue;
     }
     if (std::string(argv[i]) == "--cpp") {
@@ -53,6 +58,7 @@ int main(int argc, char** argv) {
       options.language = cpp ? "c++" : "triton";
       if (v > 0) options.search = search_mode::random;
       options.seed = static_cast<uint64_t>(v);
+      options.threads = threads;
       if (simd_bits > 0) options.machine.simd_bits = simd_bits;
       auto coder = builtin_coder::create(*task, options);
       const auto made = coder ? coder->next(std::nullopt) : std::nullopt;

@@ -77,7 +77,7 @@ public:
     INFO(source);
     INFO(result->err);
     REQUIRE(result->ok());
-    handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); // OpenMP's threads outlive it
     REQUIRE(handle_ != nullptr);
   }
   loaded(const loaded&) = delete;
@@ -119,11 +119,11 @@ inline tensor<float> random_floats(size_t n, unsigned seed, float low = -3, floa
 }
 
 /// Calls the kernel on raw pointers; outputs hold garbage before.
-inline void call(const loaded& kernel, const std::vector<void*>& inputs, const std::vector<void*>& outputs) {
+inline void call(const loaded& kernel, const std::vector<void*>& inputs, const std::vector<void*>& outputs, int threads = 1) {
   std::vector<pragma_tensor> in(inputs.size()), out(outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) in[i].data = inputs[i];
   for (size_t i = 0; i < outputs.size(); ++i) out[i].data = outputs[i];
-  pragma_args args{in.data(), nullptr, out.data(), static_cast<int32_t>(in.size()), 0, static_cast<int32_t>(out.size()), 1};
+  pragma_args args{in.data(), nullptr, out.data(), static_cast<int32_t>(in.size()), 0, static_cast<int32_t>(out.size()), threads};
   auto* entry = kernel.function<void(const pragma_args*)>("pragma_kernel");
   REQUIRE(entry != nullptr);
   entry(&args);

@@ -1,12 +1,14 @@
 // What holds for every program of loops, whatever the graph: nothing is read before it is stored or beside its buffer, every
 // element of a buffer is stored once, values are known before they are used, and the starting schedule fits. On the golden graphs.
 #include "golden.hpp"
+#include "primitives.hpp"
 
 #include "synthesis/cpp/emit.hpp"
 #include "synthesis/lower/algebra.hpp"
 #include "synthesis/lower/lower.hpp"
 #include "synthesis/loops/region.hpp"
 #include "synthesis/schedule/passes.hpp"
+#include "synthesis/schedule/threads.hpp"
 #include "synthesis/triton/schedule.hpp"
 
 #include <functional>
@@ -34,7 +36,29 @@ loop_program loops_of(const golden_shape& shape, bool batches) {
   return std::move(*made);
 }
 
-/// `look(name, program)` for every golden graph, as loops for processors and for devices.
+/// Programs with too few loops for their threads, as split_for_threads() leaves them.
+std::vector<std::pair<std::string, loop_program>> programs_for_threads() {
+  std::vector<std::pair<std::string, loop_program>> made;
+  const auto add = [&](const char* name, const std::vector<int64_t>& shape, const std::function<std::vector<int>(node_builder&, int)>& make) {
+    synthesis::test::primitives p;
+    const int x = p.input(shape);
+    auto program = p.loops(make(p.b, x));
+    split_for_threads(program, 4, 8);
+    made.push_back({name, std::move(program)});
+  };
+  add("elements", {1 << 16}, [](auto& b, int x) { return std::vector{b.unary(operation::exp, x)}; });
+  add("elements, as many as a prime", {65537}, [](auto& b, int x) { return std::vector{b.unary(operation::exp, x)}; });
+  add("columns", {64, 4096}, [](auto& b, int x) { return std::vector{b.reduce(operation::sum, x, {0})}; });
+  add("a total of everything", {3, 1 << 16}, [](auto& b, int x) { return std::vector{b.reduce(operation::sum, x, {0, 1})}; });
+  add("three long rows and their totals", {3, 1 << 16}, [](auto& b, int x) {
+    const int largest = b.reduce(operation::max, x, {1});
+    const int powers = b.unary(operation::exp, b.sub(x, largest));
+    return std::vector{b.div(powers, b.reduce(operation::sum, powers, {1}))};
+  });
+  return made;
+}
+
+/// `look(name, program)` for every golden graph, as loops for processors and for devices, and for programs for several threads.
 void for_each_program(const std::function<void(const std::string&, const loop_program&, bool batches)>& look) {
   for (const auto& name : golden_names())
     for (const bool batches : {true, false}) {
@@ -42,6 +66,10 @@ void for_each_program(const std::function<void(const std::string&, const loop_pr
       INFO(name << (batches ? ", with joined batches" : ", region by region"));
       look(name, program, batches);
     }
+  for (const auto& [name, program] : programs_for_threads()) {
+    INFO(name << ", for four threads");
+    look(name, program, false);
+  }
 }
 
 std::vector<bool> live_exprs(const region& r) {
@@ -246,10 +274,32 @@ TEST_CASE("the starting schedule fits its program: axes that can be vectorised, 
   }
 }
 
-TEST_CASE("a schedule's number of threads is the most that its program starts, whatever the call allows") {
+TEST_CASE("threads get something to share out: blocks of elements and columns, parts of a total") {
+  const auto shared = [](const region& r) { // iterations around the vector loop
+    int64_t n = 1;
+    for (size_t a = 0; a < r.axes.size(); ++a)
+      if (!r.axes[a].reduced && static_cast<int>(a) != vector_axes(r, 8).front()) n *= r.axes[a].extent;
+    return n;
+  };
+  for (const auto& [name, p] : programs_for_threads()) {
+    INFO(name);
+    const bool prime = name.find("prime") != std::string::npos; // no equal blocks
+    CHECK((shared(p.regions[0]) % 4 == 0) == !prime);
+    const auto text = emit_source(p, starting_schedule(p, golden("softmax_first").options.machine, 4), "t").text;
+    CHECK((text.find("omp parallel for") != std::string::npos) == !prime);
+  }
+}
+
+TEST_CASE("too little work for several threads is done by one") {
   const auto shape = golden("softmax_first");
-  const auto p = loops_of(shape, true);
-  auto s = starting_schedule(p, shape.options.machine, 4);
+  const auto s = starting_schedule(loops_of(shape, true), shape.options.machine, 4);
+  CHECK(s.threads == 1);
+  CHECK(std::find(s.flags.begin(), s.flags.end(), "-fopenmp") == s.flags.end());
+}
+
+TEST_CASE("a schedule's number of threads is the most that its program starts, whatever the call allows") {
+  const auto p = programs_for_threads().front().second;
+  auto s = starting_schedule(p, golden("softmax_first").options.machine, 4);
   const auto four = emit_source(p, s, "t").text;
   CHECK(four.find("std::min<int>(args->threads, 4)") != std::string::npos);
   s.threads = 2;

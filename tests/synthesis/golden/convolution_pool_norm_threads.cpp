@@ -1,7 +1,7 @@
 // Task: convolution_pool_norm_threads
 // Reference: aten.convolution.default, aten.max_pool2d_with_indices.default, aten.native_group_norm.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast","-fopenmp"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":27,"m":8,"n":120,"rows":4,"vectors":3,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":3},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":4,"unroll":4,"vector_axis":1},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":3}],"threads":4}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":27,"m":8,"n":120,"rows":4,"vectors":3,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":3},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":4,"unroll":4,"vector_axis":1},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":3}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -17,14 +17,13 @@ namespace {
 
 // (helpers)
 
-alignas(64) thread_local float scratch0[960]; // between regions, one batch element
-alignas(64) thread_local float scratch1[2]; // between regions, one batch element
-alignas(64) thread_local float scratch2[240]; // between regions, one batch element
+alignas(64) float scratch0[960]; // between regions, one batch element
+alignas(64) float scratch1[2]; // between regions, one batch element
+alignas(64) float scratch2[240]; // between regions, one batch element
 
 } // namespace
 
 extern "C" void pragma_kernel(const pragma_args* args) {
-  [[maybe_unused]] const int threads = std::min<int>(args->threads, 4);
   const float* x0 = static_cast<const float*>(args->inputs[0].data);
   const float* p0 = static_cast<const float*>(args->params[0].data);
   const float* p1 = static_cast<const float*>(args->params[1].data);
@@ -38,14 +37,13 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     constexpr int32_t tap_image[] = {0, 1, 2, 14, 15, 16, 28, 29, 30};
     constexpr int32_t tap_weight[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     alignas(64) static float weights[216];
-    alignas(64) static thread_local float image[628];
-    alignas(64) static thread_local float b_panels[648];
+    alignas(64) static float image[628];
+    alignas(64) static float b_panels[648];
     {
       constexpr int64_t k0 = 0, channels = 3, depth = channels * 9;
       for (int64_t m = 0; m < 8; m += MR)
         pack_weights<MR>(weights + (k0 * 9) * 8 + m * depth, p0 + m * 27 + k0 * 9, 8 - m, 27, channels, 9, tap_weight + 0, 9);
     }
-#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t item = 0; item < 2; ++item) {
       // the image, inside of a border of zeros
       for (int64_t c = 0; c < 3; ++c) {

@@ -1,7 +1,7 @@
 // Task: product
 // Reference: aten.mm.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":240,"m":300,"n":96,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":240,"m":300,"n":96,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -30,9 +30,10 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     alignas(64) static float b_panels[3840];
     alignas(64) static float partial[28800];
     for (int64_t k0 = 0; k0 < 700; k0 += 240) {
-      const int64_t depth = std::min<int64_t>(240, 700 - k0);
-      for (int64_t m = 0; m < 300; m += MR)
+      for (int64_t m = 0; m < 300; m += MR) {
+        const int64_t depth = std::min<int64_t>(240, 700 - k0);
         pack_rows<MR, 700, 1>(a_panels + k0 * 300 + m * depth, x0 + 700 * m + 1 * k0, 300 - m, depth);
+      }
     }
     const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {
       for (int r = 0; r < MR; ++r) {

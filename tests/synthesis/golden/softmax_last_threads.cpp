@@ -1,7 +1,7 @@
 // Task: softmax_last_threads
 // Reference: aten._softmax.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast","-fopenmp"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":4}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -20,12 +20,10 @@ namespace {
 } // namespace
 
 extern "C" void pragma_kernel(const pragma_args* args) {
-  [[maybe_unused]] const int threads = std::min<int>(args->threads, 4);
   const float* x0 = static_cast<const float*>(args->inputs[0].data);
   float* out0 = static_cast<float*>(args->outputs[0].data);
   // Region 1: 5 x 77 (reduced) (vectorised)
   {
-#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t o0 = 0; o0 < 5; ++o0) {
       alignas(64) float row3[77];
       // pass 1: max

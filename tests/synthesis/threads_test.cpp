@@ -1,0 +1,64 @@
+// What several threads compute is what one computes: the same graph, shared out and not.
+#include "kernel_fixture.hpp"
+
+using namespace pragma;
+using namespace pragma::test;
+
+namespace {
+
+/// Regions of every kind that split_for_threads() splits, as outputs of one task.
+task everything() {
+  graph_text g;
+  const auto ref = &graph_text::ref;
+  const auto x = g.input({3, 1 << 16}), y = g.input({64, 4096}), z = g.input({1 << 17});
+  std::vector<std::string> outputs;
+  outputs.push_back(g.node("aten.exp.default", {{"self", ref(z)}}, {1 << 17}));
+  outputs.push_back(g.node("aten._softmax.default", {{"self", ref(x)}, {"dim", 1}, {"half_to_float", false}}, {3, 1 << 16}));
+  outputs.push_back(g.node("aten.sum.dim_IntList", {{"self", ref(y)}, {"dim", {0}}, {"keepdim", false}, {"dtype", nullptr}}, {4096}));
+  outputs.push_back(g.node("aten._softmax.default", {{"self", ref(y)}, {"dim", 0}, {"half_to_float", false}}, {64, 4096}));
+  outputs.push_back(g.node("aten.mean.default", {{"self", ref(z)}, {"dtype", nullptr}}, {}));
+  outputs.push_back(g.node("aten.amax.default", {{"self", ref(x)}, {"dim", {1}}, {"keepdim", false}}, {3}));
+  const auto squares = g.node("aten.sum.default", {{"self", ref(g.node("aten.mul.Tensor", {{"self", ref(x)}, {"other", ref(x)}}, {3, 1 << 16}))}, {"dtype", nullptr}}, {});
+  outputs.push_back(g.node("aten.div.Tensor", {{"self", ref(x)}, {"other", ref(squares)}}, {3, 1 << 16}));
+  return g.finish(outputs);
+}
+
+const std::vector<size_t> sizes{1 << 17, 3 << 16, 4096, 64 * 4096, 1, 3, 3 << 16};
+
+std::vector<tensor<float>> computed(int threads) {
+  auto options = test_machine();
+  options.threads = threads;
+  auto coder = coder_for(everything(), options);
+  const auto made = coder.next(std::nullopt);
+  REQUIRE(made);
+  CHECK((made->source.find("omp parallel for") != std::string::npos) == (threads > 1));
+  const loaded kernel(made->source, made->flags);
+  auto x = random_floats(3 << 16, 1), y = random_floats(64 * 4096, 2), z = random_floats(1 << 17, 3);
+  std::vector<tensor<float>> results;
+  std::vector<void*> outputs;
+  for (size_t n : sizes) {
+    results.push_back(tensor<float>(n));
+    std::fill(results.back().data(), results.back().data() + n, -77.0f);
+    outputs.push_back(results.back().data());
+  }
+  call(kernel, {x.data(), y.data(), z.data()}, outputs, threads);
+  return results;
+}
+
+} // namespace
+
+TEST_CASE("what several threads compute is what one computes") {
+  const auto one = computed(1);
+  for (int threads : {2, 3, 4}) {
+    const auto several = computed(threads);
+    for (size_t i = 0; i < one.size(); ++i) {
+      INFO("output " << i << ", " << threads << " threads");
+      float largest = 0, difference = 0;
+      for (size_t k = 0; k < one[i].size(); ++k) {
+        largest = std::max(largest, std::fabs(one[i][k]));
+        difference = std::max(difference, std::fabs(one[i][k] - several[i][k]));
+      }
+      CHECK(difference <= 2e-6f * largest);
+    }
+  }
+}
