@@ -33,7 +33,7 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
   const auto enough = [&](const std::vector<int>& axes) {
     int64_t n = 1;
     for (int a : axes) n *= r.axes[static_cast<size_t>(a)].extent;
-    return n >= 2 * all.threads;
+    return n >= 2 * all.threads || (n > 1 && n % all.threads == 0);
   };
   p.shared = all.threads > 1 && !s.one_thread;
   p.parallel_outside = p.shared && enough(p.outside);

@@ -143,7 +143,7 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes) {
   b.m = even_blocks(size.m, std::max<int64_t>(b.rows, cache.l2 * 5 / 8 / 4 / b.k), b.rows);
   const bool one_block_of_rows = b.m >= size.m, several = b.k < size.k;
   int64_t limit = size.n;
-  if (several) limit = std::min(limit, std::max(columns, (one_block_of_rows ? cache.l2 / 4 : int64_t{8} << 20) / 4 / size.m));
+  if (several) limit = std::min(limit, std::max(columns, (one_block_of_rows ? cache.l2 / 4 : cache.l2 / 2) / 4 / size.m));
   if (!one_block_of_rows) limit = std::min(limit, std::max(columns, (int64_t{4} << 20) / 4 / b.k));
   b.n = even_blocks(size.n, std::max(columns, limit / columns * columns), columns);
   b.whole = rounded_up(size.m, b.rows) * size.k * 4 <= (int64_t{32} << 20);

@@ -242,6 +242,70 @@ size_t take_totals_out(loop_program& p, size_t index, int threads) {
   return 2;
 }
 
+/// A product of few results and very many steps: each thread sums up some of the steps, and one more region adds the sums.
+bool take_steps_apart(loop_program& p, size_t index, int threads) {
+  const region whole = p.regions[index];
+  const auto& c = *whole.anchor;
+  if (c.op != operation::matmul || c.m.size() != 1 || c.n.size() != 1 || whole.axes.size() >= most_axes) return false;
+  const auto size = size_of_contraction(whole);
+  int64_t batch = 1;
+  for (int a : c.batch) batch *= extent_of(whole, a);
+  if (batch >= threads || size.k % (threads * line) != 0) return false;
+  if (threads * size.m * size.n > (size.m + size.n) * size.k / 8) return false; // the sums would be more memory than the operands are
+
+  const int parts = static_cast<int>(whole.axes.size());
+  const uint32_t parts_bit = 1u << parts;
+  index_form at;
+  int64_t stride = 1;
+  const auto walked = [&](int a, int64_t extent) {
+    at.terms.push_back({a, stride});
+    stride *= extent;
+  };
+  walked(c.n[0], size.n);
+  walked(c.m[0], size.m);
+  for (size_t i = c.batch.size(); i-- > 0;) walked(c.batch[i], extent_of(whole, c.batch[i]));
+  walked(parts, threads);
+  std::sort(at.terms.begin(), at.terms.end());
+  const int sums = scratch_of(p, stride);
+  int product = 0; // its expression
+  while (whole.exprs[static_cast<size_t>(product)].kind != expr_kind::anchor) ++product;
+
+  region first = whole;
+  first.axes[static_cast<size_t>(c.k)].extent /= threads;
+  first.axes.push_back(axis{});
+  first.axes.back().extent = threads;
+  for (auto* f : {&first.anchor->a_at, &first.anchor->b_at}) f->terms.push_back({parts, f->coefficient(c.k) * (size.k / threads)});
+  first.anchor->batch.insert(first.anchor->batch.begin(), parts);
+  first.exprs[static_cast<size_t>(product)].axes |= parts_bit;
+  first.stores = {{sums, at, product}};
+  drop_unneeded(first);
+
+  region rest = whole;
+  rest.anchor.reset();
+  rest.axes.push_back(axis{});
+  rest.axes.back().extent = threads;
+  rest.axes.back().reduced = true;
+  for (auto& a : rest.axes)
+    if (a.contracted) a = axis{};
+  const auto moved = [product](int& e) { e += e >= product ? 1 : 0; };
+  for (auto& e : rest.exprs) {
+    for (int& a : e.args) moved(a);
+    moved(e.at.dynamic);
+  }
+  for (auto& s : rest.stores) moved(s.value);
+  auto& total = rest.exprs[static_cast<size_t>(product)];
+  total.kind = expr_kind::reduce;
+  total.op = operation::sum;
+  total.args = {product};
+  rest.exprs.insert(rest.exprs.begin() + product, load_of(sums, at));
+  drop_unneeded(rest);
+  drop_still_axes(rest);
+  order_axes(rest);
+  p.regions[index] = std::move(first);
+  p.regions.insert(p.regions.begin() + static_cast<std::ptrdiff_t>(index) + 1, std::move(rest));
+  return true;
+}
+
 } // namespace
 
 double work_of(const region& r) {
@@ -280,8 +344,12 @@ void split_for_threads(loop_program& program, int threads, int lanes) {
   for (size_t i = 0; i < program.regions.size(); ++i) {
     const auto fits = [&] {
       const auto& r = program.regions[i];
-      return !r.anchor && r.host < 0 && r.scan_axis < 0 && !r.has_window() && r.axes.size() < most_axes && work_of(r) >= least_shared_work;
+      return r.host < 0 && r.scan_axis < 0 && !r.has_window() && r.axes.size() < most_axes && work_of(r) >= least_shared_work;
     };
+    if (program.regions[i].anchor) {
+      if (!hosts && fits()) take_steps_apart(program, i, threads);
+      continue;
+    }
     for (size_t more = 1; more > 0 && !hosts && fits(); i += more) more = take_totals_out(program, i, threads);
     if (fits()) split_vectors(program.regions[i], threads, lanes);
   }

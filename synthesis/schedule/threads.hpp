@@ -6,8 +6,8 @@
 namespace pragma::synthesis {
 
 /// Splits axes where that gives `threads` threads something to share out: a long axis of elements or columns into blocks, and
-/// a reduction of everything (a loss, a norm) into parts with one more region that joins them. Regions with an anchor, a scan
-/// or a window stay as they are.
+/// a reduction of everything (a loss, a norm) into parts with one more region that joins them, the steps of a product of few
+/// results in the same way. Convolutions, scans and windows stay as they are.
 void split_for_threads(loop_program& program, int threads, int lanes);
 
 /// What a region computes, in multiples of one addition of a processor with wide vectors (some 0.04 ns): loads, stores and

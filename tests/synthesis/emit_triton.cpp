@@ -1,8 +1,9 @@
 // emit_triton OUT TASK.py...: writes the module of each task's starting schedule to OUT/TASK.py and its graph to OUT/TASK.json, for looking at, for
 // runs on a device and for compiling for one that is not here (triton_targets.py). --variants N: also N schedules drawn at random, as OUT/TASK.v1.py
 // and so on. --cpp: C++, as OUT/TASK.cpp; --simd-bits N: for vectors of that size, --threads N: for as many
-// threads. A developer's tool.
+// threads, --caches: for caches of these sizes. A developer's tool.
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "reference/reference.hpp"
 #include "synthesis/search/builtin.hpp"
 
@@ -11,7 +12,7 @@
 int main(int argc, char** argv) {
   using namespace pragma;
   if (argc < 3) {
-    std::cerr << "usage: emit_triton OUT [--cpp] [--simd-bits N] [--threads N] [--variants N] TASK.py...\n";
+    std::cerr << "usage: emit_triton OUT [--cpp] [--simd-bits N] [--threads N] [--caches L1,L2,L3] [--variants N] TASK.py...\n";
     return 2;
   }
   const std::filesystem::path out = argv[1];
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   int variants = 0, failed = 0, simd_bits = 0, threads = 1;
+  std::vector<int64_t> caches;
   bool cpp = false;
   for (int i = 2; i < argc; ++i) {
     if (std::string(argv[i]) == "--variants" && i + 1 < argc) {
@@ -32,6 +34,10 @@ int main(int argc, char** argv) {
     }
     if (std::string(argv[i]) == "--simd-bits" && i + 1 < argc) {
       simd_bits = std::stoi(argv[++i]);
+      continue;
+    }
+    if (std::string(argv[i]) == "--caches" && i + 1 < argc) {
+      for (const auto& size : split(argv[++i], ',')) caches.push_back(std::stoll(size));
       continue;
     }
     if (std::string(argv[i]) == "--threads" && i + 1 < argc) {
@@ -59,6 +65,7 @@ int main(int argc, char** argv) {
       if (v > 0) options.search = search_mode::random;
       options.seed = static_cast<uint64_t>(v);
       options.threads = threads;
+      options.machine.cache_bytes = caches;
       if (simd_bits > 0) options.machine.simd_bits = simd_bits;
       auto coder = builtin_coder::create(*task, options);
       const auto made = coder ? coder->next(std::nullopt) : std::nullopt;

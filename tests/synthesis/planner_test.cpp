@@ -55,6 +55,11 @@ std::vector<std::pair<std::string, loop_program>> programs_for_threads() {
     const int powers = b.unary(operation::exp, b.sub(x, largest));
     return std::vector{b.div(powers, b.reduce(operation::sum, powers, {1}))};
   });
+  synthesis::test::primitives p;
+  const int a = p.input({32, 8192}), b = p.input({8192, 48});
+  auto product = p.loops({p.b.unary(operation::exp, p.b.matmul(a, b))});
+  split_for_threads(product, 4, 8);
+  made.push_back({"a product of many steps", std::move(product)});
   return made;
 }
 
@@ -278,7 +283,7 @@ TEST_CASE("threads get something to share out: blocks of elements and columns, p
   const auto shared = [](const region& r) { // iterations around the vector loop
     int64_t n = 1;
     for (size_t a = 0; a < r.axes.size(); ++a)
-      if (!r.axes[a].reduced && static_cast<int>(a) != vector_axes(r, 8).front()) n *= r.axes[a].extent;
+      if (!r.axes[a].reduced && !r.axes[a].contracted && (r.anchor || static_cast<int>(a) != vector_axes(r, 8).front())) n *= r.axes[a].extent;
     return n;
   };
   for (const auto& [name, p] : programs_for_threads()) {

@@ -20,10 +20,15 @@ task everything() {
   outputs.push_back(g.node("aten.amax.default", {{"self", ref(x)}, {"dim", {1}}, {"keepdim", false}}, {3}));
   const auto squares = g.node("aten.sum.default", {{"self", ref(g.node("aten.mul.Tensor", {{"self", ref(x)}, {"other", ref(x)}}, {3, 1 << 16}))}, {"dtype", nullptr}}, {});
   outputs.push_back(g.node("aten.div.Tensor", {{"self", ref(x)}, {"other", ref(squares)}}, {3, 1 << 16}));
+  const auto a = g.input({40, 8192}), b = g.input({8192, 48}), c = g.input({704, 256});
+  outputs.push_back(g.node("aten.exp.default", {{"self", ref(g.node("aten.mm.default", {{"self", ref(a)}, {"mat2", ref(b)}}, {40, 48}))}}, {40, 48}));
+  outputs.push_back(g.node("aten.mm.default", {{"self", ref(g.node("aten.view.default", {{"self", ref(x)}, {"size", {96, 2048}}}, {96, 2048}))},
+                                               {"mat2", ref(g.node("aten.view.default", {{"self", ref(y)}, {"size", {2048, 128}}}, {2048, 128}))}}, {96, 128}));
+  outputs.push_back(g.node("aten.mm.default", {{"self", ref(g.node("aten.t.default", {{"self", ref(c)}}, {256, 704}))}, {"mat2", ref(c)}}, {256, 256}));
   return g.finish(outputs);
 }
 
-const std::vector<size_t> sizes{1 << 17, 3 << 16, 4096, 64 * 4096, 1, 3, 3 << 16};
+const std::vector<size_t> sizes{1 << 17, 3 << 16, 4096, 64 * 4096, 1, 3, 3 << 16, 40 * 48, 96 * 128, 256 * 256};
 
 std::vector<tensor<float>> computed(int threads) {
   auto options = test_machine();
@@ -34,6 +39,7 @@ std::vector<tensor<float>> computed(int threads) {
   CHECK((made->source.find("omp parallel for") != std::string::npos) == (threads > 1));
   const loaded kernel(made->source, made->flags);
   auto x = random_floats(3 << 16, 1), y = random_floats(64 * 4096, 2), z = random_floats(1 << 17, 3);
+  auto a = random_floats(40 * 8192, 4, -0.01f, 0.01f), b = random_floats(8192 * 48, 5, -1, 1), c = random_floats(704 * 256, 6);
   std::vector<tensor<float>> results;
   std::vector<void*> outputs;
   for (size_t n : sizes) {
@@ -41,7 +47,7 @@ std::vector<tensor<float>> computed(int threads) {
     std::fill(results.back().data(), results.back().data() + n, -77.0f);
     outputs.push_back(results.back().data());
   }
-  call(kernel, {x.data(), y.data(), z.data()}, outputs, threads);
+  call(kernel, {x.data(), y.data(), z.data(), a.data(), b.data(), c.data()}, outputs, threads);
   return results;
 }
 

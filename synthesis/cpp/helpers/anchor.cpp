@@ -60,8 +60,8 @@ __attribute__((always_inline)) inline void transpose(vf (&x)[W]) {
   }
 }
 )"},
-      {"pack_rows", {"load", "store", "transpose"}, R"(// M rows side by side, step after step; rows past the last are zeros. Whole vectors are written: the lanes past M are
-// overwritten by what comes next, and `to` has room for them.
+      {"pack_rows", {"load", "store", "transpose"}, R"(// M rows side by side, step after step; rows past the last are zeros. Whole vectors are written, whose lanes past M are
+// overwritten by the next step's; nothing is written behind the last step, where another thread may have its rows.
 template <int M, int64_t Row, int64_t Step, class T> inline void pack_rows(float* to, const T* from, int64_t rows, int64_t depth) {
   if (rows >= M) {
     const int64_t whole = Step == 1 && M <= W ? depth / W * W : 0;
@@ -72,7 +72,10 @@ template <int M, int64_t Row, int64_t Step, class T> inline void pack_rows(float
         for (int r = 0; r < W; ++r) x[r] = load(from + (r < M ? r : 0) * Row + k, all_lanes{});
         transpose(x);
 #pragma GCC unroll 32
-        for (int j = 0; j < W; ++j) store(to + (k + j) * M, x[j], all_lanes{});
+        for (int j = 0; j < W; ++j) {
+          if ((k + j) * M + W <= depth * M) store(to + (k + j) * M, x[j], all_lanes{});
+          else store(to + (k + j) * M, x[j], some_lanes<M>{});
+        }
       }
     }
     for (int64_t k = whole; k < depth; ++k)

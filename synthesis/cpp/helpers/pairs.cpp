@@ -63,7 +63,10 @@ inline vf neighbours(const bfloat16* p) {
         for (int r = 0; r < W; ++r) x[r] = neighbours(from + (r < M ? r : 0) * Row + 2 * k);
         transpose(x);
 #pragma GCC unroll 32
-        for (int j = 0; j < W; ++j) store(to + (k + j) * M, x[j], all_lanes{});
+        for (int j = 0; j < W; ++j) {
+          if ((k + j) * M + W <= (depth + 1) / 2 * M) store(to + (k + j) * M, x[j], all_lanes{});
+          else store(to + (k + j) * M, x[j], some_lanes<M>{});
+        }
       }
     }
     for (; k < pairs; ++k) {
