@@ -121,8 +121,10 @@ int64_t even_blocks(int64_t total, int64_t limit, int64_t step) {
 
 /// Analytical blocks (after Goto and van de Geijn: Anatomy of high-performance matrix multiplication): a panel of b stays
 /// in the first-level cache, a block of a in the second, a block of b in the third.
-blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes) {
+/// `threads`: of those that share out the columns; 1 where they have batches to share, or none.
+blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, int threads) {
   const auto size = size_of_contraction(r);
+  const auto columns_of_a_thread = [&](int64_t tile) { return tile * ((size.n + tile * threads - 1) / (tile * threads)); };
   blocking b;
   // The tile with the fewest idle lanes and rows, weighed by how fast each runs (measured, GCC 12).
   struct tile { int rows, vectors; double speed; };
@@ -131,7 +133,7 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes) {
   double best = 0;
   for (const auto& t : tiles) {
     const double used = static_cast<double>(size.m * size.n) /
-                        static_cast<double>(rounded_up(size.m, t.rows) * rounded_up(size.n, int64_t{t.vectors} * lanes));
+                        static_cast<double>(rounded_up(size.m, t.rows) * threads * columns_of_a_thread(int64_t{t.vectors} * lanes));
     if (used * t.speed > best * 1.01) {
       best = used * t.speed;
       b.rows = t.rows;
@@ -145,7 +147,7 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes) {
   int64_t limit = size.n;
   if (several) limit = std::min(limit, std::max(columns, (one_block_of_rows ? cache.l2 / 4 : cache.l2 / 2) / 4 / size.m));
   if (!one_block_of_rows) limit = std::min(limit, std::max(columns, (int64_t{4} << 20) / 4 / b.k));
-  b.n = even_blocks(size.n, std::max(columns, limit / columns * columns), columns);
+  b.n = even_blocks(columns_of_a_thread(columns), std::max(columns, limit / columns * columns), columns);
   b.whole = rounded_up(size.m, b.rows) * size.k * 4 <= (int64_t{32} << 20);
   return fitted(b, r, lanes);
 }
@@ -201,12 +203,10 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
     region_schedule rs;
     if (r.anchor) {
       rs.vector_axis = r.anchor->n.back();
-      rs.block = starting_blocks(r, cache, s.lanes);
-      if (int64_t batch = 1; s.threads > 1 && r.anchor->dims.empty()) { // blocks of columns for the threads, when there is no batch
-        for (int a : r.anchor->batch) batch *= r.axes[static_cast<size_t>(a)].extent;
-        const int64_t columns = int64_t{rs.block.vectors} * s.lanes, n = size_of_contraction(r).n;
-        if (batch < 2 * s.threads) rs.block.n = std::min(rs.block.n, even_blocks(n, (n + 2 * s.threads - 1) / (2 * s.threads), columns));
-      }
+      int64_t batch = 1;
+      for (int a : r.anchor->batch) batch *= r.axes[static_cast<size_t>(a)].extent;
+      const bool columns = r.anchor->dims.empty() && batch < 2 * s.threads && (batch == 1 || batch % s.threads != 0);
+      rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1);
       // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
       const auto& out = r.stores[0];
       rs.stream = bytes_written(r, program) > cache.l3 && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&
