@@ -25,6 +25,7 @@ constexpr double warm_batch = 0.5e-3;       ///< seconds of calls before each pa
 constexpr double slower_factor = 1.5;       ///< one pass over another of the same preparation: what less would save is no gain ...
 constexpr double slower_slack = 2e-6;       ///< ... plus this, by CPU time
 constexpr double waking_slack = 10e-6;      ///< ... by the clock, with several threads
+constexpr double waking_a_thread = 15e-6;   ///< ... and for each of them over a batch's first calls: all were stopped, and 16 take some 120 us to meet (Xeon)
 constexpr double usual_slack = 20e-6;       ///< of a call while it was timed over one that was checked
 constexpr double batch_factor_of_many = 2.5; ///< ... with several threads, which wake one after the other
 constexpr uint64_t worth_staging = 256 << 20; ///< bytes: no cache keeps anything of what is larger
@@ -242,7 +243,7 @@ std::optional<finding_of_audit> timing_audit::judge(const looks& seen, int slots
 timing_audit::result timing_audit::work_is_done_on_every_call(double call_seconds) {
   const bool one = options_.threads == 1;
   const double slack = one ? slower_slack : waking_slack;
-  looks seen{{slower_factor, slack}, {slower_factor, slack}, {one ? slower_factor : batch_factor_of_many, slack}};
+  looks seen{{slower_factor, slack}, {slower_factor, slack}, {one ? slower_factor : batch_factor_of_many, one ? slack : waking_a_thread * options_.threads}};
   double affordable = call_seconds < short_call ? costly_round / std::max(ref_.make_seconds(), 1e-9) : 1;
   if (ref_.slots() > reference::usual_slots) affordable = ref_.slots(); // many because they are small: of fewer, a processor learns the branches by heart
   const int slots = static_cast<int>(std::clamp<double>(affordable, 1, ref_.slots()));
