@@ -1,6 +1,7 @@
 #include "actors/as_called.hpp"
 
 #include "base/files.hpp"
+#include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "devices/device_lease.hpp"
 #include "drop_in/drop_in.hpp"
@@ -16,7 +17,6 @@ namespace pragma {
 namespace {
 
 using clock = std::chrono::steady_clock;
-double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 constexpr int processes = 3, most_processes = 6; ///< fresh ones: where memory happens to lie decides over more than the interval of one says. More while others are busy
 constexpr double measure_seconds = 1.5;          ///< in each

@@ -34,12 +34,6 @@ inline bool append(slist_ptr& list, const std::string& line) {
   return true;
 }
 
-inline std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 /// Header lines of one exchange; after a redirect or "100 Continue" only the last response counts.
 struct header_collector {
   static constexpr size_t max_bytes = 256 << 10; ///< a page's headers are a few KiB; libcurl before 8.3 has no total of its own
@@ -58,7 +52,7 @@ struct header_collector {
     }
     const auto colon = line.find(':');
     if (colon != std::string::npos)
-      headers.emplace_back(lower_case(trim(std::string_view(line).substr(0, colon))), trim(std::string_view(line).substr(colon + 1)));
+      headers.emplace_back(ascii_lower(trim(std::string_view(line).substr(0, colon))), trim(std::string_view(line).substr(colon + 1)));
     return size;
   }
 };

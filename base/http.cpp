@@ -72,7 +72,7 @@ expected<void> check_request(const http_request& request) {
   static const std::vector<std::string> methods = {"GET", "HEAD", "POST", "PUT", "DELETE"};
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end())
     return fail(ec::invalid_argument, "HTTP method '" + printable(request.method) + "' is not one of " + join(methods, ", "));
-  const auto start = lower_case(std::string_view(request.url).substr(0, 8));
+  const auto start = ascii_lower(std::string_view(request.url).substr(0, 8));
   if (!start.starts_with("http://") && !start.starts_with("https://"))
     return fail(ec::invalid_argument, "'" + public_url(request.url) + "' is not an http:// or https:// address");
   if (has_line_break(request.url)) return fail(ec::invalid_argument, "the address has a line break in it");
@@ -140,7 +140,7 @@ tl::unexpected<error> failure(const http_request& request, const exchange& x, CU
 } // namespace
 
 const std::string* http_response::header(std::string_view name) const {
-  const auto wanted = lower_case(name);
+  const auto wanted = ascii_lower(name);
   for (const auto& [key, value] : headers)
     if (key == wanted) return &value;
   return nullptr;

@@ -11,16 +11,16 @@ namespace {
 
 constexpr size_t max_cells = 4u << 20; // of the table of common subsequences: 16 MiB and some 20 ms for a moment
 
-using lines = std::vector<std::string>;
+using text_lines = std::vector<std::string>;
 
-lines lines_of(std::string_view text) {
+text_lines lines_of(std::string_view text) {
   auto out = split(text, '\n');
   if (!out.empty() && out.back().empty()) out.pop_back();
   return out;
 }
 
 /// The changed middle, without the lines that begin and end both versions.
-void diff_middle(const lines& a, size_t a0, size_t a1, const lines& b, size_t b0, size_t b1, std::vector<diff_line>& out) {
+void diff_middle(const text_lines& a, size_t a0, size_t a1, const text_lines& b, size_t b0, size_t b1, std::vector<diff_line>& out) {
   const size_t n = a1 - a0, m = b1 - b0;
   if (n > 0 && m > 0 && (n + 1) * (m + 1) <= max_cells) {
     std::vector<uint32_t> common((n + 1) * (m + 1), 0); // of the suffixes from (i, j)

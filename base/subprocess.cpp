@@ -1,5 +1,6 @@
 #include "base/subprocess.hpp"
 
+#include "base/seconds.hpp"
 #include "base/sigpipe.hpp"
 
 #include <algorithm>
@@ -25,7 +26,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 struct pipe_pair {
   int read = -1, write = -1;

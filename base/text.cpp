@@ -9,12 +9,6 @@ namespace pragma {
 
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 /// Characters that are text, and yet change what is around them on a terminal or a page: the C1 controls (U+009B begins a sequence as ESC [ does),
 /// what turns the direction of writing (U+202E shows "gpj.exe" as "exe.jpg"), separators of lines, and tags that nobody sees.
 bool misleading(uint32_t c) {
@@ -39,11 +33,18 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 } // namespace
 
+std::string ascii_lower(std::string_view text) {
+  std::string out(text);
+  for (auto& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
 std::vector<std::string> nearest_names(std::string_view word, const std::vector<std::string>& names, size_t count) {
-  const auto wanted = lower(word.substr(0, 256));
+  const auto wanted = ascii_lower(word.substr(0, 256));
   std::vector<std::pair<double, std::string>> ranked;
   for (const auto& name : names) {
-    const auto have = lower(name);
+    const auto have = ascii_lower(name);
     double distance = static_cast<double>(edit_distance(wanted, have));
     // A word that is part of the name is what people usually mean: "cache" for "L1-dcache-loads".
     if (!wanted.empty() && have.find(wanted) != std::string::npos) distance = std::min(distance, 1.0 + 0.01 * distance);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,18 @@ std::vector<std::string> nearest_names(std::string_view word, const std::vector<
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string trim(std::string_view text);
+/// A to Z become a to z, whatever the locale; other bytes stay.
+std::string ascii_lower(std::string_view text);
+inline bool one_of(std::string_view word, std::initializer_list<std::string_view> list) {
+  for (const auto one : list)
+    if (one == word) return true;
+  return false;
+}
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /// printf-like number: format_number(3.14159, 2) == "3.14".
 std::string format_number(double value, int decimals);
+/// 0.42: "42%".
+inline std::string whole_percent(double share) { return format_number(share * 100, 0) + "%"; }
 /// "1.23 ms", "45.6 us", "12 ns".
 std::string format_seconds(double seconds);
 /// "64.0 MiB".

@@ -14,10 +14,10 @@ namespace pragma::crawler {
 
 namespace {
 
-constexpr int max_depth = 48;
+constexpr int max_yaml_depth = 48;
 constexpr size_t max_nodes = 500'000;       ///< aliases included: a few lines of them can stand for billions
 constexpr size_t max_unfolded_bytes = 64u << 20;
-constexpr size_t max_description_bytes = 8000;
+constexpr size_t max_unfolded_description = 8000;
 
 struct budget {
   size_t nodes = 0, bytes = 0;
@@ -25,7 +25,7 @@ struct budget {
 };
 
 json as_json(const YAML::Node& node, int depth, budget& used) {
-  if (++used.nodes > max_nodes || used.bytes > max_unfolded_bytes || depth > max_depth) {
+  if (++used.nodes > max_nodes || used.bytes > max_unfolded_bytes || depth > max_yaml_depth) {
     used.spent = true;
     return nullptr;
   }
@@ -55,7 +55,7 @@ json as_json(const YAML::Node& node, int depth, budget& used) {
 /// rocprof-compute keeps the words apart from the tables: {"metrics_description": {"VALU FLOPs": "text", ...}}. Those words go to the
 /// records of that name, or become records.
 void take_descriptions(const json& value, document& d, std::unordered_map<std::string, size_t>& records, int depth = 0) {
-  if (depth > max_depth || !value.is_structured()) return;
+  if (depth > max_yaml_depth || !value.is_structured()) return;
   if (value.is_object())
     for (const auto& [k, part] : value.items()) {
       auto plain = ascii_lower(k);
@@ -73,7 +73,7 @@ void take_descriptions(const json& value, document& d, std::unordered_map<std::s
         if (const auto known = records.find(name); known == records.end()) {
           if (add_record(d, std::move(r))) records.emplace(name, d.records.size() - 1);
         } else if (auto& have = d.records[known->second].description; have.empty()) {
-          have = utf8_prefix(one_line(clean_text(r.description)), max_description_bytes);
+          have = utf8_prefix(one_line(clean_text(r.description)), max_unfolded_description);
         }
       }
     }

@@ -348,13 +348,6 @@ std::string tidy_code(std::string_view text) {
   return out;
 }
 
-std::string ascii_lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 std::string_view utf8_prefix(std::string_view utf8, size_t bytes) {
   if (utf8.size() <= bytes) return utf8;
   while (bytes > 0 && (static_cast<unsigned char>(utf8[bytes]) & 0xc0) == 0x80) --bytes;

@@ -2,6 +2,8 @@
 // clean_text() takes out what a reader does not see but an index or a model would. Used by the parsers of this room.
 #pragma once
 
+#include "base/text.hpp"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -38,7 +40,6 @@ std::string tidy(std::string_view text);
 /// Lines without spaces at their ends, no empty lines at the start and the end; columns stay.
 std::string tidy_code(std::string_view text);
 
-std::string ascii_lower(std::string_view text);
 
 /// At most `bytes` of it, never half a character.
 std::string_view utf8_prefix(std::string_view utf8, size_t bytes);

@@ -14,7 +14,6 @@ namespace {
 constexpr int max_tries = 3;                    ///< of one page, robots.txt or sitemap
 constexpr double max_wait_seconds = 120;        ///< a server that asks for more (Retry-After) is not waited for
 constexpr int max_lost = 5;                     ///< requests without a connection, one after the other, before a host is given up
-constexpr int max_redirects = 5;
 constexpr int max_sitemaps = 50;                ///< of one host
 constexpr int max_sitemap_level = 2;            ///< index files above each other
 constexpr int max_excluded_per_sitemap = 200;   ///< records of pages out of scope; the others are only counted

@@ -13,20 +13,12 @@ namespace pragma {
 
 namespace {
 
-constexpr int max_redirects = 5;
 constexpr size_t max_links = 5'000;         ///< looked at in one page; those in scope are remembered with it, 16 bytes each
 constexpr size_t max_notes = 20;            ///< of pages with more
-constexpr size_t max_field_bytes = 300;     ///< of a header or title that is stored
+constexpr size_t max_header_bytes = 300;     ///< of a header or title that is stored
 constexpr size_t max_reason_bytes = 1000;
 
-std::string cut(std::string_view text) { return printable(text.substr(0, max_field_bytes)); }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
+std::string cut(std::string_view text) { return printable(text.substr(0, max_header_bytes)); }
 
 std::string header_or(const http_response& response, std::string_view name) {
   const auto* value = response.header(name);
@@ -41,7 +33,7 @@ std::string validator(const http_response& response, std::string_view name) {
 }
 
 std::string declared_charset(const std::string& type) {
-  const auto at = lower(type).find("charset=");
+  const auto at = ascii_lower(type).find("charset=");
   if (at == std::string::npos) return {};
   std::string out;
   for (const char c : type.substr(at + 8)) {
@@ -53,7 +45,7 @@ std::string declared_charset(const std::string& type) {
 
 /// True when an X-Robots-Tag (all of them, one a line) says `word` to everybody or to us.
 bool robots_tag(const std::string& tags, std::string_view word) {
-  for (const auto& line : split(lower(tags), '\n')) {
+  for (const auto& line : split(ascii_lower(tags), '\n')) {
     const auto colon = line.find(':');
     const auto agent = colon == std::string::npos ? "" : trim(std::string_view(line).substr(0, colon));
     if (!agent.empty() && agent != robots_token && agent != "unavailable_after") continue;

@@ -16,7 +16,6 @@ constexpr int parser_version = 1;          ///< raise it when the same bytes giv
 constexpr size_t max_folder_files = 100'000;
 constexpr double cancel_seconds = 0.05;    ///< how soon options.cancel is noticed
 constexpr double longest_wait_seconds = 1;
-constexpr int max_redirects = 5;           ///< of a root, when looking for what it led to
 
 std::string name_without_gz(const page_url& url) {
   return url.path.ends_with(".gz") ? "file://" + url.path.substr(0, url.path.size() - 3) : url.text();

@@ -19,6 +19,8 @@
 
 namespace pragma {
 
+inline constexpr int max_redirects = 5; ///< after one another, and of a root, when looking for what it led to
+
 struct crawl_parts {
   std::function<page_format(std::string_view url, std::string_view content_type, std::string_view bytes)> format;
   std::function<expected<document>(page_format format, std::string_view bytes, std::string_view url, std::string_view charset)> parse;

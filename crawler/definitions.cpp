@@ -15,10 +15,6 @@ constexpr size_t longest_term = 120, longest_announced_term = 60;
 constexpr size_t quantity_within = 120;    ///< bytes of a description in which the thing counted is named
 constexpr size_t max_record_text = 12'000, max_field_columns = 24;
 
-bool one_of(std::string_view word, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
 /// "--branch-sim=no|yes [default: no]" -> "--branch-sim", "-e <event>" -> "-e"; empty: no option.

@@ -14,7 +14,7 @@ namespace pragma::crawler {
 namespace {
 
 constexpr size_t max_term_bytes = 400, max_heading_bytes = 300, max_cell_bytes = 20'000, max_notes = 20;
-constexpr size_t longest_term = 100; ///< of a paragraph that is taken for the term of what is indented below it
+constexpr size_t longest_term_paragraph = 100; ///< of a paragraph that is taken for the term of what is indented below it
 
 std::string clean_anchor(std::string_view anchor) {
   auto out = one_line(clean_text(anchor));
@@ -171,7 +171,7 @@ void document_builder::note(std::string text) {
 size_t document_builder::last_paragraph_as_term() {
   if (d_.blocks.empty()) return npos;
   auto& last = d_.blocks.back();
-  if (last.what != block::type::paragraph || last.text.size() > longest_term || last.text.find('\n') != std::string::npos ||
+  if (last.what != block::type::paragraph || last.text.size() > longest_term_paragraph || last.text.find('\n') != std::string::npos ||
       last.text.ends_with('.') || last.text.ends_with(':'))
     return npos;
   last.what = block::type::definition;

@@ -53,7 +53,7 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
 }
 
 bool is_no_document(const std::string& type) {
-  const auto kind = lower_case(type);
+  const auto kind = ascii_lower(type);
   return kind.starts_with("image/") || kind.starts_with("audio/") || kind.starts_with("video/") || kind.starts_with("font/");
 }
 

@@ -22,13 +22,12 @@ namespace {
 constexpr size_t max_unit_bytes = 40;
 
 bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Numbers as they are meant: "1,000" and "1000.0" are one. Digits that belong to a name (L2, x86, I1mr) are none.
 std::set<std::string> numbers_in(std::string_view text) {
   std::set<std::string> all;
   for (size_t i = 0; i < text.size();) {
-    if (!digit(text[i])) {
+    if (!is_digit(text[i])) {
       // A name with digits in it is passed over as a whole.
       if (word_char(text[i]))
         while (i < text.size() && word_char(text[i])) ++i;
@@ -38,10 +37,10 @@ std::set<std::string> numbers_in(std::string_view text) {
     std::string number;
     bool point = false;
     for (; i < text.size(); ++i) {
-      const bool digit_follows = i + 1 < text.size() && digit(text[i + 1]);
-      if (digit(text[i])) number += text[i];
-      else if (text[i] == ',' && digit_follows && i + 3 < text.size() && digit(text[i + 2]) && digit(text[i + 3]) &&
-               !(i + 4 < text.size() && digit(text[i + 4])))
+      const bool digit_follows = i + 1 < text.size() && is_digit(text[i + 1]);
+      if (is_digit(text[i])) number += text[i];
+      else if (text[i] == ',' && digit_follows && i + 3 < text.size() && is_digit(text[i + 2]) && is_digit(text[i + 3]) &&
+               !(i + 4 < text.size() && is_digit(text[i + 4])))
         continue;
       else if (text[i] == '.' && digit_follows && !point) number += '.', point = true;
       else break;

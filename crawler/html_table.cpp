@@ -10,7 +10,7 @@ namespace pragma::crawler {
 namespace {
 
 constexpr size_t max_header_rows = 3;
-constexpr size_t max_cell_bytes = 20'000;
+constexpr size_t max_html_cell_bytes = 20'000;
 constexpr size_t max_repeated_bytes = 300; ///< of a cell's text where its span repeats it: spans must not multiply long texts
 
 int span_of(std::string_view text, int most) {
@@ -39,9 +39,9 @@ void html_table::add_text(std::string_view text, std::string_view id) {
   auto& r = rows_.back();
   if (r.id.empty()) r.id = id;
   auto& into = r.cells.back().text;
-  if (into.size() > max_cell_bytes) return;
+  if (into.size() > max_html_cell_bytes) return;
   if (!into.empty()) into += '\n';
-  into += utf8_prefix(text, max_cell_bytes);
+  into += utf8_prefix(text, max_html_cell_bytes);
 }
 
 std::vector<std::string> html_table::take_texts() {

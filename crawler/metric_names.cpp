@@ -16,7 +16,7 @@ namespace {
 constexpr size_t longest_name = 160;   ///< bytes; NVIDIA's longest has 117
 constexpr size_t longest_plain_name = 80, most_words = 6, most_names_in_cell = 8;
 
-template <size_t N> bool one_of(const std::array<std::string_view, N>& sorted, std::string_view word) {
+template <size_t N> bool among(const std::array<std::string_view, N>& sorted, std::string_view word) {
   return std::binary_search(sorted.begin(), sorted.end(), word);
 }
 
@@ -68,7 +68,6 @@ constexpr auto file_endings = std::to_array<std::string_view>(
 
 bool upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool lower(char c) { return c >= 'a' && c <= 'z'; }
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 /// In lower case: "MemUnitStalled" -> mem unit stalled, "VALUBusy" -> valu busy, "l2_rqsts.miss" -> l2 rqsts miss.
 std::vector<std::string> pieces_of(std::string_view word) {
@@ -81,7 +80,7 @@ std::vector<std::string> pieces_of(std::string_view word) {
     }
     const bool starts_hump =
         upper(c) && i > 0 &&
-        (lower(word[i - 1]) || digit(word[i - 1]) || (upper(word[i - 1]) && i + 1 < word.size() && lower(word[i + 1])));
+        (lower(word[i - 1]) || is_digit(word[i - 1]) || (upper(word[i - 1]) && i + 1 < word.size() && lower(word[i + 1])));
     if (starts_hump && !all.back().empty()) all.emplace_back();
     all.back() += upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
   }
@@ -94,8 +93,8 @@ bool has_counted_piece(std::string_view word) {
   if (pieces.size() < 2) return false;
   bool counted = false;
   for (const auto& piece : pieces) {
-    if (one_of(denied_pieces, piece)) return false;
-    counted |= one_of(counted_pieces, piece);
+    if (among(denied_pieces, piece)) return false;
+    counted |= among(counted_pieces, piece);
   }
   return counted;
 }
@@ -120,12 +119,12 @@ bool is_hyphenated_event(std::string_view word) {
   for (const auto& piece : pieces)
     if (piece.empty()) return false;
   if (pieces[0] == "non" || pieces[0] == "cross" || pieces[0] == "multi" || pieces[0] == "sub") return false;
-  return pieces[0] == "topdown" || one_of(counted_ends, pieces.back()) || (pieces[0] == "stalled" && pieces[1] == "cycles");
+  return pieces[0] == "topdown" || among(counted_ends, pieces.back()) || (pieces[0] == "stalled" && pieces[1] == "cycles");
 }
 
 bool ends_like_file(std::string_view word) {
   const auto dot = word.rfind('.');
-  return dot != std::string_view::npos && one_of(file_endings, ascii_lower(word.substr(dot)));
+  return dot != std::string_view::npos && among(file_endings, ascii_lower(word.substr(dot)));
 }
 
 /// Characters between words: what is not ASCII and not a letter of some language.
@@ -279,7 +278,7 @@ bool is_unit(std::string_view text) {
                                                                  "wavefronts",
                                                                  "waves"});
   const auto word = ascii_lower(trim(text));
-  return !word.empty() && word.size() <= 40 && (one_of(units, word) || word == "µs");
+  return !word.empty() && word.size() <= 40 && (among(units, word) || word == "µs");
 }
 
 std::string unit_in_brackets(std::string_view text) {
@@ -372,7 +371,7 @@ bool looks_like_metric(std::string_view word) {
   for (size_t i = 0; i < word.size(); ++i) {
     const char c = word[i];
     const bool separator = c == '_' || c == '.' || c == ':' || c == '-';
-    if (!separator && !upper(c) && !lower(c) && !digit(c)) return false;
+    if (!separator && !upper(c) && !lower(c) && !is_digit(c)) return false;
     if (separator && (i + 1 == word.size() || word[i + 1] == '-')) return false;
     separated |= separator;
     capital_inside |= i > 0 && upper(c) && (lower(word[i - 1]) || (upper(word[i - 1]) && i + 1 < word.size() && lower(word[i + 1])));
@@ -382,7 +381,7 @@ bool looks_like_metric(std::string_view word) {
   // NVIDIA's unit__name, with or without rollups behind dots.
   if (const auto at = word.find("__"); at != std::string_view::npos && at > 0 && at + 2 < word.size()) {
     const auto unit = word.substr(0, at);
-    if (std::all_of(unit.begin(), unit.end(), [](char c) { return lower(c) || digit(c); })) return true;
+    if (std::all_of(unit.begin(), unit.end(), [](char c) { return lower(c) || is_digit(c); })) return true;
   }
   if (is_upper_case_event(word) || is_hyphenated_event(word)) return true;
   if (word.find('-') != std::string_view::npos) return false;

@@ -14,15 +14,8 @@ namespace {
 constexpr size_t max_bytes = 500 << 10;       ///< RFC 9309, 2.5: at least this much is to be read
 constexpr size_t max_pattern_bytes = 1024;    ///< longer ones can't match a sensible path; they cost time on each page
 constexpr size_t max_rules = 20'000;
-constexpr size_t max_sitemaps = 50;
+constexpr size_t max_sitemaps_named = 50;
 constexpr double max_delay_seconds = 86'400;  ///< a larger Crawl-delay is a slip; so far it is honoured
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 /// The product token at the start of a User-agent value: letters, '_' and '-', or "*".
 std::string token_of(std::string_view value) {
@@ -31,7 +24,7 @@ std::string token_of(std::string_view value) {
   while (length < value.size() && ((value[length] >= 'a' && value[length] <= 'z') || (value[length] >= 'A' && value[length] <= 'Z') ||
                                    value[length] == '-' || value[length] == '_'))
     ++length;
-  return lower(value.substr(0, length));
+  return ascii_lower(value.substr(0, length));
 }
 
 /// The same escapes as in our addresses, '*' and '$' kept.
@@ -85,7 +78,7 @@ robots_rules robots_rules::parse(std::string_view text, std::string_view token) 
     text = text.substr(0, max_bytes);
     text = text.substr(0, text.find_last_of("\r\n") == std::string_view::npos ? 0 : text.find_last_of("\r\n"));
   }
-  const auto wanted = lower(token);
+  const auto wanted = ascii_lower(token);
   struct group_rules {
     std::vector<rule> rules;
     double delay = 0;
@@ -100,7 +93,7 @@ robots_rules robots_rules::parse(std::string_view text, std::string_view token) 
     line = line.substr(0, line.find('#'));
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) continue;
-    const auto key = lower(trim(line.substr(0, colon)));
+    const auto key = ascii_lower(trim(line.substr(0, colon)));
     const auto value = trim(line.substr(colon + 1));
     if (key == "user-agent") {
       if (!reading_agents) for_us = for_everyone = false;
@@ -111,7 +104,7 @@ robots_rules robots_rules::parse(std::string_view text, std::string_view token) 
       continue;
     }
     if (key == "sitemap") { // belongs to no group
-      if (out.sitemaps_.size() < max_sitemaps && !value.empty()) out.sitemaps_.push_back(value);
+      if (out.sitemaps_.size() < max_sitemaps_named && !value.empty()) out.sitemaps_.push_back(value);
       continue;
     }
     const bool allow = key == "allow";

@@ -20,12 +20,8 @@ namespace {
 
 using lines = std::vector<std::string>;
 
-constexpr int max_depth = 16;            ///< of nested bodies; deeper ones are read as plain text
+constexpr int max_body_depth = 16;            ///< of nested bodies; deeper ones are read as plain text
 constexpr size_t tab_width = 8;
-
-bool one_of(std::string_view word, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
 
 size_t indent_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
@@ -104,7 +100,7 @@ private:
 
   // -- blocks --------------------------------------------------------------------------------------------------------
   void body(const lines& all, int depth, std::string* into) {
-    if (depth > max_depth) return put_paragraph(plain(join(all, " ")), into);
+    if (depth > max_body_depth) return put_paragraph(plain(join(all, " ")), into);
     for (size_t i = 0; i < all.size() && !builder_.full();) {
       const auto& line = all[i];
       const std::string next = i + 1 < all.size() ? all[i + 1] : std::string();

@@ -69,13 +69,6 @@ const std::vector<std::string>& binary_extensions() {
   return list;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 std::string_view last_segment(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::string_view extension(std::string_view name) {
@@ -99,7 +92,7 @@ bool fits(const std::string& pattern, const page_url& url) {
 
 /// "" or the built-in rule, for the part of the path that lies below the root.
 std::string built_in(std::string_view rest, const page_url& url) {
-  const auto path = lower(rest);
+  const auto path = ascii_lower(rest);
   const auto last = last_segment(path);
   const auto type = extension(last);
   const bool web = url.web();
@@ -112,7 +105,7 @@ std::string built_in(std::string_view rest, const page_url& url) {
     if (const auto* rule = rule_of(segment)) return "built-in rule: " + std::string(rule->name) + " (" + printable(segment) + ")";
   }
   if (url.query.empty()) return {};
-  for (const auto& part : split(lower(url.query), '&')) {
+  for (const auto& part : split(ascii_lower(url.query), '&')) {
     const auto key = part.substr(0, part.find('='));
     if (key == "q" || key == "search" || key == "query") return "built-in rule: search page (?" + printable(key) + "=)";
     if (key == "oldid" || key == "diff" || key == "printable" || part == "action=edit" || part == "action=history" || key == "replytocom")

@@ -16,8 +16,8 @@ using namespace crawler;
 
 namespace {
 
-constexpr size_t max_claims = 40, max_list = 32;
-constexpr size_t max_field_bytes = 1200, max_name_bytes = 200;
+constexpr size_t most_claims = 40, max_list = 32;
+constexpr size_t longest_field = 1200, max_name_bytes = 200;
 constexpr size_t max_segment_bytes = 16'000;  ///< of the text in a prompt: some 4,000 tokens
 
 /// 128 bits that no page can have foreseen, and that do not occur in the text.
@@ -87,7 +87,7 @@ expected<std::vector<claim>> claims_of(const std::string& answer) {
   if (!root->is_object() || root->size() != 1 || !root->contains("claims") || !(*root)["claims"].is_array())
     return fail(ec::parse_error, "it has to be {\"claims\": [...]} and nothing else");
   const auto& list = (*root)["claims"];
-  if (list.size() > max_claims) return fail(ec::parse_error, "more than " + std::to_string(max_claims) + " claims");
+  if (list.size() > most_claims) return fail(ec::parse_error, "more than " + std::to_string(most_claims) + " claims");
   static constexpr auto texts = std::to_array<const char*>({"name", "kind", "unit", "meaning", "measurement", "reading", "quote"});
   static constexpr auto lists = std::to_array<const char*>({"diagnoses", "related", "hardware"});
   std::vector<claim> claims;
@@ -97,7 +97,7 @@ expected<std::vector<claim>> claims_of(const std::string& answer) {
       const bool is_text = std::find(texts.begin(), texts.end(), std::string_view(key)) != texts.end();
       const bool is_list = std::find(lists.begin(), lists.end(), std::string_view(key)) != lists.end();
       if (!is_text && !is_list) return fail(ec::parse_error, "an unknown key '" + std::string(utf8_prefix(key, 60)) + "'");
-      if (is_text && (!value.is_string() || value.get_ref<const std::string&>().size() > max_field_bytes))
+      if (is_text && (!value.is_string() || value.get_ref<const std::string&>().size() > longest_field))
         return fail(ec::parse_error, "'" + key + "' has to be a short text");
       if (!is_list) continue;
       const auto short_text = [](const json& part) {

@@ -19,20 +19,12 @@ constexpr size_t max_host_bytes = 253; ///< of DNS
 constexpr size_t shown_bytes = 200;   ///< of an address in an error
 
 bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_unreserved(char c) { return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~'; }
 int hex_value(char c) {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 std::string shown(std::string_view text) {
@@ -144,7 +136,7 @@ expected<std::string> host_of(std::string host, std::string_view whole) {
   for (const char c : host)
     if (!is_alpha(c) && !is_digit(c) && c != '-' && c != '.' && c != '_')
       return fail(ec::invalid_argument, shown(whole) + " has a host name that is not plain ASCII", "write it in its xn-- form");
-  return lower(host);
+  return ascii_lower(host);
 }
 
 expected<page_url> page_of(CURLU* handle, std::string_view whole) {
@@ -181,7 +173,7 @@ std::string cleaned(std::string_view before, std::string_view rest, bool web) {
   return out;
 }
 
-expected<page_url> parse_man(std::string_view rest, std::string_view whole) {
+expected<page_url> parse_man_address(std::string_view rest, std::string_view whole) {
   std::string name(rest.substr(0, rest.find('#')));
   // "perf-stat(1)" is what people write.
   if (const auto open = name.find('('); open != std::string::npos && name.ends_with(')'))
@@ -221,9 +213,9 @@ expected<page_url> parse_url(std::string_view given) {
   const auto length = scheme_length(text);
   if (length == 0) return fail(ec::invalid_argument, shown(text) + " is no address");
   page_url url;
-  url.scheme = lower(std::string_view(text).substr(0, length));
+  url.scheme = ascii_lower(std::string_view(text).substr(0, length));
   std::string_view rest = std::string_view(text).substr(length + 1);
-  if (url.scheme == "man") return parse_man(rest, text);
+  if (url.scheme == "man") return parse_man_address(rest, text);
   if (url.scheme != "http" && url.scheme != "https" && url.scheme != "file")
     return fail(ec::unsupported, shown(text) + ": addresses of the kind " + printable(url.scheme) + ": are not fetched");
 
@@ -268,7 +260,7 @@ expected<page_url> parse_root(std::string_view text) {
   if (root.empty()) return fail(ec::invalid_argument, "a documentation root is empty", "give an address, a file, a folder or man:NAME.SECTION");
   // "notes.txt" and "C:x" have no "//"; only the four schemes, or something with "://", are addresses.
   const auto length = scheme_length(root);
-  const auto scheme = lower(root.substr(0, length));
+  const auto scheme = ascii_lower(root.substr(0, length));
   if (length > 0 && (scheme == "man" || scheme == "file" || scheme == "http" || scheme == "https" || root.substr(length).starts_with("://"))) {
     auto url = parse_url(root);
     if (url) url->fragment.clear();

@@ -10,6 +10,8 @@ namespace pragma::core {
 /// The loops of a profile; of a record without them the one that the metrics hot_loop.* and llvm_mca.* describe.
 std::vector<loop_cost> loops_of(const profile& p);
 
+constexpr double mispredict_cycles = 15; ///< pipeline refill, see the table of thresholds
+
 /// Cycles in a second: measured, else what the measured peak implies with two fused multiply-adds of full width a cycle; infinity when unknown.
 double hertz(const diagnosis_input& in);
 

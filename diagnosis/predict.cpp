@@ -9,7 +9,6 @@ namespace pragma::rule {
 
 namespace {
 
-constexpr double mispredict_cycles = 15;      ///< see the table of thresholds
 constexpr double notable_gain = 0.10;         ///< of the time; a finding that promises less explains little of it
 constexpr double negligible_gain = 0.02;
 constexpr double least_factor = 0.3;          ///< of the confidence, for a finding that promises nothing
@@ -115,7 +114,7 @@ double seconds_without(const facts& f, const finding& found) {
     }
     case bottleneck::bad_speculation: {
       const auto misses = f.first({"branch-misses", "callgrind.Bcm"});
-      const double lost = misses ? misses->value * mispredict_cycles / core::hertz(f.in) / std::max(1, f.in.threads) : 0;
+      const double lost = misses ? misses->value * core::mispredict_cycles / core::hertz(f.in) / std::max(1, f.in.threads) : 0;
       return lost > 0 && lost < f.seconds ? f.seconds - lost : 0;
     }
     case bottleneck::scalar_tail: {

@@ -11,7 +11,6 @@ namespace pragma::rule {
 namespace {
 
 constexpr double divide_cycles = 5;      ///< per vector division or square root, see the table of thresholds
-constexpr double mispredict_cycles = 15; ///< pipeline refill, see the table of thresholds
 constexpr double float_bits = 32;
 
 /// Source line where the time goes, 0 = unknown.
@@ -309,7 +308,7 @@ std::optional<finding> bad_speculation(const facts& f) {
   const auto cost = [&](const char* misses_name, const char* instructions_name, provenance how) {
     const auto misses = f.value(misses_name), executed = f.value(instructions_name);
     if (!misses || !executed || *executed <= 0) return false;
-    const double share = *misses * mispredict_cycles / *executed * 100;
+    const double share = *misses * core::mispredict_cycles / *executed * 100;
     const double strength = severity(limit::mispredict_cost, share);
     e.derived(misses_name, *misses, "count", how, strength, short_number(*misses) + " mispredicted branches cost about " + short_number(share) + " cycles per 100 instructions");
     return strength > 0;

@@ -52,8 +52,6 @@ const std::vector<stall_reason>& stall_reasons() {
   return table;
 }
 
-std::string percent(double share) { return format_number(share * 100, 0) + "%"; }
-
 bool mentions(const std::string& source, std::string_view word) { return source.find(word) != std::string::npos; }
 
 } // namespace
@@ -145,9 +143,9 @@ std::optional<finding> latency_bound(const facts& f) {
   if (stalled.reason) {
     const double strength = severity(limit::stall_share, stalled.share * 100);
     const auto value = f.value_or(stalled.metric, 0), best = f.in.best ? f.in.best->value(stalled.metric).value_or(0) : 0;
-    e.derived(stalled.metric, value, "instructions", provenance::measured, strength, percent(stalled.share) + " of the cycles between two instructions of a warp go into " + stalled.reason, best, best > 0);
+    e.derived(stalled.metric, value, "instructions", provenance::measured, strength, whole_percent(stalled.share) + " of the cycles between two instructions of a warp go into " + stalled.reason, best, best > 0);
     if (strength > 0) {
-      why += ": " + percent(stalled.share) + " of their time they wait " + stalled.meaning;
+      why += ": " + whole_percent(stalled.share) + " of their time they wait " + stalled.meaning;
       remedies = stalled.remedies;
     }
   }

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double sector_bytes = 32;
 
-std::string percent(double share) { return format_number(share * 100, 0) + "%"; }
-
 /// Metrics that stand for one thing together. A sum has a name of its own: that of a part is another number's.
 using parts = std::initializer_list<std::string_view>;
 
@@ -173,7 +171,7 @@ std::optional<finding> too_many_passes(const facts& f) {
   if (!e.any()) return std::nullopt;
   if (f.has_roof && f.at_bandwidth)
     e.derived("roofline_share x traffic", std::min(1.0, f.roof.share * ratio) * 100, "%", provenance::measured, severity(limit::bandwidth_share, f.roof.share * ratio * 100),
-              "the bytes that really move take " + percent(std::min(1.0, f.roof.share * ratio)) + " of the measured DRAM bandwidth");
+              "the bytes that really move take " + whole_percent(std::min(1.0, f.roof.share * ratio)) + " of the measured DRAM bandwidth");
   e.result().level = "DRAM";
   return e.finish("The data travels " + short_number(ratio) + " times between DRAM and the chip although each byte is needed once: several kernels pass it on through memory, or one reads it again after L2 has lost it.",
                   {"Fuse the kernels: do the element-wise operations in the kernel that loads or stores the data anyway.",

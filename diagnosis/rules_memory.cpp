@@ -12,8 +12,6 @@ namespace {
 
 constexpr double line_bytes = 64;
 
-std::string percent(double share) { return format_number(share * 100, 0) + "%"; }
-
 /// "11.8 GB/s of the 12.9 GB/s that memory gives this mix of reads and writes"
 std::string bandwidth_text(const facts& f) {
   const double possible = f.in.bytes / f.roof.attainable_seconds / 1e9;
@@ -74,7 +72,7 @@ std::optional<finding> too_many_passes(const facts& f) {
   // The bytes that really move, set against the measured bandwidth: then it is also what takes the time.
   if (f.at_bandwidth)
     e.derived("roofline_share x traffic", f.roof.share * ratio * 100, "%", provenance::measured, severity(limit::bandwidth_share, f.roof.share * ratio * 100),
-              "the bytes that really move take " + percent(std::min(1.0, f.roof.share * ratio)) + " of the measured " + f.roof.limit);
+              "the bytes that really move take " + whole_percent(std::min(1.0, f.roof.share * ratio)) + " of the measured " + f.roof.limit);
   e.result().level = level.empty() ? f.level : level;
   return e.finish("The data travels " + short_number(ratio) + " times although each byte is needed once: the kernel passes over it again after it has left the cache.",
                   {"Fuse the passes: compute running statistics (online maximum and sum, Welford's mean and variance, sum and sum of squares) in one pass.",
@@ -120,7 +118,7 @@ std::optional<finding> store_bandwidth(const facts& f) {
     else e.scale(0.5); // far below the bandwidth something else comes first
   }
   e.result().level = "memory";
-  return e.finish("Ordinary stores first read each line that they are about to overwrite: " + percent(stored / (1 + stored)) + " of the traffic is such reading, and the output cannot stay in the cache anyway.",
+  return e.finish("Ordinary stores first read each line that they are about to overwrite: " + whole_percent(stored / (1 + stored)) + " of the traffic is such reading, and the output cannot stay in the cache anyway.",
                   {"Write the output with streaming stores (_mm256_stream_ps or _mm512_stream_ps on 32- or 64-byte aligned addresses, or __builtin_nontemporal_store with clang), then _mm_sfence().",
                    "Store whole 64-byte lines in order: partial or interleaved streaming stores are slower than plain ones.",
                    "Keep plain stores for what is read again soon."});
@@ -156,7 +154,7 @@ std::optional<finding> memory_latency(const facts& f) {
   const bool below = !f.at_bandwidth || severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
   if (!below) return std::nullopt;
   evidence_for e(f, bottleneck::memory_latency_bound);
-  if (f.at_bandwidth) e.metric("topdown.memory_bound", limit::memory_bound, "slots that wait for data although only " + percent(f.roof.share) + " of the bandwidth is used");
+  if (f.at_bandwidth) e.metric("topdown.memory_bound", limit::memory_bound, "slots that wait for data although only " + whole_percent(f.roof.share) + " of the bandwidth is used");
   const auto misses = f.value("dTLB-load-misses"), instructions = f.value("instructions");
   if (misses && instructions && *instructions > 0) {
     const double per_thousand = *misses / *instructions * 1000;

@@ -9,25 +9,25 @@ namespace pragma {
 namespace {
 
 // Sources, in short:
-constexpr const char* tma = "Linux perf, tools/perf/pmu-events/arch/x86/*/*-metrics.json, MetricThreshold of the top-down metrics (method: Yasin, ISPASS 2014)";
+constexpr const char* tma_thresholds = "Linux perf, tools/perf/pmu-events/arch/x86/*/*-metrics.json, MetricThreshold of the top-down metrics (method: Yasin, ISPASS 2014)";
 constexpr const char* arithmetic = "arithmetic";
 constexpr const char* ours = "our choice: beyond it the roofline explains most of the time";
 constexpr const char* ncu_rules = "Nsight Compute 2025.3, rule SOLBottleneck: below 60% of a unit's peak it speaks of latency, above 80% of a limit";
-constexpr const char* mca = "llvm-mca's bottleneck analysis (share of cycles); the limit is our choice";
+constexpr const char* mca_threshold = "llvm-mca's bottleneck analysis (share of cycles); the limit is our choice";
 
 } // namespace
 
 const std::vector<threshold>& thresholds() {
   static const std::vector<threshold> table = {
-      {"topdown.frontend_bound", 15, "%", tma, 40},
-      {"topdown.bad_speculation", 15, "%", tma, 40},
-      {"topdown.memory_bound", 20, "%", tma, 60},
-      {"topdown.core_bound", 10, "%", tma, 50},
-      {"topdown.retiring", 70, "%", tma, 90},
-      {"topdown.fetch_latency", 10, "%", tma, 30},
-      {"topdown.branch_mispredicts", 10, "%", tma, 30},
-      {"topdown.machine_clears", 10, "%", tma, 30},
-      {"topdown.heavy_operations", 10, "%", tma, 40},
+      {"topdown.frontend_bound", 15, "%", tma_thresholds, 40},
+      {"topdown.bad_speculation", 15, "%", tma_thresholds, 40},
+      {"topdown.memory_bound", 20, "%", tma_thresholds, 60},
+      {"topdown.core_bound", 10, "%", tma_thresholds, 50},
+      {"topdown.retiring", 70, "%", tma_thresholds, 90},
+      {"topdown.fetch_latency", 10, "%", tma_thresholds, 30},
+      {"topdown.branch_mispredicts", 10, "%", tma_thresholds, 30},
+      {"topdown.machine_clears", 10, "%", tma_thresholds, 30},
+      {"topdown.heavy_operations", 10, "%", tma_thresholds, 40},
       {"low ipc", 1.5, "1/cycle", "less than half of what 4-wide cores sustain; our choice", 0.5},
       {"high ipc", 2, "1/cycle", "half or more of the slots of a 4-wide core are used; our choice", 3.5},
       {"branch_miss_rate", 3, "%", "two misses per 64-iteration loop; arithmetic", 10},
@@ -45,10 +45,10 @@ const std::vector<threshold>& thresholds() {
       {"traffic / compulsory bytes (stride)", 4, "ratio", "a 64-byte line holds 16 float32: one used of 16 gives 16; arithmetic", 12},
       {"scalar L1d misses per load", 25, "%", "1/16 = 6.25% for sequential float32 in 64-byte lines; four times that; arithmetic", 80},
       {"dTLB-load-misses per 1000 instructions", 5, "1/1000", "a page walk of some 20-30 cycles each; arithmetic", 30},
-      {"llvm_mca.register_dependencies", 30, "%", mca, 80},
+      {"llvm_mca.register_dependencies", 30, "%", mca_threshold, 80},
       {"llvm_mca.cycles_per_iteration / block_rthroughput", 1.5, "ratio", "1 when resources are the limit; LLVM's llvm-mca documentation", 4},
-      {"llvm_mca.resource_pressure", 50, "%", mca, 95},
-      {"llvm_mca.top_port_pressure", 95, "%", mca, 100},
+      {"llvm_mca.resource_pressure", 50, "%", mca_threshold, 95},
+      {"llvm_mca.top_port_pressure", 95, "%", mca_threshold, 100},
       {"predicted in-core time / measured time", 60, "%", "llvm-mca's cycles for all instructions of a call, at the clock that the measured peak implies; our choice", 100},
       {"divisions x 5 cycles / cycles per iteration", 50, "%", "uops.info: 256-bit vdivps/vsqrtps every 3.5-6 cycles on Zen 2-4 and Skylake to Alder Lake", 100},
       {"scalar share of the hot loop", 50, "%", "100 - hot_loop.vector_share; our choice", 100},

@@ -1,5 +1,7 @@
 #include "embeddings/tokens.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <libstemmer.h>
@@ -15,7 +17,6 @@ constexpr size_t max_name_bytes = 512;
 // ASCII only, whatever the locale says.
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_foreign(char c) { return static_cast<unsigned char>(c) >= 0x80; }
 bool is_word_byte(char c) { return is_lower(c) || is_upper(c) || is_digit(c) || is_foreign(c); }
 bool is_separator(char c) { return c == '_' || c == '.' || c == '-' || c == ':'; }

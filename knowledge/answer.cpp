@@ -40,7 +40,6 @@ std::string fence() {
   return out;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 } // namespace
 

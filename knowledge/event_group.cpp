@@ -1,5 +1,7 @@
 #include "knowledge/event_group.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <cctype>
 
@@ -7,7 +9,6 @@ namespace pragma {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// "8", "128b", "4k", "2m", "1g".
 bool is_number(const std::string& piece) {

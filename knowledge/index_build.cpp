@@ -38,9 +38,9 @@ private:
   std::vector<std::string> texts_;
 };
 
-class builder {
+class index_builder {
 public:
-  builder(const retriever::corpus& entries, const embedding_config& config, fs::path folder,
+  index_builder(const retriever::corpus& entries, const embedding_config& config, fs::path folder,
           const std::function<void(std::string_view, int64_t, int64_t)>& on_progress, const std::atomic<bool>* cancel)
       : entries_(entries), config_(config), folder_(std::move(folder)), on_progress_(on_progress), cancel_(cancel) {}
 
@@ -150,7 +150,7 @@ expected<index_info> retriever::build(const corpus& entries, int64_t generation,
   index_stamp stamp;
   stamp.folder = *made;
   const auto finish = [&]() -> expected<void> {
-    auto info = builder(entries, config, folder / *made, on_progress, cancel).run(generation);
+    auto info = index_builder(entries, config, folder / *made, on_progress, cancel).run(generation);
     if (!info) return fail(info.error());
     stamp.info = *info;
     std::error_code problem;

@@ -12,17 +12,17 @@ namespace pragma {
 
 namespace {
 
-constexpr int schema_version = 1;
+constexpr int knowledge_schema = 1;
 constexpr size_t write_buffer_bytes = 16u << 20;
-const std::string manifests_ = "manifests", crawls = "crawls", pages_ = "pages", segments_ = "segments", summaries = "summaries",
+const std::string manifests_ = "manifests", crawls = "crawls", pages_ = "pages", segments_ = "segments", summaries_ = "summaries",
                   entries_ = "entries", compendium = "compendium";
 const std::string state_key = "state";
 
-record_store_options store_options() {
+record_store_options knowledge_options() {
   record_store_options o;
   o.what = "knowledge store";
-  o.families = {manifests_, crawls, pages_, segments_, summaries, entries_, compendium};
-  o.schema_version = schema_version;
+  o.families = {manifests_, crawls, pages_, segments_, summaries_, entries_, compendium};
+  o.schema_version = knowledge_schema;
   o.made_by = "`pragma kb build` makes one";
   o.while_locked = "wait until it has finished or stop it; `pragma ask` and `pragma kb show` work meanwhile";
   o.when_damaged = "nothing was changed. Everything in it was made from the documentation: move the folder away and run `pragma kb build`; "
@@ -76,7 +76,7 @@ struct knowledge_store::impl {
 };
 
 expected<knowledge_store> knowledge_store::open(const std::filesystem::path& folder, mode m) {
-  auto records = record_store::open(folder, m == mode::read_only ? record_store::mode::read_only : record_store::mode::read_write, store_options());
+  auto records = record_store::open(folder, m == mode::read_only ? record_store::mode::read_only : record_store::mode::read_write, knowledge_options());
   if (!records) return fail(records.error());
   return knowledge_store(std::make_unique<impl>(impl{std::move(*records)}));
 }
@@ -155,13 +155,13 @@ expected<void> knowledge_store::put_catalogue(const std::string& profiler, const
 }
 
 expected<std::optional<summary>> knowledge_store::get_summary(const std::string& segment, const std::string& by) const {
-  return impl_->get<summary>(summaries, summary_key(segment, by), "a summary");
+  return impl_->get<summary>(summaries_, summary_key(segment, by), "a summary");
 }
 
 expected<void> knowledge_store::put_summaries(const std::vector<summary>& made) {
   if (made.empty()) return {};
   return impl_->records.write("record summaries", [&](record_store::batch& b) {
-    for (const auto& s : made) b.put(summaries, summary_key(s.segment, s.by), encode(s));
+    for (const auto& s : made) b.put(summaries_, summary_key(s.segment, s.by), encode(s));
   });
 }
 
@@ -175,14 +175,14 @@ expected<int64_t> knowledge_store::collect_garbage() {
   });
   if (!read) return fail(read.error());
   std::vector<std::string> dead;
-  read = impl_->records.scan(summaries, "", "the summaries", [&](std::string_view key, std::string_view) -> expected<void> {
+  read = impl_->records.scan(summaries_, "", "the summaries", [&](std::string_view key, std::string_view) -> expected<void> {
     if (!alive.contains(std::string(key.substr(0, key.find('\0'))))) dead.emplace_back(key);
     return {};
   });
   if (!read) return fail(read.error());
   if (dead.empty()) return 0;
   auto removed = impl_->records.write("remove summaries", [&](record_store::batch& b) {
-    for (const auto& key : dead) b.remove(summaries, key);
+    for (const auto& key : dead) b.remove(summaries_, key);
   });
   if (!removed) return fail(removed.error());
   return static_cast<int64_t>(dead.size());

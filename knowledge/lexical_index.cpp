@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int application_id = 0x50524147; // "PRAG"
-constexpr int schema_version = 1;
+constexpr int lexical_schema = 1;
 constexpr size_t max_query_tokens = 64;    // FTS5's expressions have a limit of depth, and a longer question says no more
 constexpr int hash_bytes = 32 << 20;       // of new rows that FTS5 gathers before it writes a segment; the default is 1 MiB
 constexpr int64_t map_bytes = 1 << 30;     // of the file that SQLite may map into memory
@@ -141,7 +141,7 @@ expected<lexical_writer> lexical_writer::create(const fs::path& file) {
   if (sqlite3_open_v2(neighbour.c_str(), &db.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr) != SQLITE_OK)
     return db.problem("create");
   const auto set_up = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY;"
-                      "PRAGMA application_id=" + std::to_string(application_id) + "; PRAGMA user_version=" + std::to_string(schema_version) +
+                      "PRAGMA application_id=" + std::to_string(application_id) + "; PRAGMA user_version=" + std::to_string(lexical_schema) +
                       "; CREATE TABLE about(rows INTEGER);"
                       "CREATE VIRTUAL TABLE words USING fts5(name, meaning, rest, content='', tokenize='ascii');"
                       "INSERT INTO words(words, rank) VALUES('hashsize', " + std::to_string(hash_bytes) + "); BEGIN;";
@@ -233,7 +233,7 @@ expected<lexical_index> lexical_index::open(const fs::path& file, bool verify) {
   const auto id = db.number("PRAGMA application_id"), version = db.number("PRAGMA user_version");
   if (!id) return fail(id.error());
   if (!version) return fail(version.error());
-  if (*id != application_id || *version != schema_version)
+  if (*id != application_id || *version != lexical_schema)
     return fail(ec::parse_error, file.string() + " is not a lexical index of this version of pragma",
                 "it is made of other data and can be built again: `pragma kb build`");
   if (verify) {

@@ -13,8 +13,8 @@ namespace pragma {
 namespace {
 
 constexpr uint32_t option_flag = 256;
-constexpr std::string_view file_kind = "names 2";
-constexpr size_t max_text_bytes = 1024; // of an id or name; a longer one is no name
+constexpr std::string_view names_kind = "names 2";
+constexpr size_t max_name_bytes = 1024; // of an id or name; a longer one is no name
 constexpr uint64_t key_seed = 3;
 
 std::string lines_of(const std::vector<std::string>& names) {
@@ -42,7 +42,7 @@ void append_trigrams(std::string_view folded, std::vector<uint32_t>& out) {
 
 std::string stem_key(std::string_view name) {
   std::string key;
-  for (const auto& c : chunks_of(name.substr(0, max_text_bytes)))
+  for (const auto& c : chunks_of(name.substr(0, max_name_bytes)))
     for (const auto& piece : pieces_of(c.text)) key += stem_word(piece);
   return key;
 }
@@ -60,9 +60,9 @@ uint32_t name_writer::number_of(std::unordered_map<std::string, uint32_t>& numbe
 expected<void> name_writer::add(const entry& e) {
   const auto folded = fold_name(e.name);
   const auto profiler = number_of(profiler_numbers_, profilers_, e.profiler);
-  if (e.id.empty() || e.id.size() > max_text_bytes || e.name.size() > max_text_bytes)
+  if (e.id.empty() || e.id.size() > max_name_bytes || e.name.size() > max_name_bytes)
     return fail(ec::invalid_argument, "entry '" + printable(e.id.substr(0, 80)) + "' has no id, or an id or name longer than " +
-                                          std::to_string(max_text_bytes) + " bytes");
+                                          std::to_string(max_name_bytes) + " bytes");
   if (profiler > UINT16_MAX || rows_.size() >= UINT32_MAX - 1) return fail(ec::limit_exceeded, "more profilers or entries than an index can hold");
   add_key(folded, name_match::name);
   if (const auto base = fold_name(base_metric(e.name)); base != folded) add_key(base, name_match::base);
@@ -103,7 +103,7 @@ expected<void> name_writer::write(const std::filesystem::path& file) {
   for (uint32_t row = 0; row < rows_.size(); ++row)
     if (const auto family = rows_[row].family; family > 0) members[next[family]++] = row;
 
-  auto writer = section_writer::create(file, file_kind);
+  auto writer = section_writer::create(file, names_kind);
   if (!writer) return fail(writer.error());
   const auto profilers = lines_of(profilers_), hardware_names = lines_of(hardware_names_);
   for (auto&& put : {writer->put("rows", std::span<const name_row>(rows_)), writer->put("keys", std::span<const name_key>(keys_)),
@@ -117,7 +117,7 @@ expected<void> name_writer::write(const std::filesystem::path& file) {
 }
 
 expected<name_index> name_index::open(const std::filesystem::path& path, bool verify) {
-  auto file = section_file::open(path, file_kind);
+  auto file = section_file::open(path, names_kind);
   if (!file) return fail(file.error());
   if (verify)
     if (auto good = file->verify(); !good) return fail(good.error());

@@ -12,12 +12,11 @@ namespace {
 constexpr size_t max_question_bytes = 4096; // of a question that is read; longer ones say what they ask at the beginning
 constexpr size_t max_chunks = 256;
 constexpr size_t max_identifiers = 8;       // that are compared with every name; a question has one or two
-constexpr size_t longest_phrase = 6;        // chunks of a glossary phrase
+constexpr size_t longest_glossary_phrase = 6;        // chunks of a glossary phrase
 constexpr size_t longest_name = 6;          // words that together may be a name: "cycles per instruction"
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Words that go with any metric's name and belong to none: "the metric X", "X counter".
 bool is_filler(const std::string& folded) {
@@ -173,7 +172,7 @@ understood_question phrase_book::understand(std::string_view question) const {
   // Phrases of the glossary, the longest first at each place.
   for (size_t i = 0; i < chunks.size();) {
     size_t taken = 0;
-    for (size_t length = std::min(longest_phrase, chunks.size() - i); length > 0 && taken == 0; --length) {
+    for (size_t length = std::min(longest_glossary_phrase, chunks.size() - i); length > 0 && taken == 0; --length) {
       std::string text;
       for (size_t k = i; k < i + length; ++k) text += (text.empty() ? "" : " ") + chunks[k].text;
       const auto it = phrases_.find(phrase_key(text));

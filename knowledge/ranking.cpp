@@ -1,4 +1,5 @@
 // One question -> ranked hits: names first, then BM25 and cosine fused by score (docs/knowledge.md has the measurements).
+#include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "knowledge/event_group.hpp"
 #include "knowledge/retrieval_state.hpp"
@@ -31,7 +32,6 @@ constexpr size_t lexical_pool = 200, dense_pool = 50; // candidates that are sco
 constexpr double no_idf = 1e-5;              // FTS5 gives 1e-6 to words of more than half of the entries
 constexpr size_t name_pool = 200;           // names with a piece of the one asked for
 
-double seconds_since(clock_type::time_point start) { return std::chrono::duration<double>(clock_type::now() - start).count(); }
 
 } // namespace
 

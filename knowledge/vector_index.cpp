@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view file_kind = "vectors 1";
+constexpr std::string_view vectors_kind = "vectors 1";
 constexpr uint32_t max_dimension = 65536;
 constexpr int search_breadth = 128; // HNSW's efSearch: above every count that retrieval asks for
 
@@ -91,7 +91,7 @@ vector_writer::~vector_writer() = default;
 expected<vector_writer> vector_writer::create(const fs::path& file, int dimension, int64_t count, const vector_options& options) {
   if (dimension < 1 || static_cast<uint32_t>(dimension) > max_dimension || count < 0)
     return fail(ec::invalid_argument, "vectors of " + std::to_string(dimension) + " dimensions cannot be stored");
-  auto writer = section_writer::create(file, file_kind);
+  auto writer = section_writer::create(file, vectors_kind);
   if (!writer) return fail(writer.error());
   auto s = std::make_unique<state>(state{std::move(*writer), {}, static_cast<uint64_t>(count), {}, file});
   s->head.dimension = static_cast<uint32_t>(dimension);
@@ -161,7 +161,7 @@ vector_index& vector_index::operator=(vector_index&&) noexcept = default;
 vector_index::~vector_index() = default;
 
 expected<vector_index> vector_index::open(const fs::path& path, bool verify) {
-  auto file = section_file::open(path, file_kind);
+  auto file = section_file::open(path, vectors_kind);
   if (!file) return fail(file.error());
   if (auto good = verify ? file->verify() : file->verify("graph"); !good) return fail(good.error());
   if (auto good = file->verify("head"); !good) return fail(good.error());

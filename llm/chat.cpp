@@ -1,6 +1,7 @@
 #include "llm/chat.hpp"
 
 #include "base/api_endpoint.hpp"
+#include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "base/utc.hpp"
 #include "llm/attempt.hpp"
@@ -13,10 +14,6 @@ namespace pragma {
 namespace {
 
 using clock_type = std::chrono::steady_clock;
-
-double seconds_since(clock_type::time_point start) {
-  return std::chrono::duration<double>(clock_type::now() - start).count();
-}
 
 int64_t estimate_tokens(size_t chars) {
   return static_cast<int64_t>(std::ceil(static_cast<double>(chars) / defaults::llm_chars_per_token));

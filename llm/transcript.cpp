@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t max_transcript_bytes = 1ull << 30;
 
 /// A transcript may be edited by hand: a key of another type is as good as absent.
-std::string text_of(const json& entry, const char* key) {
+std::string string_of(const json& entry, const char* key) {
   const auto it = entry.find(key);
   return it != entry.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
@@ -35,10 +35,10 @@ public:
       return a;
     }
     const auto& entry = entries_[next_++];
-    a.text = text_of(entry, "answer");
-    a.reasoning = text_of(entry, "reasoning");
-    a.model = text_of(entry, "model");
-    a.finish_reason = text_of(entry, "finish_reason");
+    a.text = string_of(entry, "answer");
+    a.reasoning = string_of(entry, "reasoning");
+    a.model = string_of(entry, "model");
+    a.finish_reason = string_of(entry, "finish_reason");
     if (const auto usage = from_json_value<chat_usage>(entry.value("usage", json::object()), "usage")) {
       a.prompt_tokens = usage->prompt_tokens;
       a.completion_tokens = usage->completion_tokens;

@@ -9,10 +9,10 @@ namespace pragma {
 
 namespace {
 
-constexpr double least_seconds = 5;        ///< for a tool, whatever the others left of the budget
+constexpr double least_tool_seconds = 5;        ///< for a tool, whatever the others left of the budget
 constexpr double called_seconds = 0.5;     ///< of calls, at the candidate's own speed
 constexpr int64_t most_calls = 10'000;
-constexpr double exit_seconds = 30;        ///< for writing the results after the last call
+constexpr double results_seconds = 30;        ///< for writing the results after the last call
 
 target_run run_under(const collect_context& context, int64_t calls, const std::vector<std::string>& wrapper, const std::filesystem::path& scratch,
                      double timeout_seconds) {
@@ -35,7 +35,7 @@ target_run run_under(const collect_context& context, int64_t calls, const std::v
     return conclude(runner.error().message);
   }
   auto called = runner->call(0, 1, calls, std::max(1.0, watch.left()));
-  const auto ended = called ? runner->finish(exit_seconds) : std::string();
+  const auto ended = called ? runner->finish(results_seconds) : std::string();
   result.out = runner->output();
   return conclude(called ? ended : called.error().message);
 }
@@ -56,7 +56,7 @@ void manifest_metrics(const collect_context& context, source_result& out) {
     for (const auto& name : options.extra_metrics)
       if (!check_metric_names({name}) && check_metric_names(m, {name})) request.extra_metrics.push_back(name); // ours are measured by our own adapters
     request.calls = std::clamp<int64_t>(static_cast<int64_t>(called_seconds / std::max(1e-9, context.time.candidate_seconds)), 1, most_calls);
-    request.max_seconds = std::max(least_seconds, context.watch.left());
+    request.max_seconds = std::max(least_tool_seconds, context.watch.left());
     request.progress = options.progress;
     request.stopped = [&] { return options.cancel && options.cancel->load(); };
     collect_by_manifest(m, request,

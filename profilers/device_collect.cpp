@@ -16,7 +16,7 @@ namespace pragma {
 
 namespace {
 
-constexpr double least_seconds = 60;   ///< a profiler of a device starts Torch under it and runs each kernel many times
+constexpr double least_device_seconds = 60;   ///< a profiler of a device starts Torch under it and runs each kernel many times
 constexpr double spare_seconds = 8;    ///< a budget from here on also pays for a tool's own rules: one start of Torch more
 constexpr double exit_seconds = 30;    ///< for writing the results after the last call
 constexpr double look_seconds = 120;   ///< for a tool that is asked for the time of each kernel and nothing else
@@ -180,7 +180,7 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   auto b = find_backend(built.device.backend);
   if (!b) return fail(b.error());
   if (auto known = check_metric_names(built.device, options.extra_metrics, options.manifests); !known) return fail(known.error());
-  const stopwatch watch(std::max(options.max_seconds, least_seconds));
+  const stopwatch watch(std::max(options.max_seconds, least_device_seconds));
   source_result found;
   timer_metrics(t, time, limits, found, built.allow_tf32);
   if (auto filled = filled_slots(ref); !filled) return fail(filled.error());

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t max_kernel_bytes = 1000; ///< of a kernel's name: C++ templates make longer ones; a module's functions are compared with it
 constexpr size_t max_name_bytes = 120;    ///< of other names, and of kernels in a note
 constexpr size_t max_note_bytes = 1200;
-constexpr size_t max_notes = 1024;        ///< of a table, of which the best few are shown
+constexpr size_t max_table_notes = 1024;        ///< of a table, of which the best few are shown
 
 std::string kernel_name(const std::string& text) { return printable(text.substr(0, max_kernel_bytes)); }
 std::string short_name(const std::string& kernel) { return printable(kernel.substr(0, max_name_bytes)); }
@@ -105,7 +105,7 @@ private:
   }
 
   void read_note(const std::vector<std::string>& row) {
-    if (found_.notes.size() >= max_notes) return;
+    if (found_.notes.size() >= max_table_notes) return;
     const auto& c = form_.columns;
     tool_note note;
     note.rule = printable(trim(cell(row, c.rule)).substr(0, max_name_bytes));

@@ -65,8 +65,8 @@ public:
 
   void read_into(time_samples& out) const {
     const auto head = __atomic_load_n(&ring_->data_head, __ATOMIC_ACQUIRE);
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), size = ring_pages * page;
-    const auto* data = reinterpret_cast<const std::byte*>(ring_) + page;
+    const size_t first = static_cast<size_t>(sysconf(_SC_PAGESIZE)), size = ring_pages * first; // a page of the kernel's comes before the ring
+    const auto* data = reinterpret_cast<const std::byte*>(ring_) + first;
     const auto copy = [&](uint64_t from, void* to, size_t bytes) {
       for (size_t i = 0; i < bytes; ++i) static_cast<std::byte*>(to)[i] = data[(from + i) % size];
     };

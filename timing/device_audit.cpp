@@ -1,5 +1,6 @@
 #include "timing/device_audit.hpp"
 
+#include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "devices/device_lease.hpp"
 
@@ -24,7 +25,6 @@ constexpr int64_t warm_calls = 30;           ///< before a single timed call, so
 constexpr double fresh_factor = 1.5, fresh_slack = 20e-6;
 
 using steady = std::chrono::steady_clock;
-double since(steady::time_point start) { return std::chrono::duration<double>(steady::now() - start).count(); }
 
 int64_t outer_calls(double call_seconds) {
   return std::clamp<int64_t>(static_cast<int64_t>(outer_batch_seconds / std::max(call_seconds, 1e-7)), 3, most_outer_calls);
@@ -46,7 +46,7 @@ timed_side device_clock::side(std::string name, std::function<expected<double>(i
   one.run_delay = [] { return 0.0; };
   one.run = [now = now_, seconds_of = std::move(seconds_of), failure, start = start_, most = most_](int64_t calls) -> expected<void> {
     if (calls == 0) return {};
-    if (since(start) > most)
+    if (seconds_since(start) > most)
       return fail(ec::measurement_failed, "no measurement within " + format_seconds(most) + ", of which " + format_seconds(*now) + " passed by the device's clock");
     auto seconds = seconds_of(calls);
     if (!seconds) {
@@ -73,16 +73,16 @@ device_side::device_side(std::shared_ptr<runner_process> process, const referenc
 expected<double> device_side::outer(int64_t calls, bool graph) const {
   auto start = steady::now();
   if (auto empty = runner->run(0, slots, 0, graph, timeout); !empty) return fail(empty.error());
-  const double protocol = std::min(since(start), most_protocol);
+  const double protocol = std::min(seconds_since(start), most_protocol);
   start = steady::now();
   if (auto ran = runner->run(0, slots, calls, graph, limit(calls)); !ran) return fail(ran.error());
-  return std::max(since(start) - protocol, 1e-9);
+  return std::max(seconds_since(start) - protocol, 1e-9);
 }
 
 expected<double> device_side::downloading() const {
   const auto start = steady::now();
   if (auto got = runner->download(0, slots, limit(most_outer_calls)); !got) return fail(got.error());
-  return since(start);
+  return seconds_since(start);
 }
 
 timed_side device_side::timed(device_clock& clock, const std::string& name, device_clock_kind how, std::shared_ptr<error> failure) const {

@@ -1,5 +1,6 @@
 #include "timing/device_timing.hpp"
 
+#include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "timing/device_audit.hpp"
 #include "timing/time_pair.hpp"
@@ -30,7 +31,6 @@ constexpr double most_idle_cpu = 0.1;
 constexpr int most_shared = 2;
 
 using steady = std::chrono::steady_clock;
-double since(steady::time_point start) { return std::chrono::duration<double>(steady::now() - start).count(); }
 
 expected<std::shared_ptr<runner_process>> running(const build_output& built, const reference& ref, const timing_options& options) {
   if (built.kept && built.kept->runner && !built.kept->runner->usable()) built.kept->runner.reset();
@@ -56,7 +56,7 @@ expected<double> reference_seconds(reference& ref, int64_t calls, device_clock_k
   if (how != device_clock_kind::our_clock) return ref.time(calls, how == device_clock_kind::graphs);
   const auto start = steady::now();
   if (auto ran = ref.run(calls); !ran) return fail(ran.error());
-  return since(start);
+  return seconds_since(start);
 }
 
 /// Whether others work on the device: then calls wait for them or not as it happens, and neither clock tells how long a call takes.
@@ -143,7 +143,7 @@ private:
     const auto begin = steady::now();
     const auto looks = side_->few(probe_calls);
     auto mine = side_->events(looks, false);
-    const double wall = since(begin);
+    const double wall = seconds_since(begin);
     if (!mine) return blame(mine.error(), " (while it was timed)");
     auto right = audits_->results_are_right("before timing");
     if (!right) return blame(right.error(), " (before timing)");
@@ -156,7 +156,7 @@ private:
                             [&] { return ref_.capture(); });
     if (!how) return blame(how.error(), " (while its call was captured)");
     how_ = forced_.value_or(*how);
-    look_ = since(begin);
+    look_ = seconds_since(begin);
     return {};
   }
 
@@ -166,7 +166,7 @@ private:
       const double before = session_cpu_seconds(side_->runner->pid());
       const auto begin = steady::now();
       auto seconds = reference_seconds(ref_, n, how_);
-      const double wall_seconds = since(begin);
+      const double wall_seconds = seconds_since(begin);
       const double after = session_cpu_seconds(side_->runner->pid());
       if (before >= 0 && after >= 0) {
         used_ += std::max(0.0, after - before); // less: a child is gone that nobody waited for
@@ -343,9 +343,9 @@ private:
       auto seconds = side.events(looks, false);
       if (!seconds) return fail(seconds.error());
       call_seconds[at_] = *seconds / static_cast<double>(looks);
-      share_ = std::min(share_, std::clamp(*seconds / since(start), least_share, 1.0));
+      share_ = std::min(share_, std::clamp(*seconds / seconds_since(start), least_share, 1.0));
     }
-    look_ = since(begin);
+    look_ = seconds_since(begin);
     const auto capture = [&](size_t i) {
       at_ = i;
       return sides_[i].runner->capture(0, sides_[i].slots, sides_[i].limit(3 * sides_[i].slots));

@@ -1,6 +1,7 @@
 // How often a pair is timed until something can be said: two looks have to agree before anybody is accused for a time, a busy machine is
 // waited for, and a comparison that decides nothing is made again.
 #include "base/language.hpp"
+#include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "timing/device_timing.hpp"
 #include "timing/time_pair.hpp"
@@ -24,13 +25,12 @@ constexpr double confidence = 0.95;
 constexpr double widest_of_a_figure = 3;    ///< high / low of an interval that was taken under contention: a wider one is no figure
 
 using clock = std::chrono::steady_clock;
-double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 bool cancelled(const timing_options& options) { return options.cancel && options.cancel->load(); }
 
 void wait_for_quiet(int times, const timing_options& options) {
   const auto start = clock::now();
-  while (since(start) < first_wait * (1 << times) && !cancelled(options)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (seconds_since(start) < first_wait * (1 << times) && !cancelled(options)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 void settle(verdict& v, const timed_pair& pair) {
@@ -178,7 +178,7 @@ expected<side_by_side> compare_candidates(const task& t, const task_audit& audit
   timed_pair last;
   int spoilt = 0;
   const auto start = clock::now();
-  const auto affordable = [&] { return times.size() < most_processes && since(start) < comparison_budget * options.max_seconds; };
+  const auto affordable = [&] { return times.size() < most_processes && seconds_since(start) < comparison_budget * options.max_seconds; };
   while (times.size() < fresh_processes || (!decided(answer.time.speedup) && affordable())) {
     auto pair = time_pair(t, audit, ref, {&challenger, "challenger"}, {&champion, "best"}, share);
     if (!pair) return fail(pair.error());

@@ -7,6 +7,7 @@
 #include "kernels/verdict.hpp"
 #include "verification/verify.hpp"
 
+#include <chrono>
 #include <functional>
 
 namespace pragma {

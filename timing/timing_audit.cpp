@@ -1,5 +1,6 @@
 #include "timing/timing_audit.hpp"
 
+#include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "execution/contention.hpp"
 
@@ -19,7 +20,7 @@ constexpr int rounds_of_costly = 1;         ///< ... where new inputs take costl
 constexpr double costly_inputs = 1;         ///< seconds
 constexpr double long_call = 0.2;           ///< seconds
 constexpr int first_fresh_set = 500;        ///< numbers of input sets below are verify()'s and the timed ones
-constexpr double short_call = 5e-3;         ///< seconds: below it a pass covers all slots
+constexpr double quick_call = 5e-3;         ///< seconds: below it a pass covers all slots
 constexpr double costly_round = 0.06;       ///< seconds for new inputs in all slots: above it a round uses fewer
 constexpr double warm_batch = 0.5e-3;       ///< seconds of calls before each pass, for caches and clock speed
 constexpr double slower_factor = 1.5;       ///< one pass over another of the same preparation: what less would save is no gain ...
@@ -36,7 +37,6 @@ constexpr int exchange_attempts = 5;
 constexpr double exchange_share = 0.25;     ///< of a batch, by the fewest seconds that its calls can take: later is too late to tell
 
 using clock = std::chrono::steady_clock;
-double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 /// A candidate that crashed or hung; any other failure is handed on.
 timing_audit::result blame_call(const error& e, const std::string& when) {
@@ -148,7 +148,7 @@ timing_audit::result timing_audit::one_pass(pass kind, const buffer& unseen, int
   put_inputs(known_.inputs);
   const auto warm = clock::now();
   do {
-    if (call_seconds >= short_call) break;
+    if (call_seconds >= quick_call) break;
     if (auto failed = call(0, slots, slots, "passes after timing"); !failed || *failed) return failed;
   } while (seconds_since(warm) < warm_batch);
 
@@ -244,7 +244,7 @@ timing_audit::result timing_audit::work_is_done_on_every_call(double call_second
   const bool one = options_.threads == 1;
   const double slack = one ? slower_slack : waking_slack;
   looks seen{{slower_factor, slack}, {slower_factor, slack}, {one ? slower_factor : batch_factor_of_many, one ? slack : waking_a_thread * options_.threads}};
-  double affordable = call_seconds < short_call ? costly_round / std::max(ref_.make_seconds(), 1e-9) : 1;
+  double affordable = call_seconds < quick_call ? costly_round / std::max(ref_.make_seconds(), 1e-9) : 1;
   if (ref_.slots() > reference::usual_slots) affordable = ref_.slots(); // many because they are small: of fewer, a processor learns the branches by heart
   const int slots = static_cast<int>(std::clamp<double>(affordable, 1, ref_.slots()));
   const bool slow = call_seconds >= long_call || ref_.make_seconds() >= long_call;
