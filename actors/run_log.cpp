@@ -63,7 +63,8 @@ std::filesystem::path run_log_file(const std::filesystem::path& folder, const st
 
 run_log::run_log(const std::filesystem::path& folder, const std::string& run) : file_(run_log_file(folder, run)) {
   std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
+  if (std::filesystem::create_directories(folder, ignored)) // a run's paths and errors are its user's, as the store is
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
   if (const auto before = read_run_log(folder, run, 0); !before.empty()) next_ = before.back().n + 1;
   else std::filesystem::remove(file_, ignored); // nothing in it is a line
   if (const auto text = read_file(file_, 2 * longest_log); text && !text->empty() && text->back() != '\n') std::ofstream(file_, std::ios::app) << "\n"; // cut by a crash
@@ -77,7 +78,9 @@ void run_log::add(log_line line) {
       const auto half = text->find('\n', text->size() / 2);
       (void)write_file_atomic(file_, half == std::string::npos ? std::string() : text->substr(half + 1));
     }
-  std::ofstream(file_, std::ios::app) << as_line(line);
+  std::ofstream out(file_, std::ios::app);
+  out << (broken_ ? "\n" : "") << as_line(line) << std::flush;
+  broken_ = !out;
 }
 
 std::vector<log_line> read_run_log(const std::filesystem::path& folder, const std::string& run, uint64_t from) {

@@ -29,6 +29,7 @@ public:
 private:
   std::filesystem::path file_;
   uint64_t next_ = 1;
+  bool broken_ = false; ///< the latest line may stand there in part: the disk was full
 };
 
 /// The lines from number `from` on, oldest first; none where there is no log.

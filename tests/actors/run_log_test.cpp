@@ -4,7 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <csignal>
 #include <fstream>
+#include <sys/resource.h>
 
 using namespace pragma;
 
@@ -53,6 +55,31 @@ TEST_CASE("run log: it stays bounded, keeps the newest lines, and a line that a 
   run_log(dir.path(), "r").add(said("goes on"));
   CHECK(read_run_log(dir.path(), "r", 0).back().text == "goes on");
   for (size_t i = 1; i < lines.size(); ++i) REQUIRE(lines[i].n == lines[i - 1].n + 1);
+}
+
+TEST_CASE("run log: a full disk costs the line that it met, and no later one") {
+  const auto dir = std::move(*temp_dir::create("pragma-log-"));
+  run_log log(dir.path(), "r");
+  log.add(said("before"));
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &usual) == 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{static_cast<rlim_t>(std::filesystem::file_size(run_log_file(dir.path(), "r")) + 7), usual.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
+  log.add(said("cut"));
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &usual) == 0);
+  std::signal(SIGXFSZ, ignored);
+  log.add(said("after"));
+  const auto lines = read_run_log(dir.path(), "r", 0);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].text == "before");
+  CHECK(lines[1].text == "after");
+}
+
+TEST_CASE("run log: its folder is its user's alone") {
+  const auto dir = std::move(*temp_dir::create("pragma-log-"));
+  run_log(dir.path() / "logs", "r").add(said("one"));
+  CHECK(std::filesystem::status(dir.path() / "logs").permissions() == std::filesystem::perms::owner_all);
 }
 
 TEST_CASE("run log: a name leads to no other folder; what is not UTF-8, or long, is kept as text that is") {
