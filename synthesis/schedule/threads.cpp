@@ -193,7 +193,8 @@ size_t take_totals_out(loop_program& p, size_t index, int threads) {
   for (size_t a = 0; a < rest.axes.size(); ++a)
     if (rest.axes[a].reduced && (longest < 0 || rest.axes[a].extent > extent_of(rest, longest))) longest = static_cast<int>(a);
   const int64_t rows = outside_of(rest, -1);
-  if (longest < 0 || rows == 0 || rows >= 2 * threads || rows % threads == 0 || row_elements(rest) < least_row * threads) return 0;
+  // With more rows than half the threads, less is gained than a region more costs.
+  if (longest < 0 || rows == 0 || 2 * rows > threads || row_elements(rest) < least_row * threads) return 0;
   const auto totals = totals_of(rest);
   const int64_t parts = blocks_of(extent_of(rest, longest), rows, threads, least_row);
   if (totals.empty() || parts < 2) return 0;

@@ -12,6 +12,7 @@
 #include "synthesis/triton/schedule.hpp"
 
 #include <functional>
+#include <random>
 #include <set>
 
 using namespace pragma;
@@ -50,11 +51,29 @@ std::vector<std::pair<std::string, loop_program>> programs_for_threads() {
   add("elements, as many as a prime", {65537}, [](auto& b, int x) { return std::vector{b.unary(operation::exp, x)}; });
   add("columns", {64, 4096}, [](auto& b, int x) { return std::vector{b.reduce(operation::sum, x, {0})}; });
   add("a total of everything", {3, 1 << 16}, [](auto& b, int x) { return std::vector{b.reduce(operation::sum, x, {0, 1})}; });
-  add("three long rows and their totals", {3, 1 << 16}, [](auto& b, int x) {
+  add("two long rows and their totals", {2, 1 << 16}, [](auto& b, int x) {
     const int largest = b.reduce(operation::max, x, {1});
     const int powers = b.unary(operation::exp, b.sub(x, largest));
     return std::vector{b.div(powers, b.reduce(operation::sum, powers, {1}))};
   });
+  std::mt19937 draw(22);
+  const auto of = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(draw); };
+  for (int k = 0; k < 40; ++k) { // any shape: what has no equal blocks stays whole
+    synthesis::test::primitives q;
+    const std::vector<int64_t> shape{of(1, 6), int64_t{of(1, 60)} * (of(0, 1) ? 64 : 1), int64_t{of(1, 40)} * (of(0, 1) ? 16 : 1)};
+    const int x = q.input(shape), y = q.b.unary(operation::exp, x);
+    std::vector<int64_t> dims;
+    for (int64_t d = 0; d < 3; ++d)
+      if (of(0, 1)) dims.push_back(d);
+    std::vector<int> outputs{y};
+    if (!dims.empty()) {
+      const int total = q.b.reduce(of(0, 1) ? operation::sum : operation::max, y, dims);
+      outputs = {of(0, 1) ? q.b.div(y, q.b.reduce(operation::sum, q.b.sub(y, total), dims)) : total};
+    }
+    auto program = q.loops(outputs);
+    split_for_threads(program, of(2, 17), of(0, 1) ? 8 : 16);
+    made.push_back({"drawn " + std::to_string(k), std::move(program)});
+  }
   synthesis::test::primitives p;
   const int a = p.input({32, 8192}), b = p.input({8192, 48});
   auto product = p.loops({p.b.unary(operation::exp, p.b.matmul(a, b))});
@@ -288,6 +307,7 @@ TEST_CASE("threads get something to share out: blocks of elements and columns, p
   };
   for (const auto& [name, p] : programs_for_threads()) {
     INFO(name);
+    if (name.starts_with("drawn")) continue;
     const bool prime = name.find("prime") != std::string::npos; // no equal blocks
     CHECK((shared(p.regions[0]) % 4 == 0) == !prime);
     const auto text = emit_source(p, starting_schedule(p, golden("softmax_first").options.machine, 4), "t").text;

@@ -10,14 +10,14 @@ namespace {
 task everything() {
   graph_text g;
   const auto ref = &graph_text::ref;
-  const auto x = g.input({3, 1 << 16}), y = g.input({64, 4096}), z = g.input({1 << 17});
+  const auto x = g.input({3, 1 << 16}), y = g.input({64, 4096}), z = g.input({1 << 17}), w = g.input({2, 1 << 16});
   std::vector<std::string> outputs;
   outputs.push_back(g.node("aten.exp.default", {{"self", ref(z)}}, {1 << 17}));
-  outputs.push_back(g.node("aten._softmax.default", {{"self", ref(x)}, {"dim", 1}, {"half_to_float", false}}, {3, 1 << 16}));
+  outputs.push_back(g.node("aten._softmax.default", {{"self", ref(w)}, {"dim", 1}, {"half_to_float", false}}, {2, 1 << 16}));
   outputs.push_back(g.node("aten.sum.dim_IntList", {{"self", ref(y)}, {"dim", {0}}, {"keepdim", false}, {"dtype", nullptr}}, {4096}));
   outputs.push_back(g.node("aten._softmax.default", {{"self", ref(y)}, {"dim", 0}, {"half_to_float", false}}, {64, 4096}));
   outputs.push_back(g.node("aten.mean.default", {{"self", ref(z)}, {"dtype", nullptr}}, {}));
-  outputs.push_back(g.node("aten.amax.default", {{"self", ref(x)}, {"dim", {1}}, {"keepdim", false}}, {3}));
+  outputs.push_back(g.node("aten.amax.default", {{"self", ref(w)}, {"dim", {1}}, {"keepdim", false}}, {2}));
   const auto squares = g.node("aten.sum.default", {{"self", ref(g.node("aten.mul.Tensor", {{"self", ref(x)}, {"other", ref(x)}}, {3, 1 << 16}))}, {"dtype", nullptr}}, {});
   outputs.push_back(g.node("aten.div.Tensor", {{"self", ref(x)}, {"other", ref(squares)}}, {3, 1 << 16}));
   const auto a = g.input({40, 8192}), b = g.input({8192, 48}), c = g.input({704, 256});
@@ -28,7 +28,7 @@ task everything() {
   return g.finish(outputs);
 }
 
-const std::vector<size_t> sizes{1 << 17, 3 << 16, 4096, 64 * 4096, 1, 3, 3 << 16, 40 * 48, 96 * 128, 256 * 256};
+const std::vector<size_t> sizes{1 << 17, 2 << 16, 4096, 64 * 4096, 1, 2, 3 << 16, 40 * 48, 96 * 128, 256 * 256};
 
 std::vector<tensor<float>> computed(int threads) {
   auto options = test_machine();
@@ -38,7 +38,7 @@ std::vector<tensor<float>> computed(int threads) {
   REQUIRE(made);
   CHECK((made->source.find("omp parallel for") != std::string::npos) == (threads > 1));
   const loaded kernel(made->source, made->flags);
-  auto x = random_floats(3 << 16, 1), y = random_floats(64 * 4096, 2), z = random_floats(1 << 17, 3);
+  auto x = random_floats(3 << 16, 1), y = random_floats(64 * 4096, 2), z = random_floats(1 << 17, 3), w = random_floats(2 << 16, 7);
   auto a = random_floats(40 * 8192, 4, -0.01f, 0.01f), b = random_floats(8192 * 48, 5, -1, 1), c = random_floats(704 * 256, 6);
   std::vector<tensor<float>> results;
   std::vector<void*> outputs;
@@ -47,7 +47,7 @@ std::vector<tensor<float>> computed(int threads) {
     std::fill(results.back().data(), results.back().data() + n, -77.0f);
     outputs.push_back(results.back().data());
   }
-  call(kernel, {x.data(), y.data(), z.data(), a.data(), b.data(), c.data()}, outputs, threads);
+  call(kernel, {x.data(), y.data(), z.data(), w.data(), a.data(), b.data(), c.data()}, outputs, threads);
   return results;
 }
 
