@@ -1,6 +1,5 @@
 """What every drop-in of PRAGMA does: looks whether all that its kernel was made for holds, calls the kernel, and computes with Torch where
 something does not. model_new.py beside it says for which task; nothing here is changed for one. See docs/drop_in.md of PRAGMA."""
-import ast
 import collections
 import copy
 import hashlib
@@ -64,7 +63,7 @@ class Task:
         self.made_for = settings.get("constants") or {}
         self.lock = threading.Lock()
         self.kernel, self.why_none, self.call = None, "", None
-        self.literals = literals_of(self.made_for.get("modules", []))
+        self.literals = self.constants.literals_of(self.made_for.get("modules", []))
         self.operator = operator_of(self) if launcher is None and hasattr(torch.library, "custom_op") else None
 
     def load(self):
@@ -166,19 +165,6 @@ class Task:
         """Where this model computes: the device of its first tensor."""
         tensors = [params[0][0][params[0][1]]] if params else [args[i] for i in self.positions if i < len(args)]
         return next((t.device for t in tensors if isinstance(t, torch.Tensor)), torch.device("cpu"))
-
-
-def literals_of(modules):
-    """[(path, name, value)] of the constants that are plain values: those that Dynamo can compare and watch."""
-    found = []
-    for module in modules:
-        path = tuple(module["path"].split(".")) if module["path"] else ()
-        for name, text in module["values"].items():
-            try:
-                found.append((path, name, ast.literal_eval(text)))
-            except (ValueError, SyntaxError):
-                pass
-    return found
 
 
 class Bare:

@@ -1,6 +1,7 @@
 """What a kernel took for granted when its task was traced, as text: the values that a model's modules keep (eps, training, a size), their
 classes, and the arguments of the constructor. reference.py notes them with the task; a drop-in compares its model with them (a copy of this
 file lies beside it)."""
+import ast
 import functools
 import inspect
 import types
@@ -56,6 +57,19 @@ def constants_of(model):
     """[{"path": ..., "class": ..., "values": {name: text}}] of a model and all modules in it, in their order. The model's own class is not said:
     it has another name."""
     return [{"path": path, "class": class_name(type(module)) if path else "", "values": values_of(module)} for path, module in model.named_modules()]
+
+
+def literals_of(modules):
+    """[(path, name, value)] of the constants that are plain values: those that Dynamo can compare and watch."""
+    found = []
+    for module in modules:
+        path = tuple(module["path"].split(".")) if module["path"] else ()
+        for name, text in module["values"].items():
+            try:
+                found.append((path, name, ast.literal_eval(text)))
+            except (ValueError, SyntaxError):
+                pass
+    return found
 
 
 def constructor_of(function, args, kwargs):

@@ -84,7 +84,7 @@ temp_dir for_a_device(const char* module) {
   return std::move(*folder);
 }
 
-const names every = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "either_mode", "shapes", "ambient",
+const names every = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
                                  "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "trained_step_by_step", "copies", "freed",
                                  "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once"};
 
