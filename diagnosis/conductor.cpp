@@ -324,7 +324,8 @@ std::string stop_reason(const stop_rules& rules, const std::vector<iteration_rec
   if (best && rules.target_speedup > 0 && best->code.measured.time.speedup.low >= rules.target_speedup)
     return "the target is reached: attempt " + std::to_string(best->number) + " is at least " + times(best->code.measured.time.speedup.low) +
            " as fast as the reference (asked for: " + times(rules.target_speedup) + ")";
-  if (best && rules.roofline_share > 0) {
+  // A figure or a limit that was taken beside other work says nothing about what is left.
+  if (best && rules.roofline_share > 0 && !best->code.measured.time.contended) {
     double share = best->code.measured.value("roofline_share").value_or(0) / 100;
     if (share > believable_share) share = 0; // of the work as the reference writes it, part of which is not executed: no limit is near
     for (const auto& f : best->findings)

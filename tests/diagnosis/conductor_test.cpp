@@ -203,6 +203,9 @@ TEST_CASE("each reason to stop, and none while there is hope") {
   CHECK(stop_reason(rules, done, 0).empty());
   done[1].code.measured.metrics[0].value = 96;
   CHECK(stop_reason(rules, done, 0).find("96%") != std::string::npos);
+  done[1].code.measured.time.contended = true;
+  CHECK(stop_reason(rules, done, 0).empty()); // taken beside other work: it says nothing about what is left
+  done[1].code.measured.time.contended = false;
   done[1].new_best = false; // only the best version counts
   CHECK(stop_reason(rules, done, 0).empty());
 
