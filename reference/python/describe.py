@@ -4,6 +4,7 @@ Used by reference.py for `describe` and as the first step of `load`, and by trac
 """
 import inspect
 import os
+import time
 
 import torch
 
@@ -14,6 +15,7 @@ from trace import convert, fake_mode, flatten_outputs, GraphError, spec, trace
 
 TOLERANCES = {"float16": 4e-3, "bfloat16": 2e-2}  # base/defaults.hpp
 PHYSICAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+LONG_TRACE = 10  # seconds: the other mode is not traced then, so that loading takes no longer than it did
 
 
 def nbytes(tensor):
@@ -99,7 +101,7 @@ class Look:
         self.constants = self._constants(model)
         self.graph, self.graph_error, self.outputs, self.traced = None, "", None, None
         self.other_modes = {}  # {training: the graph of forward() with all modules in that mode}
-        self.largest = 0
+        self.largest, self.seconds = 0, 0.0
 
     def _constants(self, model):
         arguments = self.task.call("get_init_inputs()", self.module.get_init_inputs)
@@ -112,15 +114,20 @@ class Look:
         self.outputs = [spec("out%d" % i, o) for i, o in enumerate(outputs)]
 
     def trace(self, model, inputs):
+        start = time.monotonic()
         self.traced, outputs = trace(model, inputs, self.task)
+        self.seconds = time.monotonic() - start
         self.largest = largest_intermediate(self.traced)
         refuse_large(self.task.path, [("the largest intermediate tensor", self.largest)], self.largest_limit)
         self.see_outputs(outputs)
 
     def trace_modes(self, model, inputs):
         """Programs call eval() and train() on a model: does forward() read it? Modules inside may be in another mode than the model."""
+        if self.seconds > LONG_TRACE:
+            return
+        modes = {m.training for m in model.modules()}
         for training in (True, False):
-            if any(m.training != training for m in model.modules()):
+            if modes != {training}:
                 try:
                     self.task.call("train(%s)" % training, lambda: model.train(training))
                     self.other_modes[training] = trace(model, inputs, self.task)[0]
@@ -140,7 +147,7 @@ class Look:
     def _same(self, traced):
         try:
             return without_lines(convert(traced, len(self.params), len(self.inputs))) == without_lines(self.graph)
-        except GraphError:
+        except (GraphError, TaskError):  # what cannot be said of the other mode's graph is no fault of the task's
             return False
 
 

@@ -94,11 +94,7 @@ void merge_axes(region& r, std::vector<int>& list, const std::vector<index_form*
 
 bool arrange_contraction(region& r) {
   auto& c = *r.anchor;
-  std::vector<bool> live(r.exprs.size(), false);
-  for (const auto& s : r.stores) live[static_cast<size_t>(s.value)] = true;
-  for (size_t i = r.exprs.size(); i-- > 0;)
-    if (live[i])
-      for (int a : r.exprs[i].args) live[static_cast<size_t>(a)] = true;
+  const auto live = live_exprs(r);
   std::vector<index_form*> forms;
   for (auto& s : r.stores) forms.push_back(&s.at);
   uint32_t columns = 0;

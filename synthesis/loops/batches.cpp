@@ -7,15 +7,6 @@ namespace pragma::synthesis {
 
 namespace {
 
-std::vector<bool> live_exprs(const region& r) {
-  std::vector<bool> live(r.exprs.size(), false);
-  for (const auto& s : r.stores) live[static_cast<size_t>(s.value)] = true;
-  for (size_t i = r.exprs.size(); i-- > 0;)
-    if (live[i])
-      for (int a : r.exprs[i].args) live[static_cast<size_t>(a)] = true;
-  return live;
-}
-
 std::set<int> buffers_read(const region& r) {
   std::set<int> found;
   const auto live = live_exprs(r);

@@ -5,6 +5,21 @@
 
 namespace pragma::synthesis {
 
+std::vector<bool> needed_for(const region& r, const std::vector<int>& roots) {
+  std::vector<bool> needed(r.exprs.size(), false);
+  for (int e : roots) needed[static_cast<size_t>(e)] = true;
+  for (size_t i = r.exprs.size(); i-- > 0;)
+    if (needed[i])
+      for (int a : r.exprs[i].args) needed[static_cast<size_t>(a)] = true;
+  return needed;
+}
+
+std::vector<bool> live_exprs(const region& r) {
+  std::vector<int> values;
+  for (const auto& s : r.stores) values.push_back(s.value);
+  return needed_for(r, values);
+}
+
 void order_axes(region& r) {
   // Drop nothing that is used; order by stride in the largest access.
   const size_t n = r.axes.size();

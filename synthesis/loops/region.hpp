@@ -131,6 +131,10 @@ struct loop_program {
 /// one batch element in.
 expected<loop_program> build_program(const tensor_program& program, bool batches = true);
 
+/// Which expressions are needed for `roots`; and for what a region stores.
+std::vector<bool> needed_for(const region& r, const std::vector<int>& roots);
+std::vector<bool> live_exprs(const region& r);
+
 /// Orders the axes by stride (outermost first), merges neighbours that are walked alike, drops axes of extent 1.
 /// `inner`: the old number of an axis that must end up last of its kind, or -1.
 void order_axes(region& r);

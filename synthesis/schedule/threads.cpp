@@ -76,25 +76,9 @@ void split_vectors(region& r, int threads, int lanes) {
   if (blocks > 1) split(r, v, extent_of(r, v) / blocks);
 }
 
-/// Which expressions are needed for `roots`.
-std::vector<bool> needed_for(const region& r, const std::vector<int>& roots) {
-  std::vector<bool> needed(r.exprs.size(), false);
-  for (int e : roots) needed[static_cast<size_t>(e)] = true;
-  for (size_t i = r.exprs.size(); i-- > 0;)
-    if (needed[i])
-      for (int a : r.exprs[i].args) needed[static_cast<size_t>(a)] = true;
-  return needed;
-}
-
-std::vector<int> values_of(const region& r) {
-  std::vector<int> values;
-  for (const auto& s : r.stores) values.push_back(s.value);
-  return values;
-}
-
 /// Leaves out expressions that no store needs.
 void drop_unneeded(region& r) {
-  const auto needed = needed_for(r, values_of(r));
+  const auto needed = live_exprs(r);
   std::vector<int> now(r.exprs.size(), -1);
   std::vector<expr> kept;
   for (size_t i = 0; i < r.exprs.size(); ++i) {
@@ -140,7 +124,7 @@ void drop_still_axes(region& r) {
 /// The reductions of elements: those that need no other one first. None where one of them has no float32 total.
 std::vector<int> totals_of(const region& r) {
   std::vector<int> found;
-  const auto needed = needed_for(r, values_of(r));
+  const auto needed = live_exprs(r);
   for (size_t i = 0; i < r.exprs.size(); ++i) {
     const auto& e = r.exprs[i];
     if (!needed[i] || e.kind != expr_kind::reduce) continue;
@@ -317,7 +301,7 @@ double work_of(const region& r) {
     return n;
   };
   double work = 0;
-  const auto needed = needed_for(r, values_of(r));
+  const auto needed = live_exprs(r);
   for (size_t i = 0; i < r.exprs.size(); ++i) {
     const auto& e = r.exprs[i];
     if (!needed[i] || e.kind == expr_kind::constant || e.kind == expr_kind::anchor) continue;

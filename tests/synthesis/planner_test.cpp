@@ -96,15 +96,6 @@ void for_each_program(const std::function<void(const std::string&, const loop_pr
   }
 }
 
-std::vector<bool> live_exprs(const region& r) {
-  std::vector<bool> live(r.exprs.size(), false);
-  for (const auto& s : r.stores) live[static_cast<size_t>(s.value)] = true;
-  for (size_t i = r.exprs.size(); i-- > 0;)
-    if (live[i])
-      for (int a : r.exprs[i].args) live[static_cast<size_t>(a)] = true;
-  return live;
-}
-
 /// The least and the greatest value of an index.
 std::pair<int64_t, int64_t> range_of(const region& r, const index_form& f) {
   int64_t low = f.offset, high = f.offset;
