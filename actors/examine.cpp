@@ -71,6 +71,7 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
       return fail(ec::candidate_failed, request.against_name + " is not right: " + right->reason, "a time is only compared with that of a right kernel");
     wanted.has_best = true;
     wanted.best = *request.against;
+    wanted.how_much = true;
     e.against = request.against->id();
   }
   step(request.profile ? "timing and profiling" : "timing");

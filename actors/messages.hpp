@@ -47,6 +47,7 @@ struct measure_request {
   bool has_best = false;
   pragma::candidate best;
   interval best_speedup;                  ///< of the best, against the reference
+  bool how_much = false;                  ///< the ratio to the best is wanted, not only whether this one is faster
   bool best_contended = false;            ///< that was measured while other work ran: it is measured again
   int waits = 0;                          ///< pauses for a quiet machine: none in a search, whose winner is waited for when it is confirmed
   bool profile = true;
@@ -54,7 +55,7 @@ struct measure_request {
   std::vector<std::string> extra_metrics; ///< the user's, beside the default set; an unknown name is an error
   std::vector<std::string> asked_metrics; ///< the Conductor's, after its findings; those that the machine lacks are left out
 };
-PRAGMA_JSON(measure_request, candidate, verdict, has_best, best, best_speedup, best_contended, waits, profile, profile_seconds, extra_metrics, asked_metrics)
+PRAGMA_JSON(measure_request, candidate, verdict, has_best, best, best_speedup, how_much, best_contended, waits, profile, profile_seconds, extra_metrics, asked_metrics)
 
 struct measurement {
   pragma::verdict verdict;                ///< after the audits that timing makes possible

@@ -334,7 +334,7 @@ expected<void> workbench::compare(const measure_request& request, const build_ou
   for (int attempt = 0; attempt < 2; ++attempt) {
     warm(challenger, champion->get());
     warm(**champion, &challenger); // after it: where only one finds room, the challenger has been timed
-    both = compare_candidates(loaded_.task, audit_, *reference_, challenger, **champion, options);
+    both = compare_candidates(loaded_.task, audit_, *reference_, challenger, **champion, options, request.how_much ? comparison_goal::how_much : comparison_goal::is_first_faster);
     if (!both || both->failed == failed_side::none) break;
     end_kept_process(challenger);
     end_kept_process(**champion);

@@ -17,11 +17,7 @@ namespace {
 
 constexpr int most_looks = 4;               ///< at one candidate: two that agree accuse it, and as many may be spoilt
 constexpr double first_wait = 1;            ///< seconds until a busy machine is tried again; doubles
-constexpr int fresh_processes = 3;          ///< of a comparison of two candidates
-constexpr int most_processes = 12;          ///< ... while it decides nothing
 constexpr double comparison_budget = 4;     ///< times max_seconds: no further process is started after it
-constexpr double alike = 0.02;              ///< an interval within this of 1 has decided, too: neither is better
-constexpr double confidence = 0.95;
 constexpr double widest_of_a_figure = 3;    ///< high / low of an interval that was taken under contention: a wider one is no figure
 
 using clock = std::chrono::steady_clock;
@@ -64,22 +60,6 @@ void give_up(verdict& v, const timed_pair& last) {
   v.reason = "not established after " + std::to_string(most_looks) + " looks: " + v.reason;
 }
 
-/// The place k (from 1) such that the k-th smallest and the k-th largest of n values hold their median with the confidence; 0: too few values.
-size_t order_of_interval(size_t n) {
-  double below = 0, one = 1; // P(exactly i of n lie below the median) = one / 2^n
-  size_t k = 0;
-  const double all = std::pow(2.0, static_cast<double>(n));
-  for (size_t i = 0; i < n / 2; ++i) {
-    below += one / all;
-    if (2 * below > 1 - confidence) break;
-    k = i + 1;
-    one = one * static_cast<double>(n - i) / static_cast<double>(i + 1);
-  }
-  return k;
-}
-
-bool decided(const interval& i) { return i.low > 1 || i.high < 1 || (i.low > 1 - alike && i.high < 1 + alike); }
-
 } // namespace
 
 bool says_nothing(const timing& t) { return t.contended && t.speedup.high > widest_of_a_figure * t.speedup.low; }
@@ -95,31 +75,6 @@ double chosen_tolerance(const task& t, reference& ref, const verdict& earlier, c
 }
 
 } // namespace
-
-timing together(std::vector<timing> comparisons) {
-  const auto clean = std::count_if(comparisons.begin(), comparisons.end(), [](const timing& t) { return !t.contended; });
-  if (clean >= fresh_processes) std::erase_if(comparisons, [](const timing& t) { return t.contended; });
-  std::sort(comparisons.begin(), comparisons.end(), [](const timing& a, const timing& b) { return a.speedup.value < b.speedup.value; });
-  auto result = comparisons[comparisons.size() / 2];
-  result.blocks_accepted = result.blocks_tried = 0;
-  result.calls = 0;
-  result.contended = false;
-  std::vector<double> lows, highs;
-  for (const auto& t : comparisons) {
-    lows.push_back(t.speedup.low);
-    highs.push_back(t.speedup.high);
-    result.blocks_accepted += t.blocks_accepted;
-    result.blocks_tried += t.blocks_tried;
-    result.calls += t.calls;
-    result.contended = result.contended || t.contended;
-  }
-  std::sort(lows.begin(), lows.end());
-  std::sort(highs.begin(), highs.end());
-  const size_t n = comparisons.size(), k = std::max<size_t>(1, order_of_interval(n)); // of few: all of them
-  result.speedup.low = std::min(lows[k - 1], result.speedup.value);
-  result.speedup.high = std::max(highs[n - k], result.speedup.value);
-  return result;
-}
 
 expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
                                        const verdict& earlier, const timing_options& given) {
@@ -166,20 +121,18 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
 }
 
 expected<side_by_side> compare_candidates(const task& t, const task_audit& audit, reference& ref, const build_output& challenger,
-                                          const build_output& champion, const timing_options& options) {
+                                          const build_output& champion, const timing_options& options, comparison_goal asked) {
   if (in_python(challenger.language)) return compare_on_device(t, audit, ref, challenger, champion, options);
   auto share = options;
-  share.max_seconds /= fresh_processes;
-  share.blocks = std::max(defaults::min_accepted_blocks, options.blocks / fresh_processes);
-  share.repetitions /= fresh_processes;
+  share.max_seconds /= fresh_processes; // not the number of samples: they cost a tenth of what a process and its audits do
+  share.repetitions /= static_cast<int>(fresh_processes);
   side_by_side answer;
   std::vector<timing> times;
   accusations accused;
   timed_pair last;
   int spoilt = 0;
   const auto start = clock::now();
-  const auto affordable = [&] { return times.size() < most_processes && seconds_since(start) < comparison_budget * options.max_seconds; };
-  while (times.size() < fresh_processes || (!decided(answer.time.speedup) && affordable())) {
+  while (times.size() < fresh_processes || (worth_another(times, asked) && seconds_since(start) < comparison_budget * options.max_seconds)) {
     auto pair = time_pair(t, audit, ref, {&challenger, "challenger"}, {&champion, "best"}, share);
     if (!pair) return fail(pair.error());
     if (accused.stands(*pair)) {
@@ -199,7 +152,7 @@ expected<side_by_side> compare_candidates(const task& t, const task_audit& audit
     answer.time = together(times);
   }
   if (!decided(answer.time.speedup))
-    answer.time.note += (answer.time.note.empty() ? "" : "; ") + std::string("still open after ") + std::to_string(times.size()) + " comparisons in fresh processes";
+    answer.time.note += (answer.time.note.empty() ? "" : "; ") + std::string(worth_another(times, asked) ? "still open after " : "no difference established by ") + std::to_string(times.size()) + " comparisons in fresh processes";
   answer.result.stage = verdict_stage::passed;
   return answer;
 }

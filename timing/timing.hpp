@@ -5,6 +5,7 @@
 #include "diagnosis/profile.hpp"
 #include "execution/runner_process.hpp"
 #include "kernels/verdict.hpp"
+#include "timing/comparison.hpp"
 #include "verification/verify.hpp"
 
 #include <chrono>
@@ -68,15 +69,12 @@ struct side_by_side {
 
 /// Is `challenger` faster than `champion`? Both run in processes of their own, side by side, with the audits of time_candidate();
 /// several times afresh, since where a process's memory happens to lie can decide over more than the interval of one
-/// comparison says, and more often where the answer is still open. The answer is the median process's.
+/// comparison says, and more often while the answer to `asked` is open and can still come (comparison.hpp).
 expected<side_by_side> compare_candidates(const task& t, const task_audit& audit, reference& ref, const build_output& challenger,
-                                          const build_output& champion, const timing_options& options);
+                                          const build_output& champion, const timing_options& options, comparison_goal asked = comparison_goal::how_much);
 
 /// Taken under contention, and its interval spans a factor of three or more: not a figure that anybody should be shown.
 bool says_nothing(const timing& t);
-
-/// What `comparisons` of fresh processes say together: the median one, with an interval that holds the median of all such with 95%.
-timing together(std::vector<timing> comparisons);
 
 /// 95% bootstrap interval of the ratio of medians over paired samples; deterministic for a seed.
 interval bootstrap_ratio(const std::vector<double>& baseline, const std::vector<double>& candidate, uint64_t seed,

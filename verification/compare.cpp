@@ -6,6 +6,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cfloat>
 #include <charconv>
 #include <cmath>
@@ -35,7 +36,7 @@ constexpr int first_exponent = -160, exponents = 320;
 
 /// By powers of two, values beyond float's range in the last ones.
 size_t bin_of(double value) {
-  const int exponent = value == 0 ? first_exponent : std::ilogb(value);
+  const auto exponent = static_cast<int>(std::bit_cast<uint64_t>(value) >> 52 & 0x7ff) - 1023; // of what is finite; zero and subnormal ones lie below the first bin
   return static_cast<size_t>(std::clamp(exponent - first_exponent, 0, exponents - 1));
 }
 
@@ -111,6 +112,54 @@ void each_difference(dtype type, std::span<const std::byte> reference_output, st
     }
   });
 }
+
+/// Judges the elements of one floating output, block by block.
+class judge_of_elements {
+public:
+  static constexpr int64_t block = 512;
+
+  judge_of_elements(dtype type, std::span<const std::byte> reference_output, std::span<const double> oracle, const output_scale& scale, const std::byte* got, double tolerance)
+      : type_(type), reference_(reference_output), oracle_(oracle), scale_(scale), got_(got), tolerance_(tolerance), underflow_(underflow_of(type)) {}
+
+  /// Elements [first, last): how many are wrong, which, and the worst.
+  void add(int64_t first, int64_t last, comparison& so_far) const {
+    if (type_ == dtype::float32 && !oracle_.empty() && scale_.part.errors.empty() && nothing_new(first, last, std::min(so_far.worst, 1.0))) return;
+    each_difference(type_, reference_, oracle_, got_, first, last, [&](int64_t i, double d, double target) {
+      if (d == 0) return;
+      const double allowed = std::max(tolerance_ * (std::fabs(target) + scale_.mad), floor_at(i, target, underflow_, scale_));
+      double error = std::isfinite(d) ? d / allowed : infinite_error;
+      if (!(error < infinite_error)) error = infinite_error;
+      so_far.wrong += error > 1;
+      if (error > 1 && so_far.where.size() < most_listed_elements) so_far.where.push_back(i);
+      if (error > so_far.worst) {
+        so_far.worst = error;
+        so_far.worst_index = i;
+      }
+    });
+  }
+
+private:
+  /// All are finite, and no error is above `bound`. Most blocks are such: without branches and divisions it takes a quarter of the time (a third of a run's audits was spent here).
+  bool nothing_new(int64_t first, int64_t last, double bound) const {
+    const double relative = scale_.relative_error > 0 ? defaults::reference_error_factor * scale_.relative_error : 0;
+    const double least = scale_.relative_error > 0 ? underflow_ : std::max(defaults::reference_error_factor * scale_.reference_error, underflow_);
+    int any = 0;
+    for (int64_t i = first; i < last; ++i) {
+      const double target = oracle_[static_cast<size_t>(i)], size = std::fabs(target);
+      const double judged = tolerance_ * (size + scale_.mad), floor = std::max(relative * size, least);
+      const bool fine = std::fabs(static_cast<double>(load<float>(got_, i)) - target) <= bound * std::max(judged, floor);
+      any |= !(fine & (size <= DBL_MAX) & (std::fabs(load<float>(reference_.data(), i)) <= FLT_MAX));
+    }
+    return any == 0;
+  }
+
+  dtype type_;
+  std::span<const std::byte> reference_;
+  std::span<const double> oracle_;
+  const output_scale& scale_;
+  const std::byte* got_;
+  double tolerance_, underflow_;
+};
 
 comparison compare_exact(const tensor_spec& spec, std::span<const std::byte> reference_output, const std::byte* got) {
   comparison result;
@@ -309,22 +358,11 @@ output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> refere
 comparison compare_output(const tensor_spec& spec, std::span<const std::byte> reference_output,
                           std::span<const double> oracle, const output_scale& scale, const std::byte* got, double tolerance) {
   if (!is_floating(spec.dtype)) return compare_exact(spec, reference_output, got);
-  const double underflow = underflow_of(spec.dtype);
-  const auto allowed = [&](int64_t i, double target) { return std::max(tolerance * (std::fabs(target) + scale.mad), floor_at(i, target, underflow, scale)); };
+  const judge_of_elements judge(spec.dtype, reference_output, oracle, scale, got, tolerance);
   comparison result;
   for (const auto& part : in_pieces(spec.elements(), [&](int64_t first, int64_t last) {
          comparison p;
-         each_difference(spec.dtype, reference_output, oracle, got, first, last, [&](int64_t i, double d, double target) {
-           if (d == 0) return;
-           double error = std::isfinite(d) ? d / allowed(i, target) : infinite_error;
-           if (!(error < infinite_error)) error = infinite_error;
-           p.wrong += error > 1;
-           if (error > 1 && p.where.size() < most_listed_elements) p.where.push_back(i);
-           if (error > p.worst) {
-             p.worst = error;
-             p.worst_index = i;
-           }
-         });
+         for (int64_t at = first; at < last; at += judge_of_elements::block) judge.add(at, std::min(last, at + judge_of_elements::block), p);
          return p;
        })) {
     result.wrong += part.wrong;

@@ -401,25 +401,3 @@ TEST_CASE("an interval over a factor of three, taken under contention, is no fig
   t.speedup = {1.03, 0.91, 1.04};
   CHECK_FALSE(says_nothing(t));
 }
-
-TEST_CASE("several comparisons together: few must all agree, many may have strays") {
-  const auto one = [](double value, double low, double high, bool contended = false) {
-    timing t;
-    t.speedup = {value, low, high};
-    t.contended = contended;
-    return t;
-  };
-  const auto few = together({one(1.05, 1.03, 1.07), one(1.06, 1.04, 1.08), one(0.99, 0.95, 1.02)});
-  CHECK(few.speedup.low == 0.95);
-  CHECK(few.speedup.high == 1.08);
-  CHECK(few.speedup.value == 1.05);
-  std::vector<timing> many(9, one(1.06, 1.03, 1.08));
-  many[0] = one(0.99, 0.95, 1.02); // where its memory came to lie
-  CHECK(together(many).speedup.low == 1.03);
-  many[1] = many[0];
-  CHECK(together(many).speedup.low == 0.95);
-  const auto clean = together({one(1.05, 1.03, 1.07), one(1.06, 1.04, 1.08), one(1.05, 1.04, 1.06), one(2, 0.5, 3, true)});
-  CHECK_FALSE(clean.contended);
-  CHECK(clean.speedup.high == 1.08);
-  CHECK(together({one(1, 0.9, 1.1), one(1, 0.9, 1.1, true)}).contended);
-}

@@ -267,3 +267,42 @@ TEST_CASE("where sizes are alike, and where most elements are zero, nothing is j
   for (size_t i = 0; i < cancelled.oracle.size(); ++i) cancelled.reference[i] = cancelled.oracle[i] + cancelled.sizes[i] * cancelled.error(1, random);
   CHECK(cancelled.judge_honest().wrong == 0);
 }
+
+TEST_CASE("blocks that are passed over hold nothing: an element on its own is found wherever it lies") {
+  constexpr int64_t n = 3000; // some blocks
+  const auto spec = spec_of(dtype::float32, {n});
+  std::vector<double> oracle(n);
+  for (int64_t i = 0; i < n; ++i) oracle[static_cast<size_t>(i)] = std::sin(static_cast<double>(i) * 0.7);
+  const auto reference = tensor(dtype::float32, oracle);
+  const auto usual = compare_output(spec, reference, oracle, reference.data(), 1e-4);
+  CHECK(usual.wrong == 0);
+  CHECK(usual.worst > 0); // of rounding: the worst is known even where nothing is wrong
+  for (const int64_t place : {int64_t{0}, int64_t{1}, int64_t{511}, int64_t{512}, int64_t{1023}, int64_t{1777}, n - 1}) {
+    const auto at = static_cast<size_t>(place);
+    for (const double wrong : {nan_value, inf_value, -inf_value, oracle[at] + 0.01, -1e30}) {
+      auto got = reference;
+      set_element(dtype::float32, got.data(), place, wrong);
+      const auto found = compare_output(spec, reference, oracle, got.data(), 1e-4);
+      CHECK(found.wrong == 1);
+      CHECK(found.worst_index == place);
+    }
+    for (const double truth : {inf_value, -inf_value, nan_value}) { // Torch's result and the oracle's are no number: neither is a finite one right
+      auto other = oracle;
+      other[at] = truth;
+      const auto expected = tensor(dtype::float32, other);
+      CHECK(compare_output(spec, expected, other, expected.data(), 1e-4).wrong == 0);
+      CHECK(compare_output(spec, expected, other, reference.data(), 1e-4).wrong == 1);
+    }
+    auto overflowed = reference; // in float32 only: any number is near enough that the oracle is near to
+    set_element(dtype::float32, overflowed.data(), place, inf_value);
+    CHECK(compare_output(spec, overflowed, oracle, reference.data(), 1e-4).wrong == 0);
+  }
+  auto two = reference;
+  set_element(dtype::float32, two.data(), 5, oracle[5] + 0.5);
+  set_element(dtype::float32, two.data(), 6, oracle[6] + 0.1);
+  set_element(dtype::float32, two.data(), 2000, oracle[2000] + 0.2);
+  const auto found = compare_output(spec, reference, oracle, two.data(), 1e-4);
+  CHECK(found.wrong == 3);
+  CHECK(found.where == std::vector<int64_t>{5, 6, 2000});
+  CHECK(found.worst_index == 5);
+}

@@ -1,0 +1,88 @@
+// What comparisons in several processes say together, and when another one is worth its time: numbers only, no process is started.
+#include "timing/comparison.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <random>
+
+using namespace pragma;
+
+namespace {
+
+timing one(double value, double low, double high, bool contended = false) {
+  timing t;
+  t.speedup = {value, low, high};
+  t.contended = contended;
+  return t;
+}
+timing one(double value) { return one(value, value - 0.05, value + 0.05); }
+
+struct course {
+  interval answer;
+  size_t processes = 0;
+};
+
+/// As compare_candidates() goes: a process more while it is worth it. The true ratio; how processes spread.
+course compared(double ratio, double spread, comparison_goal asked, std::mt19937& random) {
+  std::lognormal_distribution<double> value(std::log(ratio), spread);
+  std::vector<timing> comparisons;
+  while (worth_another(comparisons, asked)) comparisons.push_back(one(value(random)));
+  return {together(comparisons).speedup, comparisons.size()};
+}
+
+} // namespace
+
+TEST_CASE("several comparisons together: few must all agree, many may have strays") {
+  const auto few = together({one(1.05, 1.03, 1.07), one(1.06, 1.04, 1.08), one(0.99, 0.95, 1.02)});
+  CHECK(few.speedup.low == 0.95);
+  CHECK(few.speedup.high == 1.08);
+  CHECK(few.speedup.value == 1.05);
+  std::vector<timing> many(9, one(1.06, 1.03, 1.08));
+  many[0] = one(0.99, 0.95, 1.02); // where its memory came to lie
+  CHECK(together(many).speedup.low == 1.06); // each is a process of its own: their values tell how they spread
+  many[1] = many[0];
+  CHECK(together(many).speedup.low == 0.99);
+  const auto clean = together({one(1.05, 1.03, 1.07), one(1.06, 1.04, 1.08), one(1.05, 1.04, 1.06), one(2, 0.5, 3, true)});
+  CHECK_FALSE(clean.contended);
+  CHECK(clean.speedup.high == 1.08);
+  CHECK(together({one(1, 0.9, 1.1), one(1, 0.9, 1.1, true)}).contended);
+}
+
+TEST_CASE("no further process is started once none could change the answer") {
+  const auto faster = comparison_goal::is_first_faster, ratio = comparison_goal::how_much;
+  CHECK(worth_another({one(1.1), one(1.2)}, faster)); // three at least
+  CHECK_FALSE(worth_another({one(1.1), one(1.2), one(1.1)}, faster));
+  CHECK(worth_another({one(1.1), one(0.99), one(1.02)}, faster));
+  CHECK(worth_another({one(1.1), one(0.99), one(1.02), one(0.98)}, faster)); // two strays of twelve
+  const std::vector<timing> not_faster{one(1.1), one(0.99), one(1.02), one(0.98), one(0.97)};
+  CHECK_FALSE(worth_another(not_faster, faster));
+  CHECK(worth_another(not_faster, ratio)); // it may be the slower one
+  CHECK_FALSE(worth_another({one(1.1), one(0.9), one(1.1), one(0.9), one(1.1), one(0.9)}, ratio));
+  CHECK_FALSE(worth_another(std::vector<timing>(6, one(1.0)), ratio)); // alike
+  auto busy = not_faster;
+  for (auto& t : busy) t = one(t.speedup.value, t.speedup.value - 0.2, t.speedup.value + 0.2, true);
+  CHECK_FALSE(worth_another(busy, ratio)); // wide enough to hold 1 from either side: no thirteenth decides
+}
+
+TEST_CASE("who is faster is found, who is not is seldom called so, and both in few processes") {
+  std::mt19937 random(7);
+  constexpr int turns = 1000;
+  const auto share = [&](double ratio, double& processes) {
+    int found = 0;
+    processes = 0;
+    for (int i = 0; i < turns; ++i) {
+      const auto c = compared(ratio, 0.05, comparison_goal::is_first_faster, random);
+      found += c.answer.low > 1;
+      processes += static_cast<double>(c.processes) / turns;
+    }
+    return static_cast<double>(found) / turns;
+  };
+  double processes = 0;
+  CHECK(share(1.0, processes) < 0.07); // several looks at one answer: more than 2.5%
+  CHECK(processes < 7);
+  CHECK(share(0.95, processes) < 0.002);
+  CHECK(processes < 4);
+  CHECK(share(1.05, processes) > 0.65);
+  CHECK(share(1.1, processes) > 0.98);
+  CHECK(processes < 6);
+}

@@ -1,0 +1,29 @@
+// What comparisons of two candidates in several fresh processes say together, and when another one can change nothing.
+#pragma once
+
+#include "diagnosis/profile.hpp"
+
+#include <vector>
+
+namespace pragma {
+
+inline constexpr size_t fresh_processes = 3;          ///< of a comparison of two candidates, at least
+inline constexpr size_t most_processes = 12;          ///< ... while the answer is open
+
+/// What is asked of two candidates.
+enum class comparison_goal {
+  how_much,           ///< faster, slower or alike?
+  is_first_faster,    ///< a search asks no more: that the other one is the faster is worth no further process
+};
+
+/// The median comparison, with an interval that holds the median of all such with 95%: of the values of six and more, since each is a process of its own; of fewer,
+/// and of those that were taken under contention, from the bounds of each. Comparisons under contention are left out where `fresh_processes` others are there.
+timing together(std::vector<timing> comparisons);
+
+/// The interval lies on one side of 1, or within 2% of it.
+bool decided(const interval& i);
+
+/// Not decided, and one of the answers to `asked` can still come with `most_processes`: as many lie on the other side as may be strays.
+bool worth_another(const std::vector<timing>& comparisons, comparison_goal asked);
+
+} // namespace pragma
