@@ -41,7 +41,7 @@ struct worker_state {
   static inline const char* name = "worker";
 };
 /// Detached: it blocks.
-worker_actor::behavior_type worker(worker_actor::stateful_pointer<worker_state>, std::shared_ptr<node_bench> bench) {
+worker_actor::behavior_type worker(worker_actor::stateful_pointer<worker_state>, std::shared_ptr<order_bench> bench) {
   return {[bench](do_atom, const work_order& order, const std::string& device) { return bench->perform(order, device); }};
 }
 
@@ -81,7 +81,7 @@ struct agent_state {
   pointer self = nullptr;
   std::string node;
   shared_link head;
-  std::shared_ptr<node_bench> bench;
+  std::shared_ptr<order_bench> bench;
   std::shared_ptr<node_load> load;
   std::vector<worker_actor> idle;
   std::deque<waiting> queue;
@@ -138,7 +138,7 @@ struct agent_state {
   }
 };
 
-node_actor::behavior_type node_agent(agent_state::pointer self, std::string name, shared_link head, std::shared_ptr<node_bench> bench, std::shared_ptr<node_load> load,
+node_actor::behavior_type node_agent(agent_state::pointer self, std::string name, shared_link head, std::shared_ptr<order_bench> bench, std::shared_ptr<node_load> load,
                                      int most) {
   auto& state = self->state;
   state.self = self;
@@ -167,10 +167,10 @@ public:
 
   expected<void> serve() {
     system_ = std::make_unique<local_system>(2);
-    hello_.facts = probe_this_machine(options_, hello_.missing);
+    hello_.facts = options_.facts ? *options_.facts : probe_this_machine(options_, hello_.missing);
     if (hello_.facts.devices.empty())
       return fail(ec::unsupported, "this machine has nothing to offer: " + join(hello_.missing, "; "), "`pragma doctor` says more");
-    bench_ = std::make_shared<node_bench>(hello_.facts.name, options_.tasks);
+    bench_ = options_.bench ? options_.bench : std::make_shared<node_bench>(hello_.facts.name, options_.tasks);
     double pause = first_pause;
     std::string told;
     while (!stop_) {
@@ -278,7 +278,7 @@ private:
   const node_options& options_;
   const std::atomic<bool>& stop_;
   std::unique_ptr<local_system> system_;
-  std::shared_ptr<node_bench> bench_;
+  std::shared_ptr<order_bench> bench_;
   node_hello hello_;
   size_t at_ = 0;                         ///< of the heads: the one to dial first
   std::shared_ptr<witness> memory_ = std::make_shared<witness>(); ///< of heads

@@ -7,9 +7,12 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace pragma {
+
+class order_bench;
 
 struct node_options {
   std::vector<address> heads;             ///< whichever serves
@@ -17,6 +20,8 @@ struct node_options {
   std::string name;                       ///< empty: the certificate's, else the host's
   std::filesystem::path tasks;            ///< folder for the texts of tasks
   int slots = 0;                          ///< jobs at once that measure nothing; 0: half of the CPUs, at least 1
+  std::shared_ptr<order_bench> bench;     ///< who carries out the orders, with `facts` of what it offers; empty: node_bench, on what this machine is found to have
+  std::optional<node_facts> facts;
 };
 
 /// What this machine has, probed; `missing` gets what does not work and why. Speeds are told where an earlier run measured them; else the first task

@@ -14,18 +14,29 @@ namespace pragma {
 /// The request for the device that the order was given: "cuda:1" makes it device 1. invalid_argument when that is of another backend.
 expected<load_request> on_leased(load_request request, const std::string& device);
 
-class node_bench {
+/// Who carries out the orders that a node is given. Thread-safe.
+class order_bench {
+public:
+  virtual ~order_bench() = default;
+  /// Never throws; what goes wrong is in the answer.
+  virtual work_answer perform(const work_order& order, const std::string& device) = 0;
+  /// The run is over: what is under way of it ends soon, as interrupted, and its reference process.
+  virtual void forget(const std::string& run) = 0;
+  /// All that is under way ends soon; nothing begins until begin().
+  virtual void cancel() = 0;
+  virtual void begin() = 0;
+};
+
+/// With this machine's hardware.
+class node_bench : public order_bench {
 public:
   /// `folder`: where task files are kept.
   node_bench(std::string node, std::filesystem::path folder) : node_(std::move(node)), folder_(std::move(folder)) {}
 
-  /// Never throws; what goes wrong is in the answer.
-  work_answer perform(const work_order& order, const std::string& device);
-  /// The run is over: what is under way of it ends soon, as interrupted, and its reference process.
-  void forget(const std::string& run);
-  /// All that is under way ends soon; nothing begins until begin().
-  void cancel();
-  void begin();
+  work_answer perform(const work_order& order, const std::string& device) override;
+  void forget(const std::string& run) override;
+  void cancel() override;
+  void begin() override;
 
 private:
   struct bench {

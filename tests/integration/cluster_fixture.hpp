@@ -182,6 +182,15 @@ struct cluster {
     REQUIRE(child);
     members.insert_or_assign(name, std::move(*child));
   }
+  /// A node in a process of its own whose hardware is made up, each of its jobs taking so long.
+  void start_away(const std::string& name, double job_seconds, const far_host* host = nullptr) {
+    auto spec = command(MADE_UP_BENCH_EXE, {(host ? host->address : "127.0.0.1") + ":" + std::to_string(port), name, std::to_string(job_seconds)}, name);
+    if (tls) spec.argv.push_back(path("ca/" + name));
+    if (host) spec.argv = host->inside(spec.argv);
+    auto child = child_process::start(spec);
+    REQUIRE(child);
+    members.insert_or_assign(name, std::move(*child));
+  }
   /// A node in this process that makes its results up: for tests of what is not the node's.
   test::made_up_node& start_made_up(const std::string& name, double job_seconds, const std::string& machine = {}, bool answers = true) {
     test::made_up_node::options o;

@@ -35,11 +35,10 @@ TEST_CASE("mutual TLS, two nodes, killed while one compiles, while it measures, 
   }
 }
 
-TEST_CASE("a frozen node loses its work to another, and comes back when it thaws", "[alone]") {
+TEST_CASE("a frozen node loses its work to another, and comes back when it thaws") {
   cluster c(false);
   c.start_head();
-  c.start_node("a");
-  c.start_node("b");
+  for (const char* name : {"a", "b"}) c.start_away(name, 0.5);
   REQUIRE(within(30, [&] { return c.has_joined("a") && c.has_joined("b"); }));
   auto run = c.optimize();
   std::string victim;
@@ -51,7 +50,7 @@ TEST_CASE("a frozen node loses its work to another, and comes back when it thaws
   CHECK(within(60, [&] { return c.has_joined(victim); }));
 }
 
-TEST_CASE("hosts of their own, each node process 1 there: a cable pulled, or dead in one direction; the work moves on and the node rejoins", "[alone]") {
+TEST_CASE("hosts of their own, each node process 1 there: a cable pulled, or dead in one direction; the work moves on and the node rejoins") {
   std::string why;
   std::map<std::string, std::unique_ptr<far_host>> hosts;
   hosts["a"] = far_host::create(0, why);
@@ -62,7 +61,7 @@ TEST_CASE("hosts of their own, each node process 1 there: a cable pulled, or dea
   }
   cluster c(true);
   c.start_head("0.0.0.0");
-  for (const auto& [name, host] : hosts) c.start_node(name, host.get());
+  for (const auto& [name, host] : hosts) c.start_away(name, 2.5, host.get()); // the run outlasts three cuts
   REQUIRE(within(30, [&] { return c.has_joined("a") && c.has_joined("b"); }));
   auto run = c.optimize(many);
   for (const auto& [to_head, to_node] : {std::pair{false, false}, {false, true}, {true, false}}) {
@@ -96,10 +95,10 @@ TEST_CASE("the head is killed in the middle of a run and started again: nodes re
   c.check(run);
 }
 
-TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run ends at once", "[alone]") {
+TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run ends at once") {
   cluster c(true);
   c.start_head();
-  c.start_node("a");
+  c.start_away("a", 1);
   REQUIRE(within(30, [&] { return c.has_joined("a"); }));
   auto run = c.optimize(many);
   std::string id;
