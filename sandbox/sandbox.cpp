@@ -22,10 +22,9 @@ namespace pragma {
 namespace {
 
 constexpr uid_t nobody = 65534;
-constexpr uint64_t tool_processes = 64;    ///< a compiler driver and its children; valgrind's helpers
+constexpr uint64_t tool_processes = 512;   ///< a compiler driver and its children, valgrind's helpers; and what other runs on this machine start meanwhile
 constexpr uint64_t device_processes = 1024; ///< threads of Torch, of the driver, of Triton's C compiler, of a profiler
-constexpr uint64_t spare_threads = 16;     ///< beyond what the caller asked for, under a uid that only our children use
-constexpr uint64_t spare_threads_shared = 512; ///< ... under the uid of a person, whose other programs start threads, too
+constexpr uint64_t spare_threads = 512;    ///< beyond what the caller asked for: other runs' candidates (or a person's programs) have the same uid, and start threads, too
 constexpr uint64_t candidate_open_files = 16;
 constexpr uint64_t tool_open_files = 1024;
 
@@ -143,7 +142,7 @@ expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options)
     limits.processes = others + limits.processes + (device ? device_processes : tool_processes);
   } else {
     standard(limits.open_files, candidate_open_files);
-    limits.processes = others + limits.processes + (child->drop ? spare_threads : spare_threads_shared);
+    limits.processes = others + limits.processes + spare_threads;
     // Zero means "no limit" in process_limits; one byte is as good as none for a file that cannot be opened anyway.
     standard(limits.file_bytes, 1);
   }

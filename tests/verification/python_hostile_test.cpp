@@ -235,7 +235,7 @@ TEST_CASE("A clock that was patched gains nothing, as ours counts", "[python][al
   CHECK(result.time.candidate_seconds >= 0.003);
 }
 
-TEST_CASE("A clock that stands still does not hold the device for hours", "[python][alone]") {
+TEST_CASE("A clock that stands still does not hold the device for hours", "[python]") {
   auto& b = python_bench::get();
   const auto output = made(module_of(taken, takeover(R"(
     def slow(nonce, first, count, calls, operation, flags):
