@@ -60,6 +60,7 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
   wanted.candidate = request.candidate;
   wanted.verdict = e.verdict;
   wanted.waits = 1;
+  wanted.how_much = true;
   wanted.profile = request.profile;
   wanted.profile_seconds = request.profile_seconds;
   wanted.extra_metrics = request.extra_metrics;
@@ -71,7 +72,6 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
       return fail(ec::candidate_failed, request.against_name + " is not right: " + right->reason, "a time is only compared with that of a right kernel");
     wanted.has_best = true;
     wanted.best = *request.against;
-    wanted.how_much = true;
     e.against = request.against->id();
   }
   step(request.profile ? "timing and profiling" : "timing");

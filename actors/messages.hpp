@@ -47,7 +47,7 @@ struct measure_request {
   bool has_best = false;
   pragma::candidate best;
   interval best_speedup;                  ///< of the best, against the reference
-  bool how_much = false;                  ///< the ratio to the best is wanted, not only whether this one is faster
+  bool how_much = false;                  ///< ratios are wanted for themselves (`pragma profile`), not only whether this one is faster than the best: several processes give them
   bool best_contended = false;            ///< that was measured while other work ran: it is measured again
   int waits = 0;                          ///< pauses for a quiet machine: none in a search, whose winner is waited for when it is confirmed
   bool profile = true;

@@ -384,6 +384,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   auto search_timing = timing_for(search_checks_);
   search_timing.max_seconds *= search_timing_share;
   search_timing.waits = request.waits;
+  if (request.how_much) search_timing.processes = fresh_processes;
   warm(**binary);
   auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, request.verdict, search_timing);
   if (!timed) return fail(timed.error());
@@ -450,6 +451,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   if (!result.verdict.passed()) return result;
   auto options = timing_for(checks);
   options.waits = confirm_waits;
+  options.processes = fresh_processes;
   auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, result.verdict, options);
   if (!timed) return fail(timed.error());
   result.verdict = std::move(timed->result);

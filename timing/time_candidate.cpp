@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <functional>
 #include <thread>
 
 namespace pragma {
@@ -74,6 +74,38 @@ double chosen_tolerance(const task& t, reference& ref, const verdict& earlier, c
   return 0;
 }
 
+/// Pairs that were timed in fresh processes, and what ended that before there were enough.
+struct timed_afresh {
+  std::vector<timing> times;
+  std::optional<timed_pair> ended_by;
+  bool stands = false; ///< it accuses; else other work spoilt too many
+};
+
+expected<timed_afresh> time_afresh(std::vector<timing> times, accusations accused, const std::function<expected<timed_pair>()>& once,
+                                   const std::function<bool(const std::vector<timing>&)>& another) {
+  timed_afresh all{std::move(times), {}, false};
+  int spoilt = 0;
+  while (another(all.times)) {
+    auto pair = once();
+    if (!pair) return fail(pair.error());
+    all.stands = accused.stands(*pair);
+    if (!pair->found) all.times.push_back(std::move(pair->time));
+    else if (all.stands || ++spoilt > most_looks) {
+      all.ended_by = std::move(*pair);
+      break;
+    }
+  }
+  return all;
+}
+
+/// For one of several processes. Not fewer samples: they cost a tenth of what a process and its audits do.
+timing_options share_of(const timing_options& options) {
+  auto share = options;
+  share.max_seconds /= fresh_processes;
+  share.repetitions /= static_cast<int>(fresh_processes);
+  return share;
+}
+
 } // namespace
 
 expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, reference& ref, const build_output& built,
@@ -110,6 +142,19 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
     return answer;
   }
   answer.time = last.time;
+  if (options.processes > 1 && !in_python(built.language)) {
+    const auto share = share_of(options);
+    auto more = time_afresh({last.time}, accused, [&] { return time_pair(t, audit, ref, {&built, "candidate"}, {}, share); },
+                            [&](const std::vector<timing>& times) { return times.size() < options.processes; });
+    if (!more) return fail(more.error());
+    const auto count = more->times.size();
+    answer.time = together(std::move(more->times));
+    answer.time.note += (answer.time.note.empty() ? "" : "; ") + std::string("measured in ") + std::to_string(count) + (count == 1 ? " process" : " fresh processes");
+    if (more->stands) {
+      settle(answer.result, *more->ended_by);
+      return answer;
+    }
+  }
   if (says_nothing(answer.time)) {
     answer.result.stage = verdict_stage::not_established;
     answer.result.why_not = doubt::machine_busy;
@@ -123,36 +168,22 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
 expected<side_by_side> compare_candidates(const task& t, const task_audit& audit, reference& ref, const build_output& challenger,
                                           const build_output& champion, const timing_options& options, comparison_goal asked) {
   if (in_python(challenger.language)) return compare_on_device(t, audit, ref, challenger, champion, options);
-  auto share = options;
-  share.max_seconds /= fresh_processes; // not the number of samples: they cost a tenth of what a process and its audits do
-  share.repetitions /= static_cast<int>(fresh_processes);
-  side_by_side answer;
-  std::vector<timing> times;
-  accusations accused;
-  timed_pair last;
-  int spoilt = 0;
+  const auto share = share_of(options);
   const auto start = clock::now();
-  while (times.size() < fresh_processes || (worth_another(times, asked) && seconds_since(start) < comparison_budget * options.max_seconds)) {
-    auto pair = time_pair(t, audit, ref, {&challenger, "challenger"}, {&champion, "best"}, share);
-    if (!pair) return fail(pair.error());
-    if (accused.stands(*pair)) {
-      settle(answer.result, *pair);
-      answer.failed = pair->side == 0 ? failed_side::challenger : failed_side::champion;
-      return answer;
-    }
-    if (pair->found) {
-      last = std::move(*pair);
-      if (++spoilt > most_looks) {
-        give_up(answer.result, last);
-        return answer;
-      }
-      continue;
-    }
-    times.push_back(std::move(pair->time));
-    answer.time = together(times);
+  const auto all = time_afresh({}, {}, [&] { return time_pair(t, audit, ref, {&challenger, "challenger"}, {&champion, "best"}, share); }, [&](const std::vector<timing>& times) {
+    return times.size() < fresh_processes || (worth_another(times, asked) && seconds_since(start) < comparison_budget * options.max_seconds);
+  });
+  if (!all) return fail(all.error());
+  side_by_side answer;
+  if (!all->times.empty()) answer.time = together(all->times);
+  if (all->ended_by) {
+    if (!all->stands) give_up(answer.result, *all->ended_by);
+    else settle(answer.result, *all->ended_by);
+    if (all->stands) answer.failed = all->ended_by->side == 0 ? failed_side::challenger : failed_side::champion;
+    return answer;
   }
   if (!decided(answer.time.speedup))
-    answer.time.note += (answer.time.note.empty() ? "" : "; ") + std::string(worth_another(times, asked) ? "still open after " : "no difference established by ") + std::to_string(times.size()) + " comparisons in fresh processes";
+    answer.time.note += (answer.time.note.empty() ? "" : "; ") + std::string(worth_another(all->times, asked) ? "still open after " : "no difference established by ") + std::to_string(all->times.size()) + " comparisons in fresh processes";
   answer.result.stage = verdict_stage::passed;
   return answer;
 }

@@ -36,6 +36,7 @@ struct timing_options {
   uint64_t input_seed = 0;           ///< of all input sets, as verify_options::seed; 0: from getrandom()
   bool keep_sets = false;            ///< as verify_options::keep_sets
   double tolerance = 0;               ///< as verify_options::tolerance
+  size_t processes = 1;               ///< fresh ones, whose figures are put together (comparison.hpp); programs of the host only
   int waits = 1;                      ///< for a quiet machine, before a figure is taken under contention
   std::function<std::string(double seconds)> beyond_limits; ///< the limit of this machine that a call of so many seconds would break; else ""
   const std::atomic<bool>* cancel = nullptr;

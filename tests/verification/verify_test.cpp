@@ -355,6 +355,16 @@ TEST_CASE("a right kernel is timed, audited and keeps its verdict", "[alone]") {
   CHECK(timed.time.speedup.low <= timed.time.speedup.value);
   CHECK(timed.time.candidate_seconds > 1e-6);
   CHECK(mentions(timed.time.baseline, "torch"));
+  // A figure that is wanted for itself: of several processes, each with samples of its own.
+  timing_options options;
+  options.blocks = 6;
+  options.repetitions = 1;
+  options.processes = 3;
+  const auto three = bench::get().time(honest, options);
+  INFO(three.result.reason);
+  CHECK(three.result.passed());
+  CHECK(three.time.blocks_tried >= 3 * options.blocks);
+  CHECK(mentions(three.time.note, "3 fresh processes"));
 }
 
 TEST_CASE("a cache keyed by content is caught by its speed on unseen inputs", "[alone]") {
