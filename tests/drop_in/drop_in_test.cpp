@@ -233,6 +233,17 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   if (!said) FAIL(render(said.error()));
   CHECK(said->message.find("5 tensors") != std::string::npos);
   CHECK(said->message.find("by itself Torch computes, since forward() updates buffers") != std::string::npos);
+  // Sums in another order at each call, as cuDNN's transposed convolutions: compared and timed all the same, by the tolerance.
+  auto unsteady = t;
+  unsteady.deterministic = false;
+  REQUIRE(write_drop_in(folder->path(), unsteady, code_of(kernel, {}), 1));
+  drop_in_options options;
+  options.measure_seconds = 0.2;
+  const auto timed = check_drop_in(folder->path(), unsteady, options);
+  if (!timed) FAIL(render(timed.error()));
+  CHECK(timed->message.find("right on 3 unseen seeds") == 0);
+  CHECK(timed->message.find("another batch") == std::string::npos);
+  CHECK_FALSE(timed->drop_in_seconds.empty());
 }
 
 TEST_CASE("A kernel in C++ that behaves in the runner reaches no more in Torch's process") {
