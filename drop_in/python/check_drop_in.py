@@ -24,12 +24,18 @@ from device import Device
 from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything
 
 CLOCK = time.perf_counter  # before a module's code could change it
+OF_TORCH = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)  # what a program has that says nothing: convolutions may use TF32, products may not
+ALLOWED_TF32 = os.environ.get("PRAGMA_TF32") == "1"
 LEAST_SHARE = 0.75  # of the device's time; as least_device_share of timing/device_timing.cpp
 REFERENCE_ERROR_FACTOR = 8  # base/defaults.hpp
 
 
 # KernelBench's own check (eval.py at 423217d): allclose with these as atol and rtol.
 KERNELBENCH_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+
+
+def use_tf32(products, convolutions):
+    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = products, convolutions
 
 
 class Differs(Exception):
@@ -165,7 +171,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     new = load_model_new(folder)
     guarded = getattr(new.ModelNew, "_pragma_task", None) # none: a module as a test wrote it
     settings = guarded.settings if guarded else {}
-    torch.set_num_threads(settings.get("threads", torch.get_num_threads()))
+    torch.set_num_threads(settings.get("threads") or torch.get_num_threads())  # 0: a device's kernel has none
     seed_everything(TASK_SEED)
     arguments = module.get_init_inputs()
     keeps = {"keep_buffers": True} if settings.get("mutated") else {}
@@ -217,6 +223,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
             as_made.load_state_dict(state)
         if not device.native:
             as_made = as_made.to(device.torch)
+        use_tf32(ALLOWED_TF32 or OF_TORCH[0], ALLOWED_TF32 or OF_TORCH[1])  # Torch as a program has it: results were compared with its exact ones
         times = measured(device, model, as_made, inputs, seconds)
         if not native and hasattr(as_made, "stats"):
             said.append("kernels launched " + as_made.stats().get("launches", "by Triton's dispatcher"))
@@ -304,7 +311,7 @@ def main():
     path, folder, seeds = sys.argv[1], sys.argv[2], [int(s) for s in sys.argv[6:]]
     tolerance, asked, seconds = (float(word) for word in sys.argv[3:6])
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = os.environ.get("PRAGMA_TF32") == "1"
+    use_tf32(ALLOWED_TF32, ALLOWED_TF32)
     try:
         device = Device(os.environ.get("PRAGMA_DEVICE", "cpu"))
         task = TaskFile(path)

@@ -328,6 +328,38 @@ TEST_CASE("A winner that was allowed TF32 is checked with it, and says so", "[py
   }
 }
 
+TEST_CASE("A device's drop-in is asked whether its kernel was called", "[python]") {
+  const auto& t = python_bench::get().loaded.task;
+  auto folder = temp_dir::create("drop-in-");
+  REQUIRE(folder);
+  drop_in_options options;
+  options.language = "triton";
+  const std::string source = "import torch\nPRAGMA_PARAMS = True\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self, features):\n        super().__init__()\n"
+                             "    def load_params(self, tensors):\n        self.weight, self.bias = tensors\n"
+                             "    def forward(self, x, scale):\n        return torch.tanh(x @ self.weight.t() + self.bias) * scale\n";
+  REQUIRE(write_drop_in(folder->path(), t, code_of(source, {}, "triton"), 1, {"cpu", false, true}));
+  const auto module = read_file(folder->path() / "model_new.py");
+  REQUIRE(module);
+  const auto checked_with = [&](const std::string& was, const std::string& is) {
+    auto other = *module;
+    REQUIRE(other.find(was) != std::string::npos);
+    for (auto at = other.find(was); at != std::string::npos; at = other.find(was, at + is.size())) other.replace(at, was.size(), is);
+    REQUIRE(write_file_atomic(folder->path() / "model_new.py", other));
+    return check_drop_in(folder->path(), t, options);
+  };
+  const auto right = checked_with("\"threads\": 1", "\"threads\": 0"); // as it is written for a device
+  if (!right) FAIL_CHECK(render(right.error()));
+  else CHECK(right->message.find("right on 3 unseen seeds") == 0);
+  // Asked with keep_buffers=True, the kernel answers.
+  const auto keeps = checked_with("\"mutated\": []", "\"mutated\": [\"linear.bias\"]");
+  if (!keeps) FAIL_CHECK(render(keeps.error()));
+  else CHECK(keeps->message.find("by itself Torch computes") != std::string::npos);
+  // Made for another model: Torch computes at every call, which is right and no kernel.
+  const auto torch = checked_with("\"out_features\": \"256\"", "\"out_features\": \"255\"");
+  REQUIRE(!torch);
+  CHECK_THAT(torch.error().message, Contains("called 0 times of 3"));
+}
+
 TEST_CASE("What cannot be tried on this machine is not the drop-in's fault", "[python]") {
   auto t = python_bench::get().loaded.task;
   auto folder = temp_dir::create("drop-in-");
