@@ -94,6 +94,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   options.allow_tf32 = request.allow_tf32;
   options.threads = request.threads;
   options.measure_seconds = measure_seconds;
+  options.cancel = cancel;
   const auto start = clock::now();
   std::vector<timing> taken;
   for (int process = 0; process < most_of_them; ++process) {

@@ -133,11 +133,13 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
   const double limit = options.timeout_seconds + t.bytes * seconds_a_byte;
   spec.limits.wall_seconds = limit;
+  spec.cancel = options.cancel;
   spec.limits.cpu_seconds = static_cast<uint64_t>(limit) * std::max(1u, std::thread::hardware_concurrency()) + 1;
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
   auto ran = run_process(spec);
   if (!ran) return not_here("in the sandbox, " + ran.error().message); // as root: a Python that only root can reach
 
+  if (ran->cancelled) return fail(ec::interrupted, "trying the drop-in was interrupted");
   const auto said = trim(cut_lines(printable(ran->err), 2, 6, 2000));
   const auto lines = split(ran->out, '\n');
   const auto begun = parse_json(lines.front(), "the drop-in's check");

@@ -7,6 +7,7 @@
 #include "kernels/candidate.hpp"
 #include "kernels/task.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ struct drop_in_options {
   int threads = 1;                    ///< Torch's and the kernel's
   int seeds = 3;                      ///< unseen ones, on which it is compared with Torch
   double timeout_seconds = 120;
+  const std::atomic<bool>* cancel = nullptr;
 };
 /// A drop-in's numbers on unseen seeds, as a user can check them. Errors: against the task in float64, as parts of the largest value.
 struct called_numbers {

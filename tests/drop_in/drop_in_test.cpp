@@ -142,6 +142,15 @@ TEST_CASE("a drop-in is right in a fresh Torch process, and a wrong one is caugh
     CHECK(said->message.find("same state_dict") != std::string::npos);
     CHECK(said->message.find("Torch's own results for another batch") != std::string::npos);
   }
+  SECTION("who cancels does not wait for it") {
+    REQUIRE(write_drop_in(at, t, code_of(rms_kernel, {"-DEPSILON=1e-6f"}), 1));
+    const std::atomic<bool> cancelled = true;
+    drop_in_options options;
+    options.cancel = &cancelled;
+    const auto said = check_drop_in(at, t, options);
+    REQUIRE_FALSE(said);
+    CHECK(said.error().code == ec::interrupted);
+  }
   SECTION("wrong") {
     REQUIRE(write_drop_in(at, t, code_of(rms_kernel, {"-DEPSILON=0.1f"}), 1));
     const auto said = check_drop_in(at, t);
