@@ -18,6 +18,7 @@ namespace {
 constexpr int most_looks = 4;               ///< at one candidate: two that agree accuse it, and as many may be spoilt
 constexpr double first_wait = 1;            ///< seconds until a busy machine is tried again; doubles
 constexpr double comparison_budget = 4;     ///< times max_seconds: no further process is started after it
+constexpr double figure_budget = 2;         ///< ... for a figure of several processes: where inputs take long to make, one has to do
 constexpr double widest_of_a_figure = 3;    ///< high / low of an interval that was taken under contention: a wider one is no figure
 
 using clock = std::chrono::steady_clock;
@@ -118,6 +119,7 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
   accusations accused;
   timed_pair last;
   int busy = 0;
+  const auto start = clock::now();
   for (int look = 0; look < most_looks; ++look) {
     auto pair = in_python(built.language) ? time_pair_on_device(t, audit, ref, built, earlier.torch_operators, options)
                                           : time_pair(t, audit, ref, {&built, "candidate"}, {}, options);
@@ -145,7 +147,7 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
   if (options.processes > 1 && !in_python(built.language)) {
     const auto share = share_of(options);
     auto more = time_afresh({last.time}, accused, [&] { return time_pair(t, audit, ref, {&built, "candidate"}, {}, share); },
-                            [&](const std::vector<timing>& times) { return times.size() < options.processes; });
+                            [&](const std::vector<timing>& times) { return times.size() < options.processes && seconds_since(start) < figure_budget * options.max_seconds; });
     if (!more) return fail(more.error());
     const auto count = more->times.size();
     answer.time = together(std::move(more->times));
