@@ -298,9 +298,9 @@ TEST_CASE("Children that would keep the cores busy while the reference is timed 
                     os._exit(0)
         return self.right(x, scale))")));
   INFO(busy.result.reason);
-  // They are stopped with their parent: what they slow down is the candidate itself.
+  // They are stopped with their parent: what they slow down is the candidate itself, by so much that its figure may say nothing.
   if (busy.result.passed()) CHECK(busy.time.baseline_seconds < 1.5 * honest.time.baseline_seconds);
-  else CHECK(busy.result.stage == verdict_stage::audit);
+  else CHECK((busy.result.stage == verdict_stage::audit || busy.result.why_not == doubt::machine_busy));
 }
 
 TEST_CASE("The CPU time of a session holds its children's", "[python][alone]") {
