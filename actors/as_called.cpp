@@ -18,7 +18,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr int clean_processes = 3, most_of_them = 6; ///< fresh ones: where memory happens to lie decides over more than the interval of one says. More while others are busy
+constexpr int most_of_them = 6; ///< processes: fresh_processes, more while others are busy
 constexpr double measure_seconds = 1.5;          ///< in each
 constexpr double called_budget = 60;             ///< seconds: after them no further process is started
 constexpr int later_seeds = 1;                   ///< unseen seeds on which the second process and those after it check the drop-in
@@ -99,7 +99,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   std::vector<timing> taken;
   for (int process = 0; process < most_of_them; ++process) {
     const auto clean = std::count_if(taken.begin(), taken.end(), [](const timing& one) { return !one.contended; });
-    if (clean >= clean_processes || (process > 0 && seconds_since(start) > called_budget)) break;
+    if (static_cast<size_t>(clean) >= fresh_processes || (process > 0 && seconds_since(start) > called_budget)) break;
     if (cancel && cancel->load()) return fail(ec::interrupted, "the drop-in's figure was interrupted");
     double others = 0;
     auto found = checked_alone(place->path(), t, options, others);
@@ -120,7 +120,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   }
   const auto count = taken.size();
   result.time = together(std::move(taken));
-  result.time.note += (result.time.note.empty() ? "" : "; ") + std::string("measured in ") + std::to_string(count) + (count == 1 ? " process" : " fresh processes");
+  note_processes(result.time, count);
   result.as_called = true;
   return {};
 }

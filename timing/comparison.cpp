@@ -71,6 +71,10 @@ timing together(std::vector<timing> comparisons) {
   return result;
 }
 
+void note_processes(timing& t, size_t count) {
+  t.note += (t.note.empty() ? "" : "; ") + std::string("measured in ") + std::to_string(count) + (count == 1 ? " process" : " fresh processes");
+}
+
 bool decided(const interval& i) { return i.low > 1 || i.high < 1 || (i.low > 1 - alike && i.high < 1 + alike); }
 
 bool worth_another(const std::vector<timing>& comparisons, comparison_goal asked) {

@@ -7,7 +7,7 @@
 
 namespace pragma {
 
-inline constexpr size_t fresh_processes = 3;          ///< of a comparison of two candidates, at least
+inline constexpr size_t fresh_processes = 3;          ///< of a comparison of two candidates, at least; of a headline, and of a figure that is wanted for itself
 inline constexpr size_t most_processes = 12;          ///< ... while the answer is open
 
 /// What is asked of two candidates.
@@ -19,6 +19,9 @@ enum class comparison_goal {
 /// The median comparison, with an interval that holds the median of all such with 95%: of the values of six and more, since each is a process of its own; of fewer,
 /// and of those that were taken under contention, from the bounds of each. Comparisons under contention are left out where `fresh_processes` others are there.
 timing together(std::vector<timing> comparisons);
+
+/// Notes of how many fresh processes a figure comes.
+void note_processes(timing& t, size_t count);
 
 /// The interval lies on one side of 1, or within 2% of it.
 bool decided(const interval& i);

@@ -151,7 +151,7 @@ expected<timed_verdict> time_candidate(const task& t, const task_audit& audit, r
     if (!more) return fail(more.error());
     const auto count = more->times.size();
     answer.time = together(std::move(more->times));
-    answer.time.note += (answer.time.note.empty() ? "" : "; ") + std::string("measured in ") + std::to_string(count) + (count == 1 ? " process" : " fresh processes");
+    note_processes(answer.time, count);
     if (more->stands) {
       settle(answer.result, *more->ended_by);
       return answer;
