@@ -200,6 +200,8 @@ int puller::window(int n, const tensor_node& node, const std::vector<index_form>
     guarded = guarded || a.guard.output_axis >= 0;
   }
   if (!window_fits(axes) || !inside_.empty()) refuse(n);
+  for (const auto& f : idx) // a window of a window: the inner one is stored first, its taps are not those of the outer one
+    if (!axes.empty() && (mask_of(f) & r.reduced_mask()) != 0) refuse(n);
   const auto numbers = window_axes(axes);
   auto inner = idx;
   index_form plane;
