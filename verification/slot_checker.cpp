@@ -35,7 +35,7 @@ std::string input_set_name(input_kind kind, int number) {
 }
 
 void judge_at_own_size(output_scale& scale, input_kind kind, double own_size) {
-  if (kind == input_kind::constant_rows) scale.mad = std::max(scale.mad, own_size);
+  if (kind == input_kind::constant_rows || kind == input_kind::large) scale.mad = std::max(scale.mad, own_size);
 }
 
 slot_checker::slot_checker(const task& t, reference& ref, double tolerance, double tightening)

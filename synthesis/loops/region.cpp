@@ -141,6 +141,13 @@ private:
   int scratch_ = 0, depth_ = 0;
 };
 
+/// Windows are walked beside an axis of results. Where there is none (one result, or one for each element of a batch loop) their taps are ordinary reduced axes.
+void reduce_lone_windows(region& r) {
+  for (size_t a = 0; a < r.axes.size(); ++a)
+    if (!r.axes[a].window && static_cast<int>(a) != r.item) return;
+  for (auto& a : r.axes) a.window = false; // no guards: they follow an axis of results
+}
+
 } // namespace
 
 expected<loop_program> build_program(const tensor_program& program, bool batches) {
@@ -152,6 +159,7 @@ expected<loop_program> build_program(const tensor_program& program, bool batches
   }
   if (batches) join_batches(builder.out);
   else drop_copies(builder.out);
+  for (auto& r : builder.out.regions) reduce_lone_windows(r);
   for (int n : program.outputs) builder.out.output_shapes.push_back(program.nodes[static_cast<size_t>(n)].shape);
   builder.out.ops = program.ops;
   builder.out.redundant = program.redundant;

@@ -55,6 +55,8 @@ inline const small_task tasks[] = {
     {"long_pool", "return F.avg_pool1d(x, 200, 1, 100)", "[torch.randn(3, 5, 301)]"},
     {"pool_of_pool", "return F.max_pool1d(F.avg_pool1d(x, 2), 2)", "[torch.randn(2, 6, 6)]"},
     {"pool_of_weighted_pool", "return F.max_pool2d(self.c(torch.relu(x)), 3)", "[torch.randn(2, 4, 5, 5)]", "self.c = nn.Conv2d(4, 4, 3, groups=4)"},
+    {"pool_to_one", "return F.avg_pool2d(torch.exp(x), 2), F.max_pool2d(x, 2, return_indices=True)[1]", "[torch.randn(1, 1, 2, 2)]"},
+    {"product_pool_sum", "return F.avg_pool2d(x @ x.transpose(2, 3), 2).sum(dim=(2, 3), keepdim=True)", "[torch.randn(2, 2, 3, 2)]"},
     {"two_poolings", "return F.max_pool2d(x, 3, 1, 1) + F.avg_pool2d(x, 3, 1, 1)", "[torch.randn(2, 3, 11, 13)]"},
     {"mse", "return torch.mean((x - y) ** 2)", "[torch.randn(9, 50), torch.randn(9, 50)]", "", "x, y"},
     {"cross_entropy", "return F.cross_entropy(x, y)", "[torch.randn(30, 7), torch.randint(0, 7, (30,))]", "", "x, y"},
