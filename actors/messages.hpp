@@ -86,8 +86,9 @@ struct confirmation {
   std::string drop_in;                    ///< what its check found
   called_numbers numbers;
   std::string not_called;                 ///< why it was not tried: nothing is wrong with it
+  std::vector<operator_time> torch;       ///< where eager Torch's time goes; empty: not known
 };
-PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, numbers, not_called)
+PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, numbers, not_called, torch)
 
 /// Conductor -> Coder, per attempt. The built-in coder reads the outcome, an LLM the brief.
 struct code_request {

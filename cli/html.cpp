@@ -43,7 +43,9 @@ svg text{fill:var(--fg)}svg .s{fill:var(--soft)}svg .grid{stroke:var(--line);str
 .diff span{display:block;white-space:pre}.diff .a{color:var(--good);background:color-mix(in srgb,var(--good) 10%,transparent)}.diff .d{color:var(--bad);background:color-mix(in srgb,var(--bad) 10%,transparent)}.diff .h{color:var(--soft)}
 .steps{display:grid;grid-template-columns:minmax(5em,max-content) 1fr max-content;gap:5px 10px;align-items:center;margin:12px 0;font-size:14px}
 .steps i{display:block;height:18px;border-radius:2px;background:var(--accent);min-width:2px}.steps i.torch,.steps i.limit{background:var(--soft)}.steps i.final{background:var(--good)}
-@media(max-width:560px){.steps{grid-template-columns:max-content minmax(60px,1fr) 40%}.steps .soft{display:block}main{padding:16px 12px 40px}.verdict{font-size:21px}.broad{display:none}table{font-size:13px}}
+@media(max-width:560px){.steps{grid-template-columns:max-content minmax(60px,1fr) 40%}.steps .soft{display:block}main{padding:16px 12px 40px}.verdict{font-size:21px}.broad{display:none}table{font-size:13px}
+table.stacks,.stacks tbody,.stacks tr,.stacks td{display:block}.stacks thead{display:none}.stacks tr{border-bottom:1px solid var(--line);padding:6px 0}
+.stacks td,.stacks td.n{border:0;padding:1px 0;text-align:left;white-space:normal}.stacks td:not(:first-child):empty{display:none}.stacks td::before{content:attr(data-name) ": ";color:var(--soft)}}
 @media(min-width:560.02px){.narrow{display:none}}
 @media print{pre{max-height:none}details{border:0}}
 )css";
@@ -110,15 +112,15 @@ std::string pre(std::string_view text, size_t max_bytes) {
          " left out; run.json has all of it)</pre>\n";
 }
 
-std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, size_t first, size_t last) {
+std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, size_t first, size_t last, bool stacks) {
   if (rows.empty()) return {};
-  auto cells = [&](const std::vector<std::string>& row, const char* tag) {
+  auto cells = [&](const std::vector<std::string>& row, const std::string& tag) {
     std::string out = "<tr>";
     for (size_t i = 0; i < row.size(); ++i)
-      out += std::string("<") + tag + (i >= first && i < last ? " class=\"n\">" : ">") + row[i] + "</" + tag + ">";
+      out += "<" + tag + (i >= first && i < last ? " class=\"n\"" : "") + (stacks && tag == "td" && i < head.size() ? " data-name=\"" + head[i] + "\"" : "") + ">" + row[i] + "</" + tag + ">";
     return out + "</tr>\n";
   };
-  std::string out = "<div class=\"wide\"><table>\n<thead>" + cells(head, "th") + "</thead>\n<tbody>\n";
+  std::string out = std::string("<div class=\"wide\"><table") + (stacks ? " class=\"stacks\"" : "") + ">\n<thead>" + cells(head, "th") + "</thead>\n<tbody>\n";
   for (const auto& row : rows) out += cells(row, "td");
   return out + "</tbody>\n</table></div>\n";
 }

@@ -28,6 +28,8 @@ json run_document(const run_result& result) {
   const auto& h = result.header;
   const auto& env = h.environment;
   const auto& t = env.task;
+  auto torch = torch_work_of(t.graph);
+  torch.times = h.final.torch;
   json options = {{"coder", h.request.coder.kind}, {"attempts", h.request.stop.attempts}, {"threads", h.request.load.threads},
                   {"profile", h.request.profile}, {"seeds", h.request.load.seeds}, {"stop", h.request.stop}};
   options.update(backend_options::of(h.request.load).flags());
@@ -41,7 +43,7 @@ json run_document(const run_result& result) {
       {"task",
        {{"name", t.name}, {"id", t.id}, {"path", t.path}, {"category", t.category}, {"source", t.source}, {"inputs", t.inputs},
         {"params", t.params}, {"outputs", t.outputs}, {"flops", t.flops}, {"bytes", t.bytes}, {"notes", t.notes},
-        {"mutated", t.mutated}, {"deterministic", t.deterministic}, {"torch", torch_work_of(t.graph)}}},
+        {"mutated", t.mutated}, {"deterministic", t.deterministic}, {"torch", std::move(torch)}}},
       {"options", std::move(options)},
       {"environment",
        {{"cpu", env.cpu}, {"python", env.python}, {"torch", env.torch}, {"baseline", env.baseline}, {"compilers", env.compilers},

@@ -15,7 +15,8 @@ namespace {
 
 using namespace html;
 
-constexpr size_t most_failed_ideas = 8, most_moves = 8, most_operators = 8;
+constexpr size_t most_failed_ideas = 8, most_moves = 8, most_operators = 8, most_timed = 5;
+constexpr double least_share = 0.01; ///< of the time: smaller operators are told together
 
 struct step {
   std::string name, note;
@@ -39,15 +40,43 @@ std::string rate(double bytes, double seconds) { return bytes > 0 && seconds > 0
 std::string gain(const interval& i) { return format_number(i.value, 2) + "x (" + format_number(i.low, 2) + " to " + format_number(i.high, 2) + ")"; }
 
 /// How much more than necessary Torch moves, operator by operator.
-std::string of_torch(const json& task, double bytes) {
-  auto work = from_json_value<torch_work>(task.is_object() ? task.value("torch", json::object()) : json::object(), "torch");
-  if (!work || work->operators.empty()) return {};
-  auto names = work->operators;
+std::string of_torch(const torch_work& work, double bytes) {
+  if (work.operators.empty() || bytes <= 0) return {};
+  auto names = work.operators;
   const size_t more = names.size() > most_operators ? names.size() - most_operators : 0;
   names.resize(names.size() - more);
-  const auto count = work->operators.size();
+  const auto count = work.operators.size();
   return "The task is " + std::to_string(count) + (count == 1 ? " operator (" : " operators (") + join(names, ", ") + (more > 0 ? ", " + std::to_string(more) + " more" : "") + "), which eager Torch runs " + (count == 1 ? "" : "one after the other: they ") +
-         (count == 1 ? "by reading and writing " : "read and write ") + format_bytes(work->bytes) + "; the task's own inputs and outputs are " + format_bytes(bytes);
+         (count == 1 ? "by reading and writing " : "read and write ") + format_bytes(work.bytes) + "; the task's own inputs and outputs are " + format_bytes(bytes);
+}
+
+/// "pow 57%, mul 27% (2 calls), 3 more 1%"
+std::string of_operators(const std::vector<operator_time>& operators) {
+  std::vector<std::string> parts;
+  double rest = 1;
+  for (const auto& o : operators) {
+    if (parts.size() == most_timed || o.share < least_share) break;
+    rest -= o.share;
+    parts.push_back(o.name + " " + format_number(100 * o.share, 0) + "%" + (o.calls > 1 ? " (" + std::to_string(o.calls) + " calls)" : ""));
+  }
+  if (const auto more = operators.size() - parts.size(); more > 0) parts.push_back(std::to_string(more) + " more " + (rest < least_share ? "under 1%" : format_number(100 * rest, 0) + "%"));
+  return join(parts, ", ");
+}
+
+/// Where Torch's time goes, as its own profiler has it, and on a device how many kernels it launches beside ours.
+std::vector<std::string> of_time(const std::vector<operator_time>& operators, const iteration_record& best) {
+  int64_t launches = 0;
+  for (const auto& o : operators) {
+    if (!(o.share >= 0 && o.share <= 1)) return {};
+    launches += o.launches;
+  }
+  if (operators.empty()) return {};
+  std::vector<std::string> lines = {"Torch's time by operator, by its own profiler: " + of_operators(operators)};
+  const auto own = best.code.measured.kernels.size();
+  if (launches > 0)
+    lines.push_back("Torch launches " + std::to_string(launches) + (launches == 1 ? " kernel" : " kernels") + " a call" +
+                    (own > 0 ? "; this one has " + std::to_string(own) + (own == 1 ? " kernel" : " different kernels") : ""));
+  return lines;
 }
 
 /// What stands of it in the schedule of the built-in coder: regions of fused loops.
@@ -112,7 +141,9 @@ std::string render_story(const std::vector<iteration_record>& iterations, const 
   if (confirmed && !timed_in_search(t, best->code.measured.time)) steps.push_back({"confirmed", "fresh process, unseen seeds", t.candidate_seconds, "final"});
   std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")"),
                                     "This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds) + in_regions(*best)};
-  if (auto work = of_torch(task, bytes); !work.empty() && bytes > 0) facts.insert(facts.begin() + 1, std::move(work));
+  const auto work = from_json_value<torch_work>(task.is_object() ? task.value("torch", json::object()) : json::object(), "torch").value_or(torch_work{});
+  if (auto text = of_torch(work, bytes); !text.empty()) facts.insert(facts.begin() + 1, std::move(text));
+  for (auto& line : of_time(work.times, *best)) facts.push_back(std::move(line));
   if (limits && bytes > 0) {
     const auto point = place_on_roofline(t.candidate_seconds, flops, bytes, *limits);
     if (std::isfinite(point.attainable_seconds) && point.attainable_seconds > 0) {

@@ -34,4 +34,13 @@ struct task {
 PRAGMA_JSON(task, id, name, path, source, category, inputs, params, outputs, scalars, flops, bytes, tolerance, deterministic,
             training_mode, constants, mutated, notes, graph, graph_error)
 
+/// One operator of eager Torch in a call of the task, by Torch's own profiler (reference/python/operator_times.py).
+struct operator_time {
+  std::string name;                  ///< as aten has it: "softmax"
+  int calls = 0;                     ///< in one call of the task
+  double share = 0;                  ///< of the time of all operators; on a device, of their kernels
+  int launches = 0;                  ///< of kernels, on a device
+};
+PRAGMA_JSON(operator_time, name, calls, share, launches)
+
 } // namespace pragma

@@ -384,6 +384,14 @@ expected<double> reference::time(int64_t calls, bool graph) {
   return reply->value("seconds", 0.0);
 }
 
+expected<std::vector<operator_time>> reference::operators() {
+  auto& p = *impl_;
+  if (!p.loaded) return fail(ec::internal, "reference::operators before load");
+  auto reply = p.process.exchange({{"do", "operators"}}, "the profile of Torch's operators", p.options.call_timeout_seconds + 25 * std::max(p.call_seconds, 1e-3));
+  if (!reply) return fail(reply.error());
+  return from_json_value<std::vector<operator_time>>((*reply)["operators"], "Torch's operators");
+}
+
 expected<bool> reference::capture() {
   auto reply = impl_->process.exchange({{"do", "capture"}}, "capturing the reference", impl_->options.load_timeout_seconds);
   if (!reply) return fail(reply.error());

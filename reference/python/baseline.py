@@ -1,5 +1,6 @@
 """What a kernel is timed against: Model as it is, Model compiled by Torch, or the quickest of these on this machine ("best")."""
 import os
+import re
 import time
 
 import torch
@@ -69,3 +70,19 @@ def choose(asked, model, call):
 
 def named(way):
     return {"eager": "eager", "compile": "torch.compile"}.get(way, "torch.compile max-autotune")
+
+
+def blas():
+    """The BLAS that Torch calls: what it was built with, or, where that is whatever the system provides (Debian), the file
+    name of the one that is loaded, e.g. libopenblasp-r0.3.21.so."""
+    built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    if built_with and built_with.group(1) != "generic":
+        return built_with.group(1)
+    try:
+        with open("/proc/self/maps") as f:
+            files = {line.split()[-1] for line in f if "blas" in line or "libmkl" in line or "libblis" in line}
+    except OSError:
+        return ""
+    names = sorted(os.path.basename(os.path.realpath(f)) for f in files)
+    best = [n for n in names if "openblas" in n or "mkl" in n or "blis" in n] or [n for n in names if n.startswith("libblas")]
+    return best[0] if best else ""

@@ -34,6 +34,7 @@ from describe import describe
 from indices import IndexRecord, point_to
 from inputs import transform
 from memory_files import first_bad, Memory, trim
+from operator_times import operator_times
 from oracle import in_pieces, is_full, MOST_PIECES, widened
 from taskfile import drawing_modules, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
 from trace import flatten_outputs
@@ -342,26 +343,10 @@ class Server:
         self.channel = socket.socket(fileno=3)
         self.task = self.told = self.reference = None
 
-    @staticmethod
-    def blas():
-        """The BLAS that Torch calls: what it was built with, or, where that is whatever the system provides (Debian), the file
-        name of the one that is loaded, e.g. libopenblasp-r0.3.21.so."""
-        built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
-        if built_with and built_with.group(1) != "generic":
-            return built_with.group(1)
-        try:
-            with open("/proc/self/maps") as f:
-                files = {line.split()[-1] for line in f if "blas" in line or "libmkl" in line or "libblis" in line}
-        except OSError:
-            return ""
-        names = sorted(os.path.basename(os.path.realpath(f)) for f in files)
-        best = [n for n in names if "openblas" in n or "mkl" in n or "blis" in n] or [n for n in names if n.startswith("libblas")]
-        return best[0] if best else ""
-
     def hello(self, _):
         capability = re.search(r"CPU capability usage: (\S+)", torch.__config__.show())
         return {"torch": torch.__version__, "python": "%d.%d.%d" % sys.version_info[:3], "threads": torch.get_num_threads(),
-                "capability": capability.group(1) if capability else "", "blas": self.blas(),
+                "capability": capability.group(1) if capability else "", "blas": baseline.blas(),
                 "device": "" if DEVICE.native else DEVICE.facts()["cpu"]}
 
     def describe(self, command):
@@ -371,7 +356,7 @@ class Server:
         reset_defaults()
         self.task = task
         graph = told["graph"]
-        if graph and self.blas().startswith("libblas.so") and any(base_name(n["op"]) in MATMUL
+        if graph and baseline.blas().startswith("libblas.so") and any(base_name(n["op"]) in MATMUL
                                                                  for n in graph["nodes"]):
             told["notes"].append("Torch uses the reference BLAS here, many times slower than OpenBLAS: a speed-up against it says "
                                  "little (install libopenblas0-pthread)")
@@ -432,6 +417,10 @@ class Server:
 
     def share(self, _):
         return {"share": DEVICE.share()}
+
+    def operators(self, _):
+        reference = self.reference
+        return {"operators": operator_times(lambda i: reference.forward(reference.arguments[i % reference.slots]), DEVICE)}
 
     def limits(self, _):
         return {"limits": DEVICE.limits()}

@@ -280,13 +280,15 @@ TEST_CASE("the story says what helped by how much, what did not by which ratio, 
   limits.read_gbs = {100, 60, 30, 12};
   limits.peak_gflops = 50;
   const std::vector<iteration_record> all = {first, second, third};
-  const auto story = render_story(all, &all[1], nullptr, &limits, 1e6, 8e6, {{"torch", torch_work{{"exp", hostile}, 3e9}}});
+  const auto story = render_story(all, &all[1], nullptr, &limits, 1e6, 8e6, {{"torch", torch_work{{"exp", hostile}, 3e9, {{hostile, 2, 0.7, 3}, {"add", 1, 0.297, 1}, {"t", 1, 0.002, 0}, {"u", 1, 0.001, 0}}}}});
   CHECK(has(story, "What helped"));
   CHECK(has(story, "rationale of 2"));
   CHECK(has(story, "0.99x (0.97 to 1.01) of best, no difference established"));
   CHECK(has(story, "The machine&#39;s limit"));
   CHECK(has(story, "The task is 2 operators (exp, "));
   CHECK(has(story, "read and write 2.8 GiB; the task&#39;s own inputs and outputs are 7.6 MiB"));
+  CHECK(has(story, "70% (2 calls), add 30%, 2 more under 1%"));
+  CHECK(has(story, "Torch launches 4 kernels a call"));
   CHECK_FALSE(has(story, "<script"));
   auto again = all[1].code.measured.time; // what the search saw stands for the figure: no bar says that a fresh process did
   CHECK_FALSE(has(render_story(all, &all[1], &again, nullptr, 0, 0, nullptr), "fresh process"));
