@@ -6,6 +6,7 @@
 #include "devices/device_lease.hpp"
 #include "drop_in/drop_in.hpp"
 #include "execution/contention.hpp"
+#include "kernels/parts.hpp"
 #include "timing/quantile.hpp"
 #include "timing/timing.hpp"
 
@@ -18,7 +19,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr int most_of_them = 6; ///< processes: fresh_processes, more while others are busy
 constexpr double measure_seconds = 1.5;          ///< in each
 constexpr double called_budget = 60;             ///< seconds: after them no further process is started
 constexpr int later_seeds = 1;                   ///< unseen seeds on which the second process and those after it check the drop-in
@@ -82,7 +82,7 @@ expected<void> settle(const expected<drop_in_result>& found, const load_request&
 
 } // namespace
 
-expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result) {
+expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result, int most) {
   auto place = temp_dir::create("pragma-called-");
   if (!place) return fail(place.error());
   const auto device = find_backend(request.backend);
@@ -90,6 +90,11 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   if (auto written = write_drop_in(place->path(), t, c, request.threads, {device->torch_device, request.allow_tf32, request.allow_torch}); !written) return written;
   drop_in_options options;
   options.language = c.language;
+  if (c.language == parts_language) {
+    const auto p = parts_of(c);
+    if (!p) return fail(p.error());
+    options.language = language_of(*p);
+  }
   options.device = request.where();
   options.allow_tf32 = request.allow_tf32;
   options.threads = request.threads;
@@ -97,7 +102,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   options.cancel = cancel;
   const auto start = clock::now();
   std::vector<timing> taken;
-  for (int process = 0; process < most_of_them; ++process) {
+  for (int process = 0; process < most; ++process) {
     const auto clean = std::count_if(taken.begin(), taken.end(), [](const timing& one) { return !one.contended; });
     if (static_cast<size_t>(clean) >= fresh_processes || (process > 0 && seconds_since(start) > called_budget)) break;
     if (cancel && cancel->load()) return fail(ec::interrupted, "the drop-in's figure was interrupted");

@@ -5,8 +5,10 @@
 
 namespace pragma {
 
+constexpr int most_called = 6; ///< for a figure that is wanted for itself: fresh_processes, more while others are busy
 /// Fills in what a confirmation says of the drop-in; its time becomes the headline. One that is wrong makes the verdict a refusal. `torch`: its
 /// version, for people. An error: the machine's.
-expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result);
+/// `most`: processes at most; one is enough for a figure on the way.
+expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result, int most = most_called);
 
 } // namespace pragma

@@ -4,6 +4,7 @@
 #include "base/language.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace pragma {
@@ -62,6 +63,7 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   builtin_.reset();
   model_.reset();
   tried_ = {setup.tried.begin(), setup.tried.end()};
+  if (!setup.given.empty()) return std::string("parts");
   const bool uses_model = setup.kind == "llm";
   builtin_options options;
   const auto chosen = find_backend(setup.limits.backend);
@@ -118,9 +120,17 @@ void coding_session::learn_before(const code_request& request) {
 
 expected<coded> coding_session::next(const code_request& request) {
   const auto start = std::chrono::steady_clock::now();
-  auto result = model_ ? from_model(request) : from_builtin(request);
+  auto result = !setup_.given.empty() ? from_given() : model_ ? from_model(request) : from_builtin(request);
   if (result) result->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
+}
+
+expected<coded> coding_session::from_given() {
+  coded answer;
+  const auto next = std::find_if(setup_.given.begin(), setup_.given.end(), [&](const candidate& c) { return tried_.insert(c.id()).second; });
+  answer.exhausted = next == setup_.given.end();
+  if (!answer.exhausted) answer.candidate = *next;
+  return answer;
 }
 
 expected<coded> coding_session::from_builtin(const code_request& request) {

@@ -23,6 +23,7 @@ public:
 
 private:
   void learn_before(const code_request& request);
+  expected<coded> from_given();
   expected<coded> from_builtin(const code_request& request);
   expected<coded> from_model(const code_request& request);
 

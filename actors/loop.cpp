@@ -27,6 +27,10 @@ void loop::resume(run_result stored, const run_request& request) {
   history_ = std::move(stored.iterations);
   header_.request.stop = request.stop;
   header_.request.out_dir = request.out_dir;
+  if (!request.coder.given.empty()) {
+    header_.request.coder.given = request.coder.given;
+    header_.request.cut = request.cut;
+  }
   header_.state = "running";
   header_.finished.clear();
   header_.stop_reason.clear();

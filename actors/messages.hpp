@@ -120,8 +120,9 @@ struct coder_setup {
   std::string transcript;                 ///< file
   std::vector<code_request> history;      ///< resume: the requests of the earlier attempts, to be lived through again
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
+  std::vector<candidate> given;           ///< made beforehand, of kernels for parts of the task: these are tried, and nothing is written
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, compiler_versions, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, history, tried)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, compiler_versions, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, history, tried, given)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try
@@ -131,6 +132,27 @@ struct coded {
   double seconds = 0;
 };
 PRAGMA_JSON(coded, exhausted, candidate, usage, graph_findings, seconds)
+
+/// A part of a task that no kernel computes as a whole, as its own run left it.
+struct part_record {
+  std::string name;                       ///< "part 1"
+  std::string what;                       ///< its operators, for people
+  std::string run;                        ///< the run that made its kernel; empty: none (an equal part's kernel serves)
+  double share = 0;                       ///< of the work of all parts that could be ours, guessed from bytes and operations
+  interval speedup;                       ///< as called, against Torch on the same part; 0: none
+  double torch_seconds = 0, seconds = 0;  ///< of one call
+  bool kept = false;                      ///< its kernel is in the drop-in
+  bool open = false;                      ///< nothing was established about it: a busy machine
+  std::string why_not;
+};
+PRAGMA_JSON(part_record, name, what, run, share, speedup, torch_seconds, seconds, kept, open, why_not)
+
+/// Where a task was cut, and what became of it.
+struct cut_record {
+  std::vector<std::string> torch;         ///< operators that Torch keeps, with their lines: "topk in line 14"
+  std::vector<part_record> parts;
+};
+PRAGMA_JSON(cut_record, torch, parts)
 
 /// Who wants what from a run.
 struct run_request {
@@ -147,8 +169,9 @@ struct run_request {
   std::string owner;                      ///< through a head: whose certificate began it; empty: in this process
   int priority = 0;                       ///< through a head: higher first
   std::string needs;                      ///< through a head: constraints on the node ("avx512,mem>=64G")
+  cut_record cut;                         ///< with coder.given: where those come from
 };
-PRAGMA_JSON(run_request, id, new_id, load, coder, stop, profile, profile_seconds, extra_metrics, parallel, out_dir, owner, priority, needs)
+PRAGMA_JSON(run_request, id, new_id, load, coder, stop, profile, profile_seconds, extra_metrics, parallel, out_dir, owner, priority, needs, cut)
 
 /// The run's header: what RocksDB keeps beside the iterations, and the "run" part of run.json.
 struct run_header {

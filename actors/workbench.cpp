@@ -7,6 +7,7 @@
 #include "execution/contention.hpp"
 #include "timing/device_timing.hpp"
 #include "kernels/kernel_names.hpp"
+#include "kernels/parts.hpp"
 #include "kernels/seeds.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/hardware.hpp"
@@ -259,6 +260,7 @@ expected<verdict> workbench::verify(const candidate& c) {
   if (const auto device = where(); device.on_device()) lease.emplace(device);
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
+  if (c.language == parts_language) return verify_parts(c);
   const auto start = clock::now();
   auto binary = built(c, true);
   if (!binary) {
@@ -377,6 +379,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
   const machine_lease lease(where());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
+  if (request.candidate.language == parts_language) return measure_parts(request);
   const auto start = clock::now();
   auto binary = built(request.candidate, true);
   if (!binary) return fail(binary.error());
@@ -435,6 +438,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   const machine_lease lease(where());
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
+  if (c.language == parts_language) return confirm_parts(c, most_called);
   builds_.clear(); // a binary of its own, not the one that was searched with
   auto binary = built(c, false); // nobody's start disturbs the figure that is reported
   if (!binary) return fail(binary.error());

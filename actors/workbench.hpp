@@ -30,6 +30,10 @@ public:
   expected<confirmation> confirm(const candidate& c);
 
 private:
+  // Of a candidate of parts, whose kernels were verified one by one: the whole as its user gets it, in a fresh Torch process.
+  expected<verdict> verify_parts(const candidate& c);
+  expected<measurement> measure_parts(const measure_request& request);
+  expected<confirmation> confirm_parts(const candidate& c, int processes);
   device_choice where();
   expected<void> ensure_loaded();
   expected<std::shared_ptr<build_output>> built(const candidate& c, bool more_follow);

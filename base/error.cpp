@@ -22,18 +22,20 @@ const char* name(ec code) {
     case ec::internal: return "internal";
     case ec::no_compiler: return "no_compiler";
     case ec::busy: return "busy";
+    case ec::left_as_it_is: return "left_as_it_is";
   }
   return "internal";
 }
 
 std::string render(const error& e) {
-  std::string text = "error: " + e.message;
+  std::string text = (e.code == ec::left_as_it_is ? "" : "error: ") + e.message;
   if (!e.hint.empty()) text += "\n  hint: " + e.hint;
   return text;
 }
 
 int exit_code(ec code) {
   switch (code) {
+    case ec::left_as_it_is: return 0;
     case ec::invalid_argument:
     case ec::parse_error: return 2;
     case ec::not_found:

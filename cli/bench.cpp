@@ -1,4 +1,5 @@
 // pragma bench: a whole suite, resumable; per category as in Fig. 3 of the paper and overall as in its Table I.
+#include "cli/parts.hpp"
 #include "cli/commands.hpp"
 #include "cli/compare.hpp"
 #include "cli/engine.hpp"
@@ -69,7 +70,7 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
   t.path = path.string();
   if (!run) {
     const auto& e = run.error();
-    t.status = e.code == ec::unsupported ? "unsupported" : e.code == ec::task_invalid ? "invalid" : e.code == ec::interrupted ? "interrupted" : "failed";
+    t.status = e.code == ec::left_as_it_is ? "left as it is" : e.code == ec::unsupported ? "unsupported" : e.code == ec::task_invalid ? "invalid" : e.code == ec::interrupted ? "interrupted" : "failed";
     t.reason = e.message;
     return t;
   }
@@ -196,11 +197,13 @@ private:
     }
     auto request = s_.run.request(path.string(), fs::absolute(folder).string());
     if (request)
-      result = machine_.run(*request, [&](const run_event& e) {
-        if (e.what == "loaded") loaded = e.loaded;
-        const std::lock_guard lock(mutex_);
-        if (e.what == "iteration" || e.what == "verifying" || e.what == "confirming")
-          out_.status("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + "] " + path.stem().string() + "  " + step_text(e));
+      result = run_whole(machine_, *request, [&](const std::string& title, int) {
+        return [&, title](const run_event& e) {
+          if (e.what == "loaded" && title.empty()) loaded = e.loaded;
+          const std::lock_guard lock(mutex_);
+          if (e.what == "iteration" || e.what == "verifying" || e.what == "confirming")
+            out_.status("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + "] " + path.stem().string() + "  " + (title.empty() ? "" : title + ": ") + step_text(e));
+        };
       });
     else result = fail(request.error());
     note(i, path, result, loaded, started, folder);
@@ -228,7 +231,7 @@ private:
     options.algebra = !s_.run.no_algebra;
     if (const auto chosen = find_backend(s_.run.device.backend)) options.language = chosen->language;
     auto coder = builtin_coder::create(described, options);
-    if (!coder) return coder.error();
+    if (!coder && !can_be_cut(described)) return coder.error();
     return std::nullopt;
   }
 

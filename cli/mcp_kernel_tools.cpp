@@ -1,4 +1,5 @@
 // The tools of `pragma mcp` that run kernels: verify, profile, compare on a resident task; optimize with the agents.
+#include "cli/parts.hpp"
 #include "cli/candidate_file.hpp"
 #include "cli/html.hpp"
 #include "cli/mcp_tools.hpp"
@@ -239,10 +240,13 @@ expected<mcp::answer> optimize(mcp_state& state, const mcp::call& call) {
   if (!machine) return fail(machine.error());
   double done = 0;
   const double total = options.attempts + 1; // the confirmation
-  auto result = (*machine)->run(*request, [&](const run_event& e) {
-    if (e.what == "iteration") done = e.iteration.number;
-    call.progress(done, total, event_text(e));
-  }, call.cancelled);
+  const auto watch = [&](const std::string& title, int) {
+    return [&, title](const run_event& e) {
+      if (e.what == "iteration" && title.empty()) done = e.iteration.number;
+      call.progress(done, total, (title.empty() ? "" : title + ": ") + event_text(e));
+    };
+  };
+  auto result = run_whole(**machine, *request, watch, call.cancelled);
   if (!result) return fail(result.error());
   return answer_of(*result, folder, write_outputs(folder, *result, true));
 }

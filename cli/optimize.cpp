@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
 #include "cli/options.hpp"
+#include "cli/parts.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "cli/stored_runs.hpp"
@@ -36,8 +37,11 @@ int run_loop(const run_request& request, const std::filesystem::path& folder, bo
     return report(out, {ec::io_error, "cannot make the folder " + folder.string() + ": " + problem.message(), "choose another with --out DIR"});
   auto machine = engine::open(head);
   if (!machine) return report(out, machine.error());
-  progress shown(out, request.stop.attempts);
-  auto result = (*machine)->run(request, [&](const run_event& e) { shown.on_event(e); });
+  const auto watch = [&](const std::string& title, int attempts) {
+    if (!title.empty()) out.line(out.bold(title));
+    return [shown = std::make_shared<progress>(out, attempts)](const run_event& e) { shown->on_event(e); };
+  };
+  auto result = run_whole(**machine, request, watch);
   if (!result) return report(out, result.error());
   return finish(out, *result, folder);
 }

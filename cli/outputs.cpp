@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cli/report.hpp"
 #include "cli/torch_work.hpp"
+#include "kernels/parts.hpp"
 #include "reference/reference.hpp"
 
 namespace pragma::cli {
@@ -57,6 +58,7 @@ json run_document(const run_result& result) {
       {"best", h.best_attempt},
       {"confirmed", h.confirmed},
   };
+  if (!h.request.cut.parts.empty()) run["cut"] = h.request.cut;
   if (h.confirmed)
     run["final"] = {{"timing", h.final.time}, {"kernel", h.final.kernel}, {"as_called", h.final.as_called}, {"drop_in", h.final.drop_in}, {"numbers", h.final.numbers},
                     {"not_called", h.final.not_called}, {"verdict", h.final.verdict}};
@@ -73,6 +75,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
   if (auto done = write_file_atomic(folder / "report.html", render_html_report(document)); !done) return fail(done.error());
   for (const auto& r : result.iterations) {
     if (r.number != result.header.best_attempt) continue;
+    if (r.code.language == parts_language && result.header.confirmed && result.header.final.time.speedup.low <= 1) return std::string("not written: Model itself is as fast");
     const auto& load = result.header.request.load;
     const auto& t = result.header.environment.task;
     const auto device = find_backend(load.backend);

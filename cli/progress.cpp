@@ -107,11 +107,11 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
     out.line("  " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " per call, " + t.baseline + ", " + t.cache + (t.cache == "warm" ? " caches, " : ", ") + std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " paired samples used" +
              (t.contended ? out.red(", UNDER CONTENTION") : ""));
     if (!t.note.empty()) out.line("  " + t.note);
-    if (h.final.as_called) {
+    if (h.final.as_called && h.final.kernel.speedup.value > 0) {
       const auto& k = h.final.kernel;
       out.line("  kernel: " + speedup_text(k.speedup) + ", " + format_seconds(k.baseline_seconds) + " -> " + format_seconds(k.candidate_seconds) + " (" +
                (h.request.load.where().on_device() ? "replayed graphs" : "called from C") + ")");
-    } else if (t.mostly_dispatch())
+    } else if (!h.final.as_called && t.mostly_dispatch())
       out.line(out.red("  careful: ") + "a call of Torch this short is mostly dispatch from Python" + (h.request.load.where().on_device() ? std::string(", and so may the candidate's be") :
                std::string(", which a call from C does not pay")));
     if (const auto point = roofline_as_reported(h); point.share > 0) out.line("  " + roofline_text(point));
@@ -129,6 +129,9 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
   } else {
     out.line(out.bold(out.red("no kernel was accepted")) + " in " + std::to_string(result.iterations.size()) + " attempts");
   }
+  for (const auto& p : h.request.cut.parts)
+    out.line("  " + p.name + " (" + p.what + "): " + (p.kept ? format_number(p.speedup.value, 2) + "x, " + format_seconds(p.torch_seconds) + " -> " + format_seconds(p.seconds) : "Torch's, because: " + p.why_not));
+  if (!h.request.cut.parts.empty()) out.line("  Torch keeps " + join(h.request.cut.torch, ", "));
   for (const auto& f : h.graph_findings) out.line("  the task: " + f.why);
   out.line("  stopped: " + h.stop_reason);
   out.line("  time: " + format_number(h.wall_seconds, 1) + " s = load " + format_number(h.load_seconds, 1) + " + coder " + format_number(h.code_seconds, 1) +
@@ -141,7 +144,7 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
              (h.usage.cost > 0 ? ", cost " + format_number(h.usage.cost, 4) : ""));
   if (!drop_in.empty()) out.line("  drop-in: " + drop_in);
   out.line("  report:  " + (folder / "report.html").string());
-  if (h.best_attempt > 0) out.line("  kernel:  " + (folder / "model_new.py").string() + " (ModelNew), " + (folder / (h.request.load.where().on_device() ? "kernel.py" : "kernel.cpp")).string());
+  if (h.best_attempt > 0) out.line("  kernel:  " + (folder / "model_new.py").string() + " (ModelNew), " + (folder / (!h.request.cut.parts.empty() ? "parts" : h.request.load.where().on_device() ? "kernel.py" : "kernel.cpp")).string());
   if (h.state != "finished") out.line("  go on:   pragma resume " + h.id);
 }
 

@@ -7,6 +7,7 @@
 #include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "kernels/parts.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <algorithm>
@@ -93,6 +94,17 @@ std::string processor_hash() {
 } // namespace
 
 expected<std::vector<std::string>> build_objects(const fs::path& folder, const candidate& code) {
+  if (code.language == parts_language) {
+    auto p = parts_of(code);
+    if (!p) return fail(p.error());
+    std::vector<std::string> names;
+    for (size_t i = 0; i < p->regions.size(); ++i) {
+      auto made = build_objects(folder / "parts" / std::to_string(i + 1), p->regions[i].code);
+      if (!made) return made;
+      names = std::move(*made);
+    }
+    return names;
+  }
   if (in_python(code.language)) return std::vector<std::string>{};
   const auto driver = find_driver(code);
   if (driver.empty()) return fail(ec::no_compiler, driver_name(code) + " is not installed", "kernel.cpp is built where the drop-in runs first");

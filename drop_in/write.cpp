@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/language.hpp"
 #include "base/text.hpp"
+#include "kernels/parts.hpp"
 
 #include <algorithm>
 
@@ -20,6 +21,9 @@ constexpr std::pair<const char*, const char*> shared_parts[] = {
   {"python/pragma_drop_in.py", "pragma_drop_in.py"}, {"python/pragma_native.py", "pragma_native.py"},   {"python/constants.py", "constants.py"},
   {"pragma_kernel.h", "pragma_kernel.h"},            {"drop_in/pragma_call.c", "pragma_call.c"},        {"drop_in/pragma_call_make.h", "pragma_call_make.h"}, {"drop_in/pragma_launch.h", "pragma_launch.h"},
   {"drop_in/pragma_call.abi3.so", "built/pragma_call.abi3.so"}};
+
+/// ... and in one of parts.
+constexpr std::pair<const char*, const char*> parts_files[] = {{"python/pragma_parts.py", "pragma_parts.py"}, {"python/replay.py", "replay.py"}};
 
 std::string replaced(std::string text, std::string_view mark, const std::string& with) {
   const auto at = text.find(mark);
@@ -47,11 +51,13 @@ expected<void> write_all(const fs::path& folder, const contents& files) {
 /// In a raw triple-quoted Python string: JSON has its own escapes, and a quote run could only come from a name.
 std::string settings_of(const task& t, const candidate& code, int threads, const device_rules& rules) {
   const std::string& device = rules.torch_device;
-  const json settings = {{"task", t.id},           {"inputs", t.inputs},         {"params", t.params},     {"outputs", t.outputs},
+  json settings = {{"task", t.id},           {"inputs", t.inputs},         {"params", t.params},     {"outputs", t.outputs},
                          {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"deterministic", t.deterministic},
                          {"compiler", driver_name(code)}, {"flags", kernel_flags(code)}, {"device", device},
                          {"threads", device == "cpu" ? std::max(threads, 1) : 0},
                          {"by_handle", device != "cpu" && !rules.allow_torch}};
+  if (code.language == parts_language)
+    for (const char* key : {"compiler", "flags", "by_handle"}) settings.erase(key);
   std::string encoded = settings.dump(1, ' ', true);
   for (size_t at = 0; (at = encoded.find("\"\"\"", at)) != std::string::npos;) encoded.replace(at, 3, "\" \"\"");
   return encoded;
@@ -70,26 +76,59 @@ std::vector<std::string> kernel_flags(const candidate& code) {
   return all;
 }
 
-expected<void> write_drop_in(const fs::path& folder, const task& t, const candidate& code, int threads, const device_rules& rules) {
-  const bool native = !in_python(code.language);
-  auto text = read_file(share_dir() / "python" / (native ? "model_new_template.py" : "model_new_triton_template.py"));
-  if (!text) return fail(text.error());
-  contents files = {{"task_reference.py", t.source}, {native ? "kernel.cpp" : "kernel.py", code.source}};
-  std::string module = replaced(*text, "@TASK@", plain(t.name));
-  for (const auto& [from, to] : shared_parts) {
+namespace {
+
+std::string mutated_note(const task& t) {
+  if (t.mutated.empty()) return {};
+  return "\nModel.forward updates " + join(t.mutated, ", ") + ", which the kernel does not: Torch computes, unless ModelNew(..., keep_buffers=True) lets them keep their values.";
+}
+
+template <size_t n> expected<void> add_shared(contents& files, const std::pair<const char*, const char*> (&parts)[n]) {
+  for (const auto& [from, to] : parts) {
     auto part = read_file(share_dir() / from);
     if (!part) return fail(part.error());
     files.emplace_back(to, std::move(*part));
   }
-  module = replaced(module, "@ID@", plain(t.id.substr(0, 12)));
-  module = replaced(module, "@SETTINGS@", settings_of(t, code, threads, native ? device_rules{"cpu"} : rules));
-  if (native) {
-    const std::string mutated = t.mutated.empty() ? "" : "\nModel.forward updates " + join(t.mutated, ", ") +
-      ", which the kernel does not: Torch computes, unless ModelNew(..., keep_buffers=True) lets them keep their values.";
-    module = replaced(module, " @MUTATED@", mutated);
-  } else {
-    module = replaced(module, " @TF32@", rules.allow_tf32 ? tf32_note : "");
+  return {};
+}
+
+/// Each kernel is a drop-in of its own; what is done between them is parts.json.
+expected<void> write_parts(const fs::path& folder, const parts& p, int threads, const device_rules& rules, contents& files) {
+  json names = json::array();
+  for (size_t i = 0; i < p.regions.size(); ++i) {
+    const auto& r = p.regions[i];
+    if (auto written = write_drop_in(folder / "parts" / std::to_string(i + 1), r.task, r.code, threads, rules); !written) return written;
+    json params = json::array();
+    for (size_t k = 0; k < r.params.size() && k < r.task.params.size(); ++k) params.push_back({r.task.params[k].name, r.params[k]});
+    names.push_back(std::move(params));
   }
+  const json told = {{"inputs", p.inputs}, {"params", p.params}, {"constants", p.constants}, {"outputs", p.outputs}, {"steps", p.steps}, {"regions", names}};
+  files.emplace_back("parts.json", told.dump() + "\n");
+  return add_shared(files, parts_files);
+}
+
+} // namespace
+
+expected<void> write_drop_in(const fs::path& folder, const task& t, const candidate& code, int threads, const device_rules& rules) {
+  const bool of_parts = code.language == parts_language, native = !of_parts && !in_python(code.language);
+  bool on_processor = native;
+  auto text = read_file(share_dir() / "python" / (of_parts ? "model_new_parts_template.py" : native ? "model_new_template.py" : "model_new_triton_template.py"));
+  if (!text) return fail(text.error());
+  contents files = {{"task_reference.py", t.source}};
+  if (of_parts) {
+    auto p = parts_of(code);
+    if (!p) return fail(p.error());
+    on_processor = !in_python(language_of(*p));
+    if (auto written = write_parts(folder, *p, threads, rules, files); !written) return written;
+  } else {
+    files.emplace_back(native ? "kernel.cpp" : "kernel.py", code.source);
+  }
+  if (auto added = add_shared(files, shared_parts); !added) return added;
+  std::string module = replaced(*text, "@TASK@", plain(t.name));
+  for (size_t id = 0; (id = module.find("@ID@", id)) != std::string::npos;) module = replaced(module, "@ID@", plain(t.id.substr(0, 12)));
+  module = replaced(module, " @MUTATED@", mutated_note(t));
+  module = replaced(module, " @TF32@", rules.allow_tf32 ? tf32_note : "");
+  module = replaced(module, "@SETTINGS@", settings_of(t, code, threads, on_processor ? device_rules{"cpu"} : rules)); // last: it holds the user's text
   files.emplace_back("model_new.py", std::move(module));
   return write_all(folder, files);
 }
@@ -99,6 +138,12 @@ std::vector<std::string> drop_in_files(const fs::path& folder) {
   for (const char* name : {"model_new.py", "task_reference.py", "kernel.cpp", "kernel.py"})
     if (std::error_code ignored; fs::is_regular_file(folder / name, ignored)) found.emplace_back(name);
   for (const auto& [from, to] : shared_parts) found.emplace_back(to);
+  if (std::error_code none; fs::is_regular_file(folder / "parts.json", none)) {
+    found.emplace_back("parts.json");
+    for (const auto& [from, to] : parts_files) found.emplace_back(to);
+    for (int part = 1; fs::is_regular_file(folder / "parts" / std::to_string(part) / "model_new.py", none); ++part)
+      for (const auto& file : drop_in_files(folder / "parts" / std::to_string(part))) found.push_back("parts/" + std::to_string(part) + "/" + file);
+  }
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder / "built", ignored)) {
     const auto name = entry.path().filename().string();

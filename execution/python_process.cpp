@@ -10,9 +10,17 @@ namespace pragma {
 
 namespace fs = std::filesystem;
 
+/// With all folders above it that are not there yet.
+static void make_readable(const fs::path& folder) {
+  std::error_code ignored; // what matters shows when a file is written
+  if (folder.empty() || fs::exists(folder, ignored)) return;
+  make_readable(folder.parent_path());
+  if (fs::create_directory(folder, ignored)) fs::permissions(folder, fs::perms(0755), ignored);
+}
+
 expected<void> put_readable(const fs::path& file, std::string_view text) {
-  std::error_code ignored; // what matters shows when the file is written
-  if (fs::create_directory(file.parent_path(), ignored)) fs::permissions(file.parent_path(), fs::perms(0755), ignored);
+  std::error_code ignored;
+  make_readable(file.parent_path());
   if (auto written = write_file_atomic(file, text); !written) return written;
   fs::permissions(file, fs::perms(0644), ignored);
   return {};

@@ -7,3 +7,4 @@
 #include "kernels/task.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/verdict.hpp"
+#include "kernels/parts.hpp"

@@ -166,7 +166,8 @@ def falls_back(model, model_new, inputs):
 
 def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     said = []
-    native = os.path.exists(os.path.join(folder, "kernel.cpp"))
+    parts = os.path.exists(os.path.join(folder, "parts.json"))
+    native = os.path.exists(os.path.join(folder, "kernel.cpp")) or parts and device.native
     tiny = torch.tensor([1e-40])
     new = load_model_new(folder)
     guarded = getattr(new.ModelNew, "_pragma_task", None) # none: a module as a test wrote it
@@ -210,6 +211,9 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     if guarded and stats["hits"] != len(seeds):
         raise Differs("the kernel was called %d times of %d; Torch computed because of: %s" %
                       (stats["hits"], stats["calls"], ", ".join(stats["fallbacks"]) + (": " + guarded.why_none)))
+    for part in stats.get("parts", []) if parts else []:
+        if part["fallbacks"]:
+            raise Differs("a part's kernel was not called; Torch computed because of: %s" % ", ".join(part["fallbacks"]))
     if native and settings["deterministic"]: # else two calls of Torch differ by themselves
         said.append(falls_back(model, model_new, inputs))
     if keeps:
@@ -225,7 +229,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
             as_made = as_made.to(device.torch)
         use_tf32(ALLOWED_TF32 or OF_TORCH[0], ALLOWED_TF32 or OF_TORCH[1])  # Torch as a program has it: results were compared with its exact ones
         times = measured(device, model, as_made, inputs, seconds)
-        if not native and hasattr(as_made, "stats"):
+        if (parts or not native) and hasattr(as_made, "stats"):
             said.append("kernels launched " + as_made.stats().get("launches", "by Triton's dispatcher"))
     return dict(times, message="; ".join(said), numbers=numbers.values())
 

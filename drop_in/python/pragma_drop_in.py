@@ -347,11 +347,16 @@ class DropIn:
         return state
 
     def stats(self):
-        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} since the model was made; on a device also "launches": how."""
+        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} since the model was made; on a device and in parts also "launches": how,
+        and of parts the same for each."""
         session = self._pragma_own()
         hits, fallbacks = session.hits(), dict(session.fallbacks)
         found = {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
-        return dict(found, launches=session.launch[1].how()) if session.launch else found
+        if session.launch:
+            found["launches"] = session.launch[1].how()
+            if hasattr(session.launch[1], "stats"):
+                found["parts"] = session.launch[1].stats()
+        return found
 
     def refresh(self):
         """To be called after parameters were written to behind Torch's version count (`p.data.clamp_()`): on a device, kernels may have laid them out

@@ -22,6 +22,7 @@ MAX_CONSTANT_ELEMENTS = 1 << 16
 DTYPES = {torch.float32: "float32", torch.float64: "float64", torch.float16: "float16", torch.bfloat16: "bfloat16",
           torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
           torch.bool: "bool"}
+COMPLEX = {torch.complex64: "complex64", torch.complex128: "complex128"}  # inside a graph only: no kernel has them, Torch's calls may
 # One value passes through unchanged: readers use the argument instead.
 PASS_THROUGH = {"aten.detach.default", "aten.lift_fresh_copy.default", "aten.lift_fresh.default", "aten.alias.default",
                 "aten.clone.default", "aten.detach_.default", "aten.contiguous.default"}
@@ -124,7 +125,7 @@ def _flat(value):
 
 def _shape_of(value):
     if isinstance(value, torch.Tensor):
-        return list(value.shape), dtype_name(value.dtype, "an intermediate tensor")
+        return list(value.shape), COMPLEX.get(value.dtype) or dtype_name(value.dtype, "an intermediate tensor")
     return None
 
 

@@ -13,12 +13,19 @@ dtype dtype_named(const std::string& name) {
   return type;
 }
 
+bool is_foreign(const json& type) { return type == "complex64" || type == "complex128"; }
+
 tensor_type type_of(const json& shape, const json& type) {
   tensor_type result;
   if (shape.is_null()) return result; // a result that nobody takes
   result.shape = shape.get<std::vector<int64_t>>();
   result.dtype = dtype_named(type.get<std::string>());
   return result;
+}
+
+void add_result(graph_node& node, const json& shape, const json& type) {
+  node.foreign = node.foreign || is_foreign(type);
+  node.results.push_back(type_of(shape, is_foreign(type) ? json("float32") : type));
 }
 
 graph_leaf leaf_of(const json& entry, const char* index_key) {
@@ -62,15 +69,16 @@ expected<graph> parse_graph(const std::string& text) {
       node.line = entry.value("line", 0);
       if (entry.contains("shapes")) {
         for (size_t i = 0; i < entry.at("shapes").size(); ++i)
-          node.results.push_back(type_of(entry.at("shapes")[i], entry.at("dtypes")[i]));
+          add_result(node, entry.at("shapes")[i], entry.at("dtypes")[i]);
       } else {
-        node.results.push_back(type_of(entry.at("shape"), entry.at("dtype")));
+        add_result(node, entry.at("shape"), entry.at("dtype"));
       }
       g.nodes.push_back(std::move(node));
     }
     at = "the outputs";
     g.outputs = parsed->at("outputs").get<std::vector<std::string>>();
     g.random = parsed->value("random", false);
+    for (const auto& what : parsed->value("mutated", json::array())) g.writes_inputs = g.writes_inputs || what.get<std::string>().starts_with("input ");
     return g;
   } catch (const std::exception& e) {
     return fail(ec::parse_error, "task graph, " + at + ": " + e.what(), "the tracer and the built-in coder disagree");

@@ -26,6 +26,7 @@ struct graph_node {
   json args;                           ///< by schema name, defaults filled in; a tensor is {"ref": id}
   std::vector<tensor_type> results;
   int line = 0;                        ///< of the task's file: what called for it; 0: not known
+  bool foreign = false;                ///< a result is of a type that no kernel has (complex numbers); its type here says nothing
 };
 
 struct graph_leaf {
@@ -40,6 +41,7 @@ struct graph {
   std::vector<graph_node> nodes;       ///< in an order in which every argument comes before its use
   std::vector<std::string> outputs;
   bool random = false;                 ///< some value is drawn at random
+  bool writes_inputs = false;          ///< forward() changes tensors that it was given
 };
 
 /// parse_error names the node and key that is missing or of the wrong type.

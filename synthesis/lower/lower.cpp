@@ -121,6 +121,10 @@ public:
     if (node.op == "getitem") return take_item(node);
     program_.ops.push_back(node.op);
     values_[node.id] = -1;
+    if (node.foreign) {
+      if (missing_.empty()) missing_.insert(node.op + " (complex numbers)" + line_of(node));
+      return;
+    }
     const auto it = rules().find(without_overload(node.op));
     if (it == rules().end()) {
       missing_.insert(node.op + line_of(node));
@@ -144,6 +148,22 @@ public:
     } catch (const json::exception& e) {
       if (missing_.empty()) missing_.insert(node.op + " (" + e.what() + ")" + line_of(node));
     }
+  }
+
+  /// call(); where that cannot be, the node's results are there all the same from then on, as tensors from elsewhere. Why not; empty where it could.
+  std::string call_alone(const graph_node& node) {
+    call(node);
+    if (missing_.empty()) return {};
+    const auto why = *missing_.begin();
+    missing_.clear();
+    std::vector<int> results;
+    for (const auto& r : node.results) {
+      add_leaf({node.id, 0, r, {}}, buffer_kind::input, "elsewhere", 0);
+      results.push_back(node.foreign ? -1 : values_.at(node.id));
+    }
+    values_[node.id] = results.empty() ? -1 : results.front();
+    several_[node.id] = std::move(results);
+    return why;
   }
 
   void outputs(const graph& g) {
@@ -232,6 +252,14 @@ std::string lowered_operators() {
     text += "\n## " + std::string(f.name) + "\n\nTypes: " + f.types + ".\n\n" + join(names, ", ") + "\n";
   }
   return text;
+}
+
+std::vector<std::string> not_lowered_alone(const graph& g) {
+  lowering l(true);
+  l.leaves(g);
+  std::vector<std::string> why;
+  for (const auto& node : g.nodes) why.push_back(l.call_alone(node));
+  return why;
 }
 
 expected<tensor_program> lower(const graph& g, bool algebra) {

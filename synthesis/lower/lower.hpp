@@ -13,6 +13,9 @@ namespace pragma::synthesis {
 /// `algebra`: a product with a diagonal matrix becomes a scaling.
 expected<tensor_program> lower(const graph& g, bool algebra = true);
 
+/// For each node: why it cannot be lowered where everything that it reads is there; empty where it can.
+std::vector<std::string> not_lowered_alone(const graph& g);
+
 /// The table of docs/operators.md: every operator that has a rule.
 std::string lowered_operators();
 

@@ -11,50 +11,8 @@ warnings.filterwarnings("ignore")
 import torch
 
 from describe import describe
+from replay import replay
 from taskfile import TASK_SEED, TaskFile, state_tensors
-
-NUMBERS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
-
-
-def replay(graph, params, inputs):
-    values = {}
-    for kind, tensors in (("params", params), ("inputs", inputs)):
-        for entry in graph[kind]:
-            values[entry["id"]] = tensors[entry[kind[:-1]]]
-    for entry in graph["constants"]:
-        flat = [NUMBERS.get(v, v) if isinstance(v, str) else v for v in entry["values"]]
-        values[entry["id"]] = torch.tensor(flat, dtype=getattr(torch, entry["dtype"])).reshape(entry["shape"])
-
-    def value(v, kind):
-        if isinstance(v, dict):
-            return values[v["ref"]]
-        if isinstance(v, list):
-            return [value(x, kind) for x in v]
-        if isinstance(v, str):
-            return NUMBERS[v] if v in NUMBERS else getattr(torch, v, v) if "ScalarType" in kind or "int" in kind else v
-        return v
-
-    for node in graph["nodes"]:
-        if node["op"] == "getitem":
-            result = values[node["args"]["self"]["ref"]][node["args"]["index"]]
-        else:
-            _, name, overload = node["op"].split(".")
-            op = getattr(getattr(torch.ops.aten, name), overload)
-            kinds = {a.name: str(a.type) for a in op._schema.arguments}
-            keyword = {a.name for a in op._schema.arguments if a.kwarg_only}
-            given = {k: value(v, kinds[k]) for k, v in node["args"].items()}
-            positional = [given[a.name] for a in op._schema.arguments if not a.kwarg_only and a.name in given]
-            named = {k: v for k, v in given.items() if k in keyword}
-            if name in ("view", "_unsafe_view", "_reshape_alias"):  # strides play no role in the graph
-                result = positional[0].reshape(positional[1])
-            else:
-                result = op(*positional, **named)
-        values[node["id"]] = result
-        shapes = node.get("shapes") or [node["shape"]]
-        for shape, got in zip(shapes, result if isinstance(result, (list, tuple)) else [result]):
-            assert shape is None or list(got.shape) == shape, "%s has shape %s, not %s" % (node["id"], list(got.shape), shape)
-    return [values[o] for o in graph["outputs"]]
-
 
 def check(path):
     task = TaskFile(path)

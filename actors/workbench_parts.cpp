@@ -1,0 +1,96 @@
+// Candidates of parts (kernels/parts.hpp) on the machine that has the hardware. There is no process that runs only them: they are drop-ins from the start.
+#include "actors/as_called.hpp"
+#include "actors/workbench.hpp"
+
+#include "base/files.hpp"
+#include "base/seconds.hpp"
+#include "drop_in/drop_in.hpp"
+#include "kernels/parts.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace pragma {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+constexpr int reference_calls = 3;
+
+verdict passed(const std::string& checked) {
+  verdict v;
+  v.stage = verdict_stage::passed;
+  if (!checked.empty()) v.checked.push_back(checked);
+  return v;
+}
+
+} // namespace
+
+expected<verdict> workbench::verify_parts(const candidate& c) {
+  const auto start = clock::now();
+  auto p = parts_of(c);
+  if (!p) return fail(p.error());
+  auto place = temp_dir::create("pragma-parts-");
+  if (!place) return fail(place.error());
+  const auto device = find_backend(request_.backend);
+  if (!device) return fail(device.error());
+  if (auto written = write_drop_in(place->path(), loaded_.task, c, request_.threads, {device->torch_device, request_.allow_tf32, request_.allow_torch}); !written) return fail(written.error());
+  drop_in_options options;
+  options.language = language_of(*p);
+  options.device = request_.where();
+  options.allow_tf32 = request_.allow_tf32;
+  options.threads = request_.threads;
+  options.seeds = request_.seeds;
+  options.cancel = cancel_;
+  auto checked = check_drop_in(place->path(), loaded_.task, options);
+  verdict result;
+  if (checked) {
+    result = passed(checked->message);
+  } else if (is_candidates_fault(checked.error())) {
+    result.stage = verdict_stage::compare;
+    result.reason = checked.error().message;
+  } else {
+    return fail(checked.error());
+  }
+  result.verify_seconds = seconds_since(start);
+  return result;
+}
+
+expected<confirmation> workbench::confirm_parts(const candidate& c, int processes) {
+  auto p = parts_of(c);
+  if (!p) return fail(p.error());
+  confirmation result;
+  result.verdict = passed("");
+  // What its process may say: not less than the kernels alone, and of Torch about what it takes here.
+  result.kernel.candidate_seconds = kernel_seconds(*p);
+  if (auto first = reference_->run(1); !first) return fail(first.error());
+  const auto start = clock::now();
+  if (auto again = reference_->run(reference_calls); !again) return fail(again.error());
+  result.kernel.baseline_seconds = seconds_since(start) / reference_calls;
+  if (auto operators = reference_->operators()) result.torch = std::move(*operators);
+  if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, cancel_, result, processes); !called) return fail(called.error());
+  if (result.verdict.passed() && !result.not_called.empty()) return fail(ec::measurement_failed, "a drop-in of parts has no figure but the one as called: " + result.not_called);
+  return result;
+}
+
+expected<measurement> workbench::measure_parts(const measure_request& request) {
+  const auto start = clock::now();
+  auto called = confirm_parts(request.candidate, 1);
+  if (!called) return fail(called.error());
+  measurement result;
+  result.verdict = called->verdict.passed() ? request.verdict : called->verdict;
+  result.profile.candidate = request.candidate.id();
+  result.profile.device = loaded_.cpu;
+  result.profile.backend = request_.backend;
+  result.profile.time = called->time;
+  result.time_seconds = seconds_since(start);
+  const auto& s = result.profile.time.speedup;
+  if (request.has_best && request.best_speedup.value > 0) {
+    result.against_best = result.profile.time;
+    result.against_best.baseline = "best, by way of the reference";
+    result.against_best.speedup = {s.value / request.best_speedup.value, s.low / request.best_speedup.high, s.high / request.best_speedup.low};
+  }
+  return result;
+}
+
+} // namespace pragma

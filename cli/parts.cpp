@@ -1,0 +1,275 @@
+#include "cli/parts.hpp"
+
+#include "actors/conductor.hpp"
+#include "base/files.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "kernels/parts.hpp"
+#include "synthesis/lower/lower.hpp"
+#include "synthesis/partition/cut.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace pragma::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace synthesis;
+
+constexpr size_t most_regions = 8;       ///< that get a run of their own: the largest, and those equal to them
+constexpr size_t most_operators = 6;     ///< of a part that are named
+
+/// A part of ours, with all parts that compute the same.
+struct region_group {
+  std::vector<size_t> members;           ///< positions in partition::parts
+  double work = 0;
+};
+
+std::vector<region_group> groups_of(const graph& g, const partition& cut) {
+  std::map<std::string, region_group> by_shape;
+  for (size_t i = 0; i < cut.parts.size(); ++i) {
+    if (!cut.parts[i].ours) continue;
+    auto& group = by_shape[shape_of(g, cut.parts[i])];
+    group.members.push_back(i);
+    group.work += cut.parts[i].work;
+  }
+  std::vector<region_group> groups;
+  for (auto& [shape, group] : by_shape) groups.push_back(std::move(group));
+  std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.work > b.work; });
+  return groups;
+}
+
+std::string operators_of(const graph& g, const part& p) {
+  std::vector<std::string> names;
+  int first = 0, last = 0;
+  for (const auto i : p.nodes) {
+    const auto words = split(g.nodes[i].op, '.');
+    const auto name = words.size() < 2 ? g.nodes[i].op : words[1];
+    if (name != "getitem" && (names.empty() || names.back() != name)) names.push_back(name);
+    if (const int line = g.nodes[i].line; line > 0) {
+      first = first == 0 ? line : std::min(first, line);
+      last = std::max(last, line);
+    }
+  }
+  const size_t more = names.size() > most_operators ? names.size() - most_operators : 0;
+  names.resize(names.size() - more);
+  return join(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") +
+         (first == 0 ? "" : first == last ? ", line " + std::to_string(first) : ", lines " + std::to_string(first) + " to " + std::to_string(last));
+}
+
+class whole_run {
+public:
+  whole_run(engine& machine, const run_request& request, const watch_run& watch, const std::atomic<bool>& cancel) : machine_(machine), request_(request), watch_(watch), cancel_(cancel) {
+    if (request_.id.empty() && request_.new_id.empty()) request_.new_id = new_run_id(request_.load.path);
+  }
+
+  expected<run_result> run() {
+    auto result = by_one_kernel();
+    if (request_.coder.kind != "builtin" || loaded_.task.graph.empty() || cancel_) return result;
+    const bool not_lowered = !result && result.error().code == ec::unsupported;
+    if (!not_lowered && !(result && slower(*result))) return result;
+    auto g = parse_graph(loaded_.task.graph);
+    auto document = parse_json(loaded_.task.graph, "the task's graph");
+    if (!g || !document) return result;
+    auto cut_at = cut(*g, not_lowered ? keeps{} : keeps{is_contraction});
+    if (!cut_at && not_lowered && cut_at.error().code == ec::left_as_it_is) return fail(cut_at.error());
+    if (!cut_at || cut_at->kept.empty()) return result;
+    return by_parts(*g, *document, *cut_at, result ? static_cast<int>(result->iterations.size()) : 0, std::move(result));
+  }
+
+private:
+  expected<run_result> by_one_kernel() {
+    auto shown = watch_("", request_.stop.attempts);
+    return machine_.run(request_, [&, shown](const run_event& e) {
+      if (e.what == "loaded") loaded_ = e.loaded;
+      shown(e);
+    }, cancel_);
+  }
+
+  /// Torch's own products may be what it lost to.
+  static bool slower(const run_result& result) {
+    const auto& h = result.header;
+    return h.state == "finished" && h.confirmed && h.final.as_called && h.final.time.speedup.high <= 1;
+  }
+
+  void note(const std::string& text) {
+    run_event event;
+    event.what = "note";
+    event.text = text;
+    watch_("", request_.stop.attempts)(event);
+  }
+
+  expected<run_result> by_parts(const graph& g, const json& document, const partition& cut_at, int attempts_before, expected<run_result> before) {
+    const auto groups = groups_of(g, cut_at);
+    const size_t tried = std::min(groups.size(), most_regions);
+    cut_.torch = cut_at.kept;
+    note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + join(cut_at.kept, ", ") + "; " +
+         std::to_string(tried) + (tried == 1 ? " part gets a kernel of its own" : " parts get kernels of their own"));
+    const double all = std::accumulate(groups.begin(), groups.end(), 0.0, [](double sum, const auto& group) { return sum + group.work; });
+    std::map<size_t, int> kernel_of; // position in partition::parts -> in parts::regions
+    parts made;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (cancel_) return fail(ec::interrupted, "stopped by the user", "go on with: pragma resume " + id());
+      if (auto done = one(g, document, cut_at, groups[i], i, tried, all > 0 ? groups[i].work / all : 1, made, kernel_of); !done) return fail(done.error());
+    }
+    if (made.regions.empty()) return left(std::move(before));
+    compose(document, cut_at, kernel_of, g, made);
+    return whole_again(made, attempts_before, std::move(before));
+  }
+
+  /// One run for a group of equal parts.
+  expected<void> one(const graph& g, const json& document, const partition& cut_at, const region_group& group, size_t number, size_t tried, double share, parts& made, std::map<size_t, int>& kernel_of) {
+    const auto& first = cut_at.parts[group.members.front()];
+    part_record told;
+    told.name = "part " + std::to_string(number + 1);
+    told.what = operators_of(g, first) + (group.members.size() > 1 ? ", " + std::to_string(group.members.size()) + " times" : "");
+    told.share = share;
+    if (number >= tried) {
+      told.why_not = "too small a share: Torch's";
+      cut_.parts.push_back(std::move(told));
+      return {};
+    }
+    auto text = region_task(loaded_.task, document, g, first, "Part " + std::to_string(number + 1) + " of " + loaded_.task.name + ": " + told.what + ".");
+    if (!text) return fail(text.error());
+    const auto folder = place() / ("part_" + std::to_string(number + 1));
+    const auto file = folder / (loaded_.task.name + "_part_" + std::to_string(number + 1) + ".py");
+    std::error_code failed;
+    fs::create_directories(folder, failed);
+    if (failed) return fail(ec::io_error, "cannot make the folder " + folder.string() + ": " + failed.message());
+    if (auto written = write_file_atomic(file, *text); !written) return written;
+    auto request = request_;
+    request.id.clear();
+    request.new_id.clear();
+    request.load.path = file.string();
+    request.out_dir = folder.string();
+    request.stop.attempts = std::max(1, static_cast<int>(std::lround(request_.stop.attempts * share)));
+    auto result = machine_.run(request, watch_(told.name + " of " + std::to_string(tried) + ": " + told.what, request.stop.attempts), cancel_);
+    if (!result && (result.error().code == ec::interrupted || cancel_)) return fail(result.error());
+    judge_part(result, told);
+    if (result) (void)write_outputs(folder, *result, false); // a part's report is for who wants it: the whole does without
+    if (told.kept) keep(g, document, cut_at, group, *result, made, kernel_of);
+    cut_.parts.push_back(std::move(told));
+    return {};
+  }
+
+  void judge_part(const expected<run_result>& result, part_record& told) {
+    if (!result) {
+      told.why_not = result.error().message;
+      return;
+    }
+    const auto& h = result->header;
+    told.run = h.id;
+    if (!h.confirmed) {
+      told.open = !h.not_confirmed.empty();
+      told.why_not = told.open ? "not established: " + h.not_confirmed : "no kernel was accepted";
+      return;
+    }
+    told.speedup = h.final.time.speedup;
+    told.torch_seconds = h.final.time.baseline_seconds;
+    told.seconds = h.final.time.candidate_seconds;
+    told.kept = h.final.as_called && told.speedup.low > 1;
+    told.open = !h.final.as_called;
+    if (!told.kept) told.why_not = h.final.as_called ? "Torch is as fast" : "not timed as called: " + h.final.not_called;
+  }
+
+  void keep(const graph& g, const json& document, const partition& cut_at, const region_group& group, const run_result& result, parts& made, std::map<size_t, int>& kernel_of) {
+    const auto& own = cut_at.parts[group.members.front()];
+    for (const auto member : group.members) {
+      const auto& p = cut_at.parts[member];
+      parts_region region;
+      region.task = result.header.environment.task;
+      region.task.graph.clear();
+      region.seconds = result.header.final.kernel.candidate_seconds;
+      for (const auto& r : result.iterations)
+        if (r.number == result.header.best_attempt) region.code = r.code;
+      // The same kernel for other tensors: its parameters are found by the places that they have in the two parts.
+      for (auto& spec : region.task.params)
+        for (size_t k = 0; k < own.params.size(); ++k)
+          if (g.params[own.params[k]].id == spec.name) {
+            region.params.push_back(g.params[p.params[k]].id);
+            break;
+          }
+      if (member != group.members.front()) {
+        for (size_t k = 0; k < region.params.size() && k < region.task.params.size(); ++k) region.task.params[k].name = region.params[k];
+        if (auto text = region_task(loaded_.task, document, g, p, "A part of " + loaded_.task.name + ".")) region.task.source = std::move(*text);
+        region.task.id = sha256_hex(region.task.source);
+      }
+      kernel_of[member] = static_cast<int>(made.regions.size());
+      made.regions.push_back(std::move(region));
+    }
+  }
+
+  void compose(const json& document, const partition& cut_at, const std::map<size_t, int>& kernel_of, const graph& g, parts& made) {
+    for (const char* key : {"inputs", "params", "constants"}) (std::string(key) == "inputs" ? made.inputs : std::string(key) == "params" ? made.params : made.constants) = document.value(key, json::array());
+    made.outputs = g.outputs;
+    for (size_t i = 0; i < cut_at.parts.size(); ++i) {
+      const auto& p = cut_at.parts[i];
+      parts_step step;
+      step.inputs = p.inputs;
+      step.outputs = p.outputs;
+      const auto kernel = kernel_of.find(i);
+      if (kernel != kernel_of.end()) {
+        step.region = kernel->second;
+      } else {
+        step.nodes = json::array();
+        for (const auto n : p.nodes) step.nodes.push_back(document.at("nodes").at(n));
+      }
+      made.steps.push_back(std::move(step));
+    }
+  }
+
+  /// The same run goes on, with what its parts' kernels make together as its candidate.
+  expected<run_result> whole_again(const parts& made, int attempts_before, expected<run_result> before) {
+    const auto kernels = std::to_string(made.regions.size()) + (made.regions.size() == 1 ? " kernel" : " kernels");
+    auto request = request_;
+    request.id = id();
+    request.coder.given = {candidate_of(made, "builtin", kernels + " for parts of the task; Torch keeps " + join(cut_.torch, ", "))};
+    request.cut = cut_;
+    request.stop.attempts = attempts_before + static_cast<int>(request.coder.given.size());
+    auto result = machine_.run(request, watch_("the whole, with its parts' kernels", request.stop.attempts), cancel_);
+    if (!result && before) return before;
+    return result;
+  }
+
+  expected<run_result> left(expected<run_result> before) {
+    if (before) return before;
+    std::vector<std::string> why;
+    const bool open = std::any_of(cut_.parts.begin(), cut_.parts.end(), [](const part_record& p) { return p.open; });
+    for (const auto& p : cut_.parts) why.push_back(p.name + " (" + p.what + "): " + p.why_not);
+    if (open)
+      return fail(ec::measurement_failed, "not established whether kernels for parts of the task are faster; Torch keeps " + join(cut_.torch, ", ") + ". " + join(why, "; "), "run it again when the machine is quiet");
+    return fail(ec::left_as_it_is, "left as it is, and as fast: Torch keeps " + join(cut_.torch, ", ") + ", and no kernel gains anything in what is left. " + join(why, "; "),
+                "use Model as before; more --attempts may find a kernel for a part");
+  }
+
+  std::string id() const { return request_.id.empty() ? request_.new_id : request_.id; }
+  fs::path place() const { return (request_.out_dir.empty() ? data_home() / "parts" / id() : fs::path(request_.out_dir)) / "regions"; }
+
+  engine& machine_;
+  run_request request_;
+  const watch_run& watch_;
+  const std::atomic<bool>& cancel_;
+  loaded_task loaded_;
+  cut_record cut_;
+};
+
+} // namespace
+
+expected<run_result> run_whole(engine& machine, const run_request& request, const watch_run& watch, const std::atomic<bool>& cancel) {
+  return whole_run(machine, request, watch, cancel).run();
+}
+
+bool can_be_cut(const task& t) {
+  if (t.graph.empty()) return false;
+  const auto g = parse_graph(t.graph);
+  if (!g) return false;
+  const auto cut_at = cut(*g);
+  return cut_at && !cut_at->kept.empty();
+}
+
+} // namespace pragma::cli

@@ -1,0 +1,64 @@
+"""@ABOUT@
+
+A part of a task, as a task of its own: PRAGMA cut the whole where an operator stays Torch's. forward() replays the part's operators with Torch; get_inputs() gives
+what the whole task has at the cut, for its own inputs."""
+import json
+import random
+import types
+
+import torch
+import torch.nn as nn
+
+PART = json.loads("@SETTINGS@")
+replay = types.ModuleType("replay")
+exec(json.loads("@REPLAY@"), vars(replay))
+whole = types.ModuleType("whole_task")
+exec(compile(PART["whole"], "<the whole task>", "exec"), vars(whole))
+MADE = []  # the whole task's model, once
+
+
+def whole_model():
+    if not MADE:
+        states = torch.random.get_rng_state(), random.getstate()
+        torch.manual_seed(42)
+        random.seed(42)
+        arguments = whole.get_init_inputs()
+        MADE.append(whole.Model(**arguments) if isinstance(arguments, dict) else whole.Model(*arguments))
+        torch.random.set_rng_state(states[0])
+        random.setstate(states[1])
+    return MADE[0]
+
+
+def tensor_of(model, path):
+    for name in path.split("."):
+        model = getattr(model, name)
+    return model
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for name, path in PART["params"]:
+            tensor = tensor_of(whole_model(), path)
+            if isinstance(tensor, nn.Parameter):
+                self.register_parameter(name, tensor)
+            else:
+                self.register_buffer(name, tensor)
+
+    def forward(self, arguments_):
+        results = STEPS(*[getattr(self, name) for name, _ in PART["params"]], arguments_)
+        return results[0] if len(results) == 1 else results
+
+
+STEPS = replay.function_of(PART["nodes"], PART["constants"], [name for name, _ in PART["params"]] + PART["inputs"], PART["outputs"], once=False)
+BEFORE = replay.function_of(PART["before"], PART["constants"], [name for name, _ in PART["all_params"]] + PART["all_inputs"], PART["inputs"], once=False)
+
+
+def get_inputs():
+    given = [v for v in whole.get_inputs() if isinstance(v, torch.Tensor)]
+    with torch.no_grad():
+        return [v.contiguous() for v in BEFORE(*[tensor_of(whole_model(), path) for _, path in PART["all_params"]], *given)]
+
+
+def get_init_inputs():
+    return []

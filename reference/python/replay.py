@@ -1,0 +1,100 @@
+"""Runs nodes of a traced graph (docs/graph.md) with Torch, operator by operator: what Torch keeps of a task that is cut into parts, and the reference of
+such a part. Needs Torch and nothing of PRAGMA: this text also stands in the tasks of parts, and lies beside a drop-in of parts."""
+import torch
+
+NUMBERS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+VIEWS = ("view", "_unsafe_view", "_reshape_alias")  # the graph knows no strides: what Torch could view may have to be copied here
+
+
+def named(node_id):
+    return "v_" + "".join(c if c.isalnum() else "_" for c in node_id)
+
+
+def operator(node):
+    _, name, overload = node["op"].split(".")
+    return getattr(getattr(torch.ops.aten, name), overload)
+
+
+def references(value):
+    """Ids of the tensors in an argument."""
+    if isinstance(value, dict):
+        return [value["ref"]]
+    return [r for v in value for r in references(v)] if isinstance(value, list) else []
+
+
+class Writer:
+    """Writes the nodes as one Python function, so that a call costs what its operators cost."""
+
+    def __init__(self, constants, device, once):
+        """`once`: constants are made once, and not on each call as a traced forward() does."""
+        self.scope, self.lines, self.device = {"torch": torch}, [], device
+        self.constants, self.once = {c["id"]: c for c in constants}, once
+
+    def kept(self, value):
+        """A name for an object that the text cannot hold."""
+        name = "k%d" % len(self.scope)
+        self.scope[name] = value
+        return name
+
+    def text(self, value, key=""):
+        if isinstance(value, dict):
+            return self.tensor(value["ref"])
+        if isinstance(value, list):
+            return "[%s]" % ", ".join(self.text(v, key) for v in value)
+        if isinstance(value, str):
+            if value in NUMBERS:
+                return "float(%r)" % value
+            return "torch." + value if key == "dtype" else repr(value)
+        return repr(value)
+
+    def tensor(self, name):
+        if name not in self.constants:
+            return named(name)
+        entry = self.constants[name]
+        flat = [NUMBERS.get(v, v) if isinstance(v, str) else v for v in entry["values"]]
+        if not self.once:
+            return "torch.tensor(%s, dtype=torch.%s).reshape(%r)" % (self.text(entry["values"]), entry["dtype"], entry["shape"])
+        return self.kept(torch.tensor(flat, dtype=getattr(torch, entry["dtype"]), device=self.device).reshape(entry["shape"]))
+
+    def call(self, node):
+        args = node["args"]
+        if node["op"] == "getitem":
+            return "%s[%d]" % (self.text(args["self"]), args["index"])
+        op = operator(node)
+        arguments = [a for a in op._schema.arguments if a.name in args]
+        if op._schema.name[6:] in VIEWS:
+            return "%s.reshape(%s)" % tuple(self.text(args[a.name]) for a in arguments[:2])
+        given = [self.text(args[a.name], a.name) for a in arguments if not a.kwarg_only]
+        given += ["%s=%s" % (a.name, self.text(args[a.name], a.name)) for a in arguments if a.kwarg_only]
+        makes = not any(references(v) for v in args.values()) and any(a.name == "device" for a in op._schema.arguments)
+        if makes and self.device is not None:
+            given.append("device=%s" % self.kept(torch.device(self.device)))
+        return "%s(%s)" % (self.kept(op), ", ".join(given))
+
+    def function(self, nodes, given, wanted):
+        last = {}
+        for i, node in enumerate(nodes):
+            for value in [node["id"]] + [r for a in node["args"].values() for r in references(a)]:
+                last[value] = i
+        mine = {node["id"] for node in nodes} | set(given)
+        for i, node in enumerate(nodes):
+            self.lines.append("%s = %s" % (named(node["id"]), self.call(node)))
+            over = sorted(v for v, at in last.items() if at == i and v in mine and v not in wanted)
+            if over:
+                self.lines.append("del " + ", ".join(named(v) for v in over))
+        results = "".join(self.tensor(v) + ", " for v in wanted)
+        text = "def steps(%s):\n    %s\n    return (%s)\n" % (", ".join(named(v) for v in given), "\n    ".join(self.lines) or "pass", results)
+        exec(compile(text, "<nodes of a graph>", "exec"), self.scope)
+        return self.scope["steps"]
+
+
+def function_of(nodes, constants, given, wanted, device=None, once=True):
+    """f(*tensors in the order of the ids `given`) -> the tensors of the ids `wanted`, as a tuple. `device`: where nodes without any tensor make theirs."""
+    return Writer(constants, device, once).function(nodes, given, wanted)
+
+
+def replay(graph, params, inputs):
+    """A whole graph's outputs; `params` and `inputs` by the positions that it says."""
+    given = [entry["id"] for entry in graph["params"] + graph["inputs"]]
+    tensors = [params[entry["param"]] for entry in graph["params"]] + [inputs[entry["input"]] for entry in graph["inputs"]]
+    return function_of(graph["nodes"], graph["constants"], given, graph["outputs"])(*tensors)

@@ -1,0 +1,99 @@
+// A task of which one operator stays Torch's, from `pragma optimize` to a program that calls the result.
+#include "base/files.hpp"
+#include "base/json.hpp"
+#include "base/subprocess.hpp"
+#include "fixtures/python_fixture.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+using namespace pragma;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* gate = R"(import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, best):
+        super().__init__()
+        self.gate = nn.Linear(32, 16)
+        self.best = best
+
+    def forward(self, x):
+        scores = torch.softmax(self.gate(torch.tanh(torch.exp(x * 0.25) - 1.0) * torch.sigmoid(x)), dim=-1)
+        best, places = torch.topk(scores, self.best, dim=-1)
+        return torch.log1p(best / best.sum(dim=-1, keepdim=True)) * torch.tanh(best), places
+
+def get_inputs():
+    return [torch.randn(128, 32)]
+
+def get_init_inputs():
+    return [4]
+)";
+/// Nothing that a kernel could compute.
+constexpr const char* only_torch = R"(import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.topk(x, 3, dim=-1)[0]
+
+def get_inputs():
+    return [torch.randn(64, 32)]
+
+def get_init_inputs():
+    return []
+)";
+
+process_result run(const std::vector<std::string>& argv, const fs::path& home) {
+  process_spec spec;
+  spec.argv = argv;
+  spec.env = {{"PRAGMA_HOME", home.string()}, {"NO_COLOR", "1"}};
+  spec.limits.wall_seconds = 280;
+  spec.max_output = 32 << 20;
+  auto result = run_process(spec);
+  REQUIRE(result);
+  return *result;
+}
+
+} // namespace
+
+TEST_CASE("a task with an operator of Torch's gets kernels for its parts, and a drop-in that is right in any program", "[alone]") {
+  auto place = *temp_dir::create("pragma-parts-test-");
+  const auto task = place.path() / "gate.py", out = place.path() / "out", home = place.path() / "home";
+  std::ofstream(task) << gate;
+  const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "2", "--seeds", "1", "--no-profile", "--json"}, home);
+  INFO(result.err << result.out);
+  if (result.exit_code == 6) {
+    WARN("the machine was too busy to establish a figure");
+    return;
+  }
+  REQUIRE(result.exit_code == 0);
+  const auto document = parse_json(result.out, "the run");
+  REQUIRE(document);
+  const auto& whole = (*document)["run"];
+  REQUIRE(whole.contains("cut"));
+  CHECK(whole["cut"]["torch"] == json{"topk in line 12"});
+  CHECK(whole["cut"]["parts"].size() == 2);
+  CHECK(whole["confirmed"] == true);
+  CHECK(whole["final"]["as_called"] == true);
+  CHECK(whole["final"]["timing"]["speedup"]["low"].get<double>() > 1);
+  CHECK(fs::exists(out / "regions" / "part_1" / "report.html"));
+  const auto program = run({test::python(), std::string(TESTS_DIR) + "/drop_in/parts.py", out.string()}, home);
+  INFO(program.err << program.out);
+  CHECK(program.exit_code == 0);
+}
+
+TEST_CASE("where Torch's operators are all there is, the task is left as it is") {
+  auto place = *temp_dir::create("pragma-parts-test-");
+  const auto task = place.path() / "best.py", out = place.path() / "out";
+  std::ofstream(task) << only_torch;
+  const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "1", "--seeds", "1", "--no-profile"}, place.path() / "home");
+  INFO(result.err << result.out);
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.find("left as it is, and as fast") != std::string::npos);
+  CHECK(result.err.find("topk") != std::string::npos);
+  CHECK_FALSE(fs::exists(out / "model_new.py"));
+}
