@@ -44,53 +44,41 @@ def part_model(kind, tensors):
 
 
 class Launcher:
-    """Of one model, as long as its parameters are the same objects."""
+    """Of one model: a function of its parameters and inputs, which is made anew when a kernel's parameter is another object."""
 
     def __init__(self, parts, model):
-        self.parts, self.model, self.positions = parts, model, model._pragma_task.positions
+        self.parts, self.positions = parts, model._pragma_task.positions
         told = parts.told
-        self.places = []
+        used = {name for step in told["steps"] for node in step["nodes"] or [] for name in parts.replay.reads_of(node)} | {whole for names in told["regions"] for _, whole in names}
+        self.params, self.places = [], []
         for entry, spec in zip(told["params"], model._pragma_task.params):
-            path, _, name = spec["name"].rpartition(".")
-            self.places.append((parts.keeper(model, path, name), name))
-        self.bind()
+            if entry["id"] in used:
+                path, _, name = spec["name"].rpartition(".")
+                self.params.append(entry["id"])
+                self.places.append((parts.keeper(model, path, name), name))
+        self.all_tensors = len(self.positions) == model._pragma_task.count
+        self.tensors = None
 
-    def bind(self):
-        told = self.parts.told
-        self.tensors = [table[name] for table, name in self.places]
-        params = {entry["id"]: tensor for entry, tensor in zip(told["params"], self.tensors)}
-        device = next((str(t.device) for t in self.tensors), None)
-        self.models, self.steps = [], []
-        last = {}
-        for i, step in enumerate(told["steps"]):
-            for name in step["inputs"] + step["outputs"]:
-                last[name] = i
-        for i, step in enumerate(told["steps"]):
-            over = [name for name, at in last.items() if at == i and name not in told["outputs"]]
+    def bind(self, tensors, inputs):
+        told, params = self.parts.told, dict(zip(self.params, tensors))
+        self.models, nodes, any_strides = [], [], set()
+        for step in told["steps"]:
             if step["region"] < 0:
-                self.steps.append((self.of_torch(step, params, device), step["inputs"], step["outputs"], over))
+                nodes += step["nodes"]
+                any_strides |= set(step["outputs"])
                 continue
-            names = told["regions"][step["region"]]
-            own = part_model(self.parts.region(step["region"]), [(entry, params[whole]) for entry, whole in names])
+            own = part_model(self.parts.region(step["region"]), [(entry, params[whole]) for entry, whole in told["regions"][step["region"]]])
             self.models.append(own)
-            self.steps.append((Part(own), step["inputs"], step["outputs"], over))
-
-    def of_torch(self, step, params, device):
-        used = sorted({r for node in step["nodes"] for value in node["args"].values() for r in self.parts.replay.references(value)} & set(params))
-        function = self.parts.replay.function_of(step["nodes"], self.parts.told["constants"], used + step["inputs"], step["outputs"], device)
-        given = [params[name] for name in used]
-        return lambda *inputs: function(*given, *inputs)
+            nodes.append({"kernel": own, "reads": step["inputs"], "results": step["outputs"], "any_strides": any_strides})
+        device = next((str(t.device) for t in tensors + inputs), None)
+        self.run = self.parts.replay.function_of(nodes, told["constants"], self.params + [entry["id"] for entry in told["inputs"]], told["outputs"], device)
+        self.tensors = tensors
 
     def __call__(self, *args):
-        if not all(map(operator.is_, self.tensors, [table[name] for table, name in self.places])):
-            self.bind()
-        told = self.parts.told
-        values = {entry["id"]: args[position] for entry, position in zip(told["inputs"], self.positions)}
-        for step, inputs, outputs, over in self.steps:
-            values.update(zip(outputs, step(*[values[name] for name in inputs])))
-            for name in over:
-                values.pop(name, None)
-        results = tuple(values[name] for name in told["outputs"])
+        tensors = [table[name] for table, name in self.places]
+        if self.tensors is None or not all(map(operator.is_, self.tensors, tensors)):
+            self.bind(tensors, [args[i] for i in self.positions])
+        results = self.run(*tensors, *(args if self.all_tensors else [args[i] for i in self.positions]))
         return results[0] if len(results) == 1 else results
 
     def how(self):
@@ -100,12 +88,3 @@ class Launcher:
     def stats(self):
         """Of each kernel, as ModelNew.stats() has it."""
         return [model.stats() for model in self.models]
-
-
-class Part:
-    def __init__(self, model):
-        self.model = model
-
-    def __call__(self, *inputs):
-        result = self.model(*[t if t.is_contiguous() else t.contiguous() for t in inputs])
-        return result if isinstance(result, tuple) else (result,)

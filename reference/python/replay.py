@@ -22,6 +22,14 @@ def references(value):
     return [r for v in value for r in references(v)] if isinstance(value, list) else []
 
 
+def results_of(node):
+    return node["results"] if "kernel" in node else [node["id"]]
+
+
+def reads_of(node):
+    return node["reads"] if "kernel" in node else [r for value in node["args"].values() for r in references(value)]
+
+
 class Writer:
     """Writes the nodes as one Python function, so that a call costs what its operators cost."""
 
@@ -69,16 +77,22 @@ class Writer:
         makes = not any(references(v) for v in args.values()) and any(a.name == "device" for a in op._schema.arguments)
         if makes and self.device is not None:
             given.append("device=%s" % self.kept(torch.device(self.device)))
-        return "%s(%s)" % (self.kept(op), ", ".join(given))
+        return "%s(%s)" % (self.kept(getattr(op, "_op", op)), ", ".join(given))
+
+    def step(self, node):
+        if "kernel" not in node:
+            return "%s = %s" % (named(node["id"]), self.call(node))
+        results = ", ".join(named(v) for v in node["results"])
+        return "%s = %s(%s)" % (results, self.kept(node["kernel"]), ", ".join(self.tensor(v) + (".contiguous()" if v in node["any_strides"] else "") for v in node["reads"]))
 
     def function(self, nodes, given, wanted):
         last = {}
         for i, node in enumerate(nodes):
-            for value in [node["id"]] + [r for a in node["args"].values() for r in references(a)]:
+            for value in results_of(node) + reads_of(node):
                 last[value] = i
-        mine = {node["id"] for node in nodes} | set(given)
+        mine = {v for node in nodes for v in results_of(node)} | set(given)
         for i, node in enumerate(nodes):
-            self.lines.append("%s = %s" % (named(node["id"]), self.call(node)))
+            self.lines.append(self.step(node))
             over = sorted(v for v, at in last.items() if at == i and v in mine and v not in wanted)
             if over:
                 self.lines.append("del " + ", ".join(named(v) for v in over))
@@ -89,7 +103,8 @@ class Writer:
 
 
 def function_of(nodes, constants, given, wanted, device=None, once=True):
-    """f(*tensors in the order of the ids `given`) -> the tensors of the ids `wanted`, as a tuple. `device`: where nodes without any tensor make theirs."""
+    """f(*tensors in the order of the ids `given`) -> the tensors of the ids `wanted`, as a tuple. `device`: where nodes without any tensor make theirs.
+    A node may be a kernel as well: {"kernel": a function, "reads": ids, "results": ids, "any_strides": those of `reads` that it wants contiguous}."""
     return Writer(constants, device, once).function(nodes, given, wanted)
 
 
