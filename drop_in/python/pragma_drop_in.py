@@ -347,15 +347,12 @@ class DropIn:
         return state
 
     def stats(self):
-        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} since the model was made; on a device and in parts also "launches": how,
-        and of parts the same for each."""
+        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} since the model was made; on a device and in parts "launches": how, too."""
         session = self._pragma_own()
         hits, fallbacks = session.hits(), dict(session.fallbacks)
         found = {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
         if session.launch:
-            found["launches"] = session.launch[1].how()
-            if hasattr(session.launch[1], "stats"):
-                found["parts"] = session.launch[1].stats()
+            found.update(session.launch[1].told())
         return found
 
     def refresh(self):

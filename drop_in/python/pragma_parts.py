@@ -81,10 +81,7 @@ class Launcher:
         results = self.run(*tensors, *(args if self.all_tensors else [args[i] for i in self.positions]))
         return results[0] if len(results) == 1 else results
 
-    def how(self):
+    def told(self):
+        """For ModelNew.stats(): what is launched, and the same statistics of each kernel."""
         kept = [node["op"].split(".")[1] for step in self.parts.told["steps"] for node in step["nodes"] or [] if node["op"] != "getitem"]
-        return "in parts: %d kernels, and of Torch %s" % (len(self.models), ", ".join(kept) or "nothing")
-
-    def stats(self):
-        """Of each kernel, as ModelNew.stats() has it."""
-        return [model.stats() for model in self.models]
+        return {"launches": "in parts: %d kernels, and of Torch %s" % (len(self.models), ", ".join(kept) or "nothing"), "parts": [model.stats() for model in self.models]}
