@@ -162,7 +162,7 @@ struct scheduler_state {
       }
       if (auto needs = with_constraints({}, request.needs); !needs) return fail(needs.error());
       if (const auto& q = options.limits; full(request.owner) && (waiting_of(request.owner) >= static_cast<size_t>(q.queued_per_user) || queue.size() >= static_cast<size_t>(q.queued)))
-        return fail(ec::limit_exceeded, "the queue is full: " + std::to_string(waiting_of(request.owner)) + " runs of yours wait, " + std::to_string(queue.size()) + " of all", "ask again when some have ended; `pragma runs --mine` lists yours");
+        return fail(ec::limit_exceeded, "the queue is full: " + std::to_string(waiting_of(request.owner)) + " of your runs wait, " + std::to_string(queue.size()) + " of all", "ask again when some have ended; `pragma runs --mine` lists yours");
       auto kept = keep_task_text(order.task, options.tasks);
       if (!kept) return fail(kept.error());
       if (auto copied = options.store->put_task(task_key(*kept), json(order.task)); !copied) return fail(copied.error());

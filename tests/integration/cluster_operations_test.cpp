@@ -158,8 +158,7 @@ TEST_CASE("two nodes of one machine never measure at the same time, those of two
     auto& a = c.start_made_up("a", 0.02, "host1", false);
     auto& b = c.start_made_up("b", 0.02, one_machine ? "host1" : "host2", false);
     auto one = c.optimize();
-    auto spec = c.command(PRAGMA_EXE, c.with_tls({"optimize", c.path("task.py"), "--head", c.address(), "--attempts", std::to_string(few), "--no-check", "--out", c.path("out2")}, "other"), "user");
-    auto two = std::async(std::launch::async, [spec] { return run_process(spec); });
+    auto two = c.optimize(few, "other", "out2");
     json now;
     REQUIRE(within(60, [&] { return (now = c.status())["in_flight"].get<int>() + now["queued"].get<int>() == 2; })); // each wants its task loaded
     CHECK(now["in_flight"].get<int>() == (one_machine ? 1 : 2));
