@@ -186,7 +186,7 @@ TEST_CASE("metrics, health, readiness and JSON logs") {
   c.start_made_up("a", 0.02);
   CHECK(within(10, [&] { return http_get(port, "/metrics").find("pragma_nodes{state=\"ready\"} 1") != std::string::npos; }));
   const auto figures = http_get(port, "/metrics");
-  for (const char* name : {"pragma_certificate_days", "pragma_jobs_in_flight", "pragma_door_events_total{what=\"accepted\"}", "pragma_node_round_trip_seconds{node=\"a\"}"}) {
+  for (const char* name : {"pragma_certificate_seconds", "pragma_jobs_in_flight", "pragma_door_events_total{what=\"accepted\"}", "pragma_node_round_trip_seconds{node=\"a\"}"}) {
     INFO(name);
     CHECK(figures.find(name) != std::string::npos);
   }
