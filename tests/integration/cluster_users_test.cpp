@@ -177,6 +177,25 @@ TEST_CASE("who is first: the higher priority, which only an admin may raise; nee
   CHECK(c.run(c.with_tls({"optimize", c.path("task.py"), "--head", c.address(), "--needs", "quick"}, "user")).err.find("'quick' is no constraint") != std::string::npos);
 }
 
+TEST_CASE("a run that no node can do says what it waits for, and Ctrl-C ends it at once") {
+  cluster c(true);
+  c.start_head();
+  c.start_made_up("a", 0.02);
+  auto run = child_process::start(c.command(PRAGMA_EXE, c.with_tls({"optimize", c.path("task.py"), "--head", c.address(), "--needs", "node=z", "--out", c.path("out")}, "user"), "user"));
+  REQUIRE(run);
+  bool told = false;
+  for (int lines = 0; lines < 10 && !told; ++lines) {
+    const auto line = run->read_line(20);
+    REQUIRE(line);
+    told = line->find("no node that is here has what it needs (backend cpu, node=z)") != std::string::npos;
+  }
+  CHECK(told);
+  run->signal(SIGINT);
+  CHECK(within(10, [&] { return !run->alive(); }));
+  CHECK(run->kill().exit_code == 130);
+  CHECK(c.runs_that_are("interrupted") == 1);
+}
+
 TEST_CASE("a node that is told to go finishes what it has, takes nothing new, and leaves with 0; another goes on") {
   cluster c(true);
   c.start_head();
