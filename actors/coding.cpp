@@ -91,7 +91,7 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
     }
   if (!uses_model) return std::string("builtin");
 
-  auto model = make_chat_model(setup.llm, setup.transcript, cancel_, !setup.history.empty());
+  auto model = make_chat_model(setup.llm, setup.transcript, cancel_, setup.resumed ? std::optional(setup.used) : std::nullopt);
   if (!model) return fail(model.error());
   model_ = std::move(*model);
   prompt_ = {};

@@ -17,6 +17,7 @@ void loop::begin(run_request request, std::string id, std::string now) {
   header_.started = std::move(now);
   header_.request = std::move(request);
   header_.request.id = header_.id;
+  resumed_ = false;
   seconds_before_ = 0;
   asked_at_ = 0;
   started_ = attempt_started_ = clock::now();
@@ -36,6 +37,7 @@ void loop::resume(run_result stored, const run_request& request) {
   header_.stop_reason.clear();
   header_.failure.clear();
   header_.confirmed = false;
+  resumed_ = true;
   seconds_before_ = header_.wall_seconds;
   asked_at_ = history_.size();
   started_ = attempt_started_ = clock::now();
@@ -83,6 +85,8 @@ coder_setup loop::coder_request() const {
   for (const auto& version : header_.environment.compilers) setup.compilers.push_back(version.substr(0, version.find(' '))); // "gcc 12.2.0"
   setup.compiler_versions = header_.environment.compilers;
   if (!header_.request.profile && setup.search == "findings") setup.search = "unguided";
+  setup.resumed = resumed_;
+  setup.used = header_.usage;
   setup.history.clear();
   setup.tried.clear();
   for (size_t i = 0; i < history_.size(); ++i) {

@@ -79,6 +79,7 @@ private:
   int refused_ = 0;                       ///< number of the attempt that lost its confirmation just now
   size_t asked_at_ = 0;                   ///< attempts that were over when the Coder was asked last
   int retimed_ = 0;                       ///< attempt
+  bool resumed_ = false;
   double seconds_before_ = 0;
   clock::time_point started_, attempt_started_;
 };

@@ -118,11 +118,13 @@ struct coder_setup {
   std::string known_schedule, known_from; ///< such a schedule, found by the Conductor in the run store
   llm_config llm;
   std::string transcript;                 ///< file
+  bool resumed = false;
+  chat_usage used;                        ///< resume: of the model, before; counts against its budgets
   std::vector<code_request> history;      ///< resume: the requests of the earlier attempts, to be lived through again
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
   std::vector<candidate> given;           ///< made beforehand, of kernels for parts of the task: these are tried, and nothing is written
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, compiler_versions, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, history, tried, given)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, compiler_versions, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, resumed, used, history, tried, given)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try

@@ -141,6 +141,12 @@ private:
   std::unique_ptr<pragma::link> link_;
 };
 
+/// All at once: each takes a moment to leave.
+void dismiss(std::vector<std::unique_ptr<node>>& all) {
+  for (auto& one : all) one->stop();
+  all.clear();
+}
+
 void commands_at_once(const head& h) {
   std::vector<std::thread> all;
   std::mutex mutex;
@@ -237,6 +243,7 @@ void users_of_a_head(head& h) {
       busy_until = job.ended;
     }
   }
+  dismiss(all);
   const auto now = cost_of(h.process->pid());
   std::printf("%zu runs of %d users on a real head, %d nodes: %d finished, %zu jobs in %.1f s; Jain's index of the first %.1f s %.4f; head: %.1f s of CPU, peak %ld MiB\n", owner.size(), users, nodes, states["finished"], jobs, took,
               std::chrono::duration<double>(first_done - accepted).count(), jain(got), now.cpu_seconds - before.cpu_seconds, now.peak_mib);
@@ -289,15 +296,17 @@ bool dials(head& h, const std::string& node_exe, int simulated, int real) {
   commands_at_once(h);
   std::vector<std::unique_ptr<node>> all;
   auto before = cost_of(h.process->pid());
+  auto start = clock_type::now();
   for (int i = 0; i < simulated; ++i) all.push_back(std::make_unique<node>(node_options(h, "rack.n" + std::to_string(i), 0)));
-  const double first = wait_for(all, 300);
+  const double first = wait_for(all, 300) < 0 ? -1 : since(start);
   std::vector<double> took;
-  for (const auto& one : all) took.push_back(one->dial_seconds());
+  for (const auto& one : all) took.push_back(std::chrono::duration<double>(one->joined_at() - start).count());
   auto now = cost_of(h.process->pid());
-  std::printf("%d simulated nodes join at once: all in %.1f s; a dial that succeeded p50 %.2f s, p99 %.2f s; head: %.1f s of CPU, peak %ld MiB\n", simulated, first, percentile(took, 0.5), percentile(took, 0.99), now.cpu_seconds - before.cpu_seconds, now.peak_mib);
+  std::printf("%d simulated nodes join at once: all in %.1f s, p50 %.2f s, p99 %.2f s; head: %.1f s of CPU, peak %ld MiB\n", simulated, first, percentile(took, 0.5), percentile(took, 0.99), now.cpu_seconds - before.cpu_seconds, now.peak_mib);
   std::fflush(stdout);
+  start = clock_type::now();
   real_nodes processes(h, node_exe, real);
-  const double second = seconds_until([&] { return processes.here(); }, 300);
+  const double second = seconds_until([&] { return processes.here(); }, 300) < 0 ? -1 : since(start);
   std::printf("%d real node processes are started at once beside them: all have looked at their machine and joined after %.1f s\n", real, second);
   std::fflush(stdout);
   before = cost_of(h.process->pid());
@@ -314,6 +323,7 @@ bool dials(head& h, const std::string& node_exe, int simulated, int real) {
   std::printf("head killed and started again: listening after %.1f s, all %d simulated back after %.1f s more, and all %d processes: %.1f s after the kill; %.1f s of CPU, peak %ld MiB\n", listening, simulated, simulated_back, real, back,
               now.cpu_seconds, now.peak_mib);
   std::fflush(stdout);
+  dismiss(all);
   return first >= 0 && second >= 0 && simulated_back >= 0 && back >= 0 && back <= 30;
 }
 

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <random>
-#include <tuple>
-#include <utility>
 
 namespace pragma {
 
@@ -89,11 +87,7 @@ void dispatcher::drain(const std::string& name) {
 
 expected<void> dispatcher::release(const std::string& name) {
   const auto n = nodes_.find(name);
-  if (n == nodes_.end()) {
-    std::vector<std::string> names;
-    for (const auto& [known, ignored] : nodes_) names.push_back(known);
-    return fail(ec::not_found, "no node " + printable(name) + " in this cluster", names.empty() ? "no node has joined" : "nodes: " + join(names, ", "));
-  }
+  if (n == nodes_.end()) return fail(ec::not_found, "no node " + printable(name) + " in this cluster", "`pragma cluster status` lists the nodes");
   if (n->second.state != node_state::quarantined) return fail(ec::invalid_argument, "node " + printable(name) + " is not in quarantine");
   n->second.state = node_state::ready;
   n->second.reason.clear();
@@ -113,17 +107,21 @@ void dispatcher::submit(const job& j, double now) {
   dirty_.insert(j.run);
 }
 
-void dispatcher::forget_run(const std::string& name) {
+std::deque<std::string> dispatcher::withdraw(const std::string& name) {
   const auto r = runs_.find(name);
-  if (r == runs_.end()) return;
+  if (r == runs_.end()) return {};
+  unpark(name);
+  dirty_.erase(name);
   for (const auto& j : r->second.jobs) queue_.erase(j);
-  r->second.jobs.clear();
+  return std::exchange(r->second.jobs, {});
+}
+
+void dispatcher::forget_run(const std::string& name) {
+  withdraw(name);
   std::vector<std::string> gone;
   for (const auto& [id, job] : running_)
     if (job.from.what.run == name) gone.push_back(id);
   for (const auto& id : gone) end(id);
-  unpark(name);
-  dirty_.erase(name);
   runs_.erase(name);
 }
 
@@ -299,6 +297,10 @@ bool dispatcher::could(const node& n, const device_facts& d, const job_needs& ne
          (needs.node.empty() || n.facts.name == needs.node);
 }
 
+bool dispatcher::possible(const job_needs& needs) const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& n) { return std::any_of(n.second.facts.devices.begin(), n.second.facts.devices.end(), [&](const auto& d) { return could(n.second, d, needs); }); });
+}
+
 /// What other nodes of the same host do: a measurement of the processor has it for itself, whoever's node it is, and a device is one device.
 bool dispatcher::others_disturb(const std::string& name, const device_facts& d, const job_needs& needs) const {
   for (const auto& neighbour : same_machine(name)) {
@@ -333,12 +335,9 @@ bool dispatcher::busy(const std::string& name, const node& n, const device_facts
 /// A measurement waits there for the CPU, and so for the whole node: nobody else is sent there until it has drained, so that a stream of small
 /// jobs cannot keep it waiting for ever.
 bool dispatcher::reserved(const std::string& name) const {
-  for (const auto& here : same_machine(name)) {
-    const auto n = nodes_.find(here);
-    if (n == nodes_.end()) continue;
-    for (const auto& d : n->second.facts.devices)
+  for (const auto& here : same_machine(name))
+    for (const auto& d : nodes_.at(here).facts.devices)
       if (d.backend == "cpu" && waiting_at_home_.contains(place_name(here, d.id))) return true;
-  }
   return false;
 }
 

@@ -128,6 +128,10 @@ public:
 
   /// A job that is known already (queued, in flight or answered) is not taken twice.
   void submit(const job& j, double now);
+  /// Jobs of a run that wait for a node are forgotten: their ids. What nodes have in hand goes on.
+  std::deque<std::string> withdraw(const std::string& run);
+  /// Whether a node that is here could do it, now or later.
+  bool possible(const job_needs& needs) const;
   /// Ends all jobs of a run; late answers are dropped.
   void forget_run(const std::string& run);
   /// True when this is the answer that counts; false for a late or doubled one.

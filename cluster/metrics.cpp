@@ -21,6 +21,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr double stale_seconds = 15;      ///< without news from the agents: not well
+constexpr double day_seconds = 86400;     ///< Prometheus' unit of all times is the second
 constexpr size_t threads = 2, most_body = 4096;
 constexpr time_t request_seconds = 5;
 
@@ -113,7 +114,7 @@ void metrics_server::set(const cluster_status& s, const door_counts& d) {
   m.well = true;
   m.heard = clock::now();
   m.set("up_seconds", "since this head began", s.up_seconds);
-  if (s.certificate_days >= 0) m.set("certificate_days", "until the head's certificate expires", s.certificate_days);
+  if (s.certificate_days >= 0) m.set("certificate_seconds", "until the head's certificate expires, in whole days", day_seconds * s.certificate_days);
   if (!s.standby.empty()) m.set("standby_in_step", "1: another head has everything and may take over", s.standby == "in step" ? 1 : 0);
   m.set("jobs_in_flight", "jobs that nodes have in hand", static_cast<double>(s.in_flight));
   m.set("jobs_queued", "jobs that wait for a node", static_cast<double>(s.queued));
@@ -128,7 +129,7 @@ void metrics_server::set(const cluster_status& s, const door_counts& d) {
   m.set("door_bytes_total", "bytes through the front door since the start", static_cast<double>(d.bytes_in), {{"direction", "in"}});
   m.set("door_bytes_total", "", static_cast<double>(d.bytes_out), {{"direction", "out"}});
   std::map<std::string, double> states{{"ready", 0}, {"quarantined", 0}, {"draining", 0}, {"away", 0}};
-  for (const char* name : {"node_jobs", "node_leases", "node_round_trip_seconds", "node_certificate_days", "node_failed_total"}) m.forget(name);
+  for (const char* name : {"node_jobs", "node_leases", "node_round_trip_seconds", "node_certificate_seconds", "node_failed_total"}) m.forget(name);
   for (const auto& member : s.members) {
     const auto& n = member.node;
     ++states[json(n.state).get<std::string>()];
@@ -137,7 +138,7 @@ void metrics_server::set(const cluster_status& s, const door_counts& d) {
     m.set("node_jobs", "jobs in hand", static_cast<double>(n.jobs.size()), who);
     m.set("node_failed_total", "jobs that failed through the node's fault", static_cast<double>(n.failed), who);
     m.set("node_round_trip_seconds", "of a heartbeat", member.round_trip_ms / 1e3, who);
-    if (member.certificate_days >= 0) m.set("node_certificate_days", "until the node's certificate expires", member.certificate_days, who);
+    if (member.certificate_days >= 0) m.set("node_certificate_seconds", "until the node's certificate expires, in whole days", day_seconds * member.certificate_days, who);
     for (const auto& lease : n.leases) m.set("node_leases", "1: a measurement holds the device", lease.job.empty() ? 0 : 1, {{"node", n.facts.name}, {"device", lease.device}});
   }
   for (const auto& [state, count] : states) m.set("nodes", "by state", count, {{"state", state}});

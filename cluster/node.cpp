@@ -31,6 +31,7 @@ constexpr double standby_pause = 0.5;                     ///< seconds at most, 
 constexpr double answer_seconds = 3;                      ///< for a heartbeat's answer; then the link counts as dead
 constexpr double join_seconds = 10;
 constexpr auto beat_pause = std::chrono::seconds(1);
+constexpr auto look_pause = std::chrono::milliseconds(100); ///< between looks at the link and at whether to leave
 constexpr double first_pause = 0.2, longest_pause = 15;   ///< seconds between dials
 constexpr double cancel_seconds = 30;                     ///< for work to end after a cancel; hung children are killed long before
 
@@ -166,7 +167,7 @@ public:
   member(const node_options& options, const std::atomic<bool>& stop) : options_(options), stop_(stop) {}
 
   expected<void> serve() {
-    system_ = std::make_unique<local_system>(2);
+    system_ = options_.system ? options_.system : std::make_shared<local_system>(2);
     hello_.facts = options_.facts ? *options_.facts : probe_this_machine(options_, hello_.missing);
     if (hello_.facts.devices.empty())
       return fail(ec::unsupported, "this machine has nothing to offer: " + join(hello_.missing, "; "), "`pragma doctor` says more");
@@ -224,6 +225,7 @@ private:
     bench_->begin();
     *head = std::move(*dialled);
     auto ended = speak(**head, *load);
+    if (joined_ && options_.on_joined) options_.on_joined(false);
     // What is under way is worth nothing to anybody now: the head gives it to others.
     bench_->cancel();
     for (const auto end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(cancel_seconds));
@@ -250,6 +252,7 @@ private:
     if (!welcome) return fail(ec::timeout, head.head().text() + ": " + welcome.error().message);
     if (!welcome->refused.empty()) return fail(welcome->for_now ? ec::locked : ec::invalid_argument, "the head refuses this node: " + welcome->refused);
     joined_ = true;
+    if (options_.on_joined) options_.on_joined(true);
     log_event(log_level::info, "joined " + head.head().text() + " as " + hello_.facts.name, {{"certificate_days", head.certificate_days()}});
     heartbeat beat{hello_.facts.name, 0, {}};
     bool draining = false;
@@ -271,13 +274,13 @@ private:
         return {};
       }
       const auto next = start + beat_pause;
-      while (clock::now() < next && head.alive() && (draining ? load.in_flight() > 0 : !stop_)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      while (clock::now() < next && head.alive() && (draining ? load.in_flight() > 0 : !stop_)) std::this_thread::sleep_for(look_pause);
     }
   }
 
   const node_options& options_;
   const std::atomic<bool>& stop_;
-  std::unique_ptr<local_system> system_;
+  std::shared_ptr<local_system> system_;
   std::shared_ptr<order_bench> bench_;
   node_hello hello_;
   size_t at_ = 0;                         ///< of the heads: the one to dial first

@@ -12,6 +12,7 @@
 
 namespace pragma {
 
+class local_system;
 class order_bench;
 
 struct node_options {
@@ -22,6 +23,8 @@ struct node_options {
   int slots = 0;                          ///< jobs at once that measure nothing; 0: half of the CPUs, at least 1
   std::shared_ptr<order_bench> bench;     ///< who carries out the orders, with `facts` of what it offers; empty: node_bench, on what this machine is found to have
   std::optional<node_facts> facts;
+  std::shared_ptr<local_system> system;   ///< for its agents; several nodes of a process share one; empty: one of its own
+  std::function<void(bool)> on_joined = {}; ///< told when it has joined a head, and (false) when that is over
 };
 
 /// What this machine has, probed; `missing` gets what does not work and why. Speeds are told where an earlier run measured them; else the first task

@@ -37,11 +37,21 @@ void remember_where(run_place& place, const work_answer& answer) {
   if (place.say) place.say(said);
 }
 
+/// A run that waits for a node which is not there says so.
+void say_where_possible(run_place& place, bool possible) {
+  {
+    const std::lock_guard lock(place.mutex);
+    if (std::exchange(place.nowhere, !possible) || possible) return;
+  }
+  if (place.say) place.say("it waits: no node that is here has what it needs (" + place.needs_text + "); `pragma cluster status` says what each has");
+}
+
 /// Has a node do it and hands on what came back. In this process, so the wait needs no limit: the dispatcher gives up where it must.
 template <class Result, class Self>
 caf::typed_response_promise<Result> hand_out(Self self, cluster_actor cluster, std::shared_ptr<run_place> place, work_order order, bool exclusive,
                                              std::function<void(Result&)> adapt = {}) {
   auto promise = self->template make_response_promise<Result>();
+  self->request(cluster, caf::infinite, ask_atom::value, needs_of(*place, exclusive)).then([place](bool possible) { say_where_possible(*place, possible); }, [](const caf::error&) {});
   self->request(cluster, caf::infinite, submit_atom::value, std::move(order), needs_of(*place, exclusive))
       .then(
           [promise, place, exclusive, adapt](const work_answer& answer) mutable {

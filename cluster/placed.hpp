@@ -18,11 +18,13 @@ struct run_place {
   std::string owner;
   int priority = 0;
   job_needs needs;                        ///< the backend of its candidates
+  std::string needs_text;                 ///< as its user knows them
   std::function<void(const std::string&)> say; ///< to the user: "measuring on node a, device cpu"
   std::mutex mutex;
   uint64_t jobs = 0;
   load_request load;
   std::string where;                      ///< "node/device" of the last exclusive job
+  bool nowhere = false;                   ///< no node could do the last job when it was submitted
 };
 
 verifier_actor spawn_placed_verifier(caf::actor_system& system, cluster_actor cluster, std::shared_ptr<run_place> place);

@@ -133,15 +133,25 @@ struct placement_state {
       }
   }
 
+  static work_answer interrupted(const std::string& job) {
+    work_answer answer;
+    answer.job = job;
+    answer.failure = failure::of({ec::interrupted, "the run was stopped", ""});
+    return answer;
+  }
+
   void cancel(const std::string& run) {
-    for (auto& [id, job] : jobs) {
-      if (job.order.run != run) continue;
-      work_answer answer;
-      answer.job = id;
-      answer.failure = failure::of({ec::interrupted, "the run was cancelled", ""});
-      job.promise.deliver(std::move(answer));
-    }
+    for (auto& [id, job] : jobs)
+      if (job.order.run == run) job.promise.deliver(interrupted(id));
     forget(run);
+  }
+
+  void halt(const std::string& run) {
+    for (const auto& id : places.withdraw(run))
+      if (const auto job = jobs.find(id); job != jobs.end()) {
+        job->second.promise.deliver(interrupted(id));
+        jobs.erase(job);
+      }
   }
 
   void forget(const std::string& run) {
@@ -218,6 +228,8 @@ cluster_actor::behavior_type placement(placement_state::pointer self, placement_
       },
       [self](forget_atom, const std::string& run) { self->state.forget(run); },
       [self](cancel_atom, const std::string& run) { self->state.cancel(run); },
+      [self](halt_atom, const std::string& run) { self->state.halt(run); },
+      [self](ask_atom, const job_needs& needs) { return self->state.places.possible(needs); },
       [self](status_atom) { return self->state.status(); },
       [self](release_atom, const std::string& node) -> caf::result<bool> {
         if (auto done = self->state.places.release(node); !done) return to_caf(done.error());

@@ -162,7 +162,7 @@ struct scheduler_state {
       }
       if (auto needs = with_constraints({}, request.needs); !needs) return fail(needs.error());
       if (const auto& q = options.limits; full(request.owner) && (waiting_of(request.owner) >= static_cast<size_t>(q.queued_per_user) || queue.size() >= static_cast<size_t>(q.queued)))
-        return fail(ec::limit_exceeded, "the queue is full: " + std::to_string(waiting_of(request.owner)) + " runs of yours wait, " + std::to_string(queue.size()) + " of all", "ask again when some have ended; `pragma runs --mine` lists yours");
+        return fail(ec::limit_exceeded, "the queue is full: " + std::to_string(waiting_of(request.owner)) + " of your runs wait, " + std::to_string(queue.size()) + " of all", "ask again when some have ended; `pragma runs --mine` lists yours");
       auto kept = keep_task_text(order.task, options.tasks);
       if (!kept) return fail(kept.error());
       if (auto copied = options.store->put_task(task_key(*kept), json(order.task)); !copied) return fail(copied.error());
@@ -252,6 +252,7 @@ struct scheduler_state {
     place->priority = request.priority;
     place->needs.backend = request.load.backend;
     if (auto needs = with_constraints(place->needs, request.needs)) place->needs = std::move(*needs);
+    place->needs_text = "backend " + request.load.backend + (request.needs.empty() ? "" : ", " + printable(request.needs));
     place->say = [run](const std::string& text) { run->note(text); };
     auto& system = self->system();
     auto& mine = at_work[id];
@@ -459,7 +460,8 @@ scheduler_actor::behavior_type scheduler(scheduler_state::pointer self, schedule
         if (auto allowed = self->state.check_known(run, who); !allowed) return to_caf(allowed.error());
         const auto it = self->state.at_work.find(run);
         if (it == self->state.at_work.end()) return self->state.cancel(run);
-        self->send(it->second.conductor, halt_atom::value);
+        self->send(it->second.conductor, halt_atom::value); // first: it takes what is withdrawn for the user's wish
+        self->send(*self->state.cluster, halt_atom::value, run);
         return true;
       },
       [self](cancel_atom, const std::string& run, const caller& who) -> caf::result<bool> {

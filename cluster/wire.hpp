@@ -81,6 +81,10 @@ using cluster_actor = caf::typed_actor<
     caf::reacts_to<forget_atom, std::string>,
     // As forget, and whoever waits for the run's jobs is told that it was interrupted.
     caf::reacts_to<cancel_atom, std::string>,
+    // Only what waits for a node; what nodes have in hand goes on.
+    caf::reacts_to<halt_atom, std::string>,
+    // Whether a node that is here could do it.
+    caf::replies_to<ask_atom, job_needs>::with<bool>,
     caf::replies_to<status_atom>::with<cluster_status>,
     // Lets a node out of quarantine.
     caf::replies_to<release_atom, std::string>::with<bool>,

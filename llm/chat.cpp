@@ -249,7 +249,7 @@ expected<llm_config> parse_llm_config(std::string_view text, std::string_view wh
 }
 
 expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, const std::filesystem::path& transcript,
-                                                      const std::atomic<bool>* cancel, bool resumed) {
+                                                      const std::atomic<bool>* cancel, const std::optional<chat_usage>& used) {
   if (auto good = check_llm_config(config); !good) return fail(good.error());
   chat_usage before;
   size_t given = 0;
@@ -258,7 +258,7 @@ expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, 
     if (config.kind == "replay" && std::filesystem::equivalent(transcript, config.replay_file, ignored))
       return fail(ec::invalid_argument, "the transcript " + transcript.string() + " cannot be replayed and written at once",
                   "copy it first");
-    auto entries = resumed ? llm::read_transcript(transcript) : expected<std::vector<json>>{};
+    auto entries = used ? llm::read_transcript(transcript) : expected<std::vector<json>>{};
     if (!entries) return fail(entries.error());
     for (const auto& entry : *entries) {
       if (entry.contains("answer")) ++given;
@@ -269,13 +269,18 @@ expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, 
       before.cost += usage->cost;
     }
   }
+  if (used) { // the transcript knows of an attempt that was cut off; the record goes to other machines
+    before.prompt_tokens = std::max(before.prompt_tokens, used->prompt_tokens);
+    before.completion_tokens = std::max(before.completion_tokens, used->completion_tokens);
+    before.cost = std::max(before.cost, used->cost);
+  }
   auto backend = config.kind == "openai"    ? llm::make_openai(config, cancel)
                  : config.kind == "command" ? llm::make_command(config, cancel)
                                             : llm::make_replay(config, given);
   if (!backend) return fail(backend.error());
   auto writer = llm::transcript_writer::open(transcript);
   if (!writer) return fail(writer.error());
-  if (!resumed)
+  if (!used)
     if (auto begun = writer->append({{"begin", (*backend)->name()}, {"time", utc_now()}}); !begun) return fail(begun.error());
   return std::make_unique<metered_model>(config, std::move(*backend), std::move(*writer), before, cancel);
 }

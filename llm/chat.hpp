@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,10 +76,11 @@ public:
 };
 
 /// `transcript`: JSON lines file that each exchange is appended to (may be empty); a new run in it begins with a line of its
-/// own. `cancel` stops a call in flight. `resumed`: what the last run in the transcript used counts against the budgets, and
-/// a replay goes on after the answers that it gave there. invalid_argument when the configuration is not complete.
+/// own. `cancel` stops a call in flight. `used`: the run goes on, and its record says that it had used so much. That, or what the
+/// transcript says of its last run where it is more, counts against the budgets; a replay goes on after the answers that it
+/// gave there. invalid_argument when the configuration is not complete.
 expected<std::unique_ptr<chat_model>> make_chat_model(const llm_config& config, const std::filesystem::path& transcript,
-                                                      const std::atomic<bool>* cancel = nullptr, bool resumed = false);
+                                                      const std::atomic<bool>* cancel = nullptr, const std::optional<chat_usage>& used = {});
 
 /// Checks what parse_llm_config() checks, for a configuration made of flags.
 expected<void> check_llm_config(const llm_config& config);

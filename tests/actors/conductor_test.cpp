@@ -299,6 +299,9 @@ TEST_CASE_METHOD(fixture, "a run that was stopped goes on at the next attempt wi
   REQUIRE(s.setups.size() == 2);
   CHECK(s.setups[1].history.size() == done);
   CHECK(s.setups[1].tried.size() == done);
+  CHECK_FALSE(s.setups[0].resumed);
+  CHECK(s.setups[1].resumed);
+  CHECK(s.setups[1].used.prompt_tokens == static_cast<int64_t>(10 * done)); // a budget goes on, too
 }
 
 TEST_CASE_METHOD(fixture, "resuming a run that does not exist says so") {

@@ -131,6 +131,7 @@ inline coder_actor::behavior_type mock_coder(coder_actor::pointer, script* s) {
             answer.candidate.source = s->sources.front();
             answer.candidate.schedule = s->schedule;
             answer.candidate.answers = s->answers;
+            answer.usage.prompt_tokens = 10;
             s->sources.pop_front();
             return answer;
           }};

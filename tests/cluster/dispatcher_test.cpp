@@ -233,6 +233,26 @@ TEST_CASE("runs share the nodes: one with a hundred jobs does not keep another's
   CHECK(has(d.take_orders(2), "small-1"));
 }
 
+TEST_CASE("what waits may be withdrawn; what a node has in hand goes on; what nobody could do is known") {
+  dispatcher d;
+  job_needs gpu_job = measure_job("m", "r", "cuda").needs;
+  CHECK_FALSE(d.possible(gpu_job));
+  d.joined(node("a", {cpu()}, 1), 0);
+  CHECK_FALSE(d.possible(gpu_job));
+  CHECK(d.possible(verify_job("v").needs));
+  for (const char* id : {"v1", "v2", "v3"}) d.submit(verify_job(id), 0);
+  const auto given = d.take_orders(0);
+  REQUIRE(given.assign.size() == 1);
+  const auto mine = given.assign[0].job;
+  d.submit(verify_job("x", "other"), 0);
+  CHECK(d.withdraw("r1").size() == 2);
+  CHECK(d.withdraw("r1").empty());
+  CHECK(d.withdraw("nobody's").empty());
+  CHECK(d.queued() == 1);
+  CHECK(d.answered(mine, given.assign[0].ticket, 1));
+  CHECK(has(d.take_orders(1), "x"));
+}
+
 TEST_CASE("a run that is over leaves nothing behind") {
   dispatcher d;
   d.joined(node("a"), 0);

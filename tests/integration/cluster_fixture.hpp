@@ -7,6 +7,7 @@
 #include "small_task.hpp"
 #include "tests/fixtures/made_up_node.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -117,6 +118,7 @@ struct cluster {
   std::map<std::string, std::unique_ptr<test::made_up_node>> made_up;
   int port = 0;
   uint64_t head_files = 0; ///< that the head may open; 0: as many as this process
+  std::vector<std::pair<std::string, std::string>> head_environment;
   bool tls;
 
   explicit cluster(bool with_tls) : tls(with_tls) {
@@ -161,6 +163,7 @@ struct cluster {
     auto spec = command(PRAGMA_EXE, with_tls({"head", "--listen", interface + ":" + std::to_string(port), "--ready-file", ready}, "head"), "head");
     spec.argv.insert(spec.argv.end(), more.begin(), more.end());
     spec.env.emplace_back("TMPDIR", path("head-tmp"));
+    spec.env.insert(spec.env.end(), head_environment.begin(), head_environment.end());
     spec.limits.open_files = head_files;
     auto child = child_process::start(spec);
     REQUIRE(child);
@@ -216,9 +219,28 @@ struct cluster {
       if (m["node"]["facts"]["name"] == name && !m["node"]["facts"]["devices"].empty()) return true;
     return false;
   }
-  std::future<expected<process_result>> optimize(int attempts = few) const {
-    return std::async(std::launch::async, [spec = command(PRAGMA_EXE, with_tls({"optimize", path("task.py"), "--head", address(), "--attempts", std::to_string(attempts), "--profile-seconds", "1",
-                                                                   "--no-check", "--out", path("out"), "--json"}, "user"), "user")] { return run_process(spec); });
+  /// Of a node; empty: the head does not know it.
+  std::string state_of(const std::string& name) const {
+    const auto now = status();
+    for (const auto& m : now["members"])
+      if (m["node"]["facts"]["name"] == name) return m["node"]["state"];
+    return {};
+  }
+  std::future<expected<process_result>> optimize(int attempts = few, const std::string& who = "user", const std::string& out = "out", const std::vector<std::string>& more = {}) const {
+    auto spec = command(PRAGMA_EXE, with_tls({"optimize", path("task.py"), "--head", address(), "--attempts", std::to_string(attempts), "--profile-seconds", "1", "--no-check", "--out", path(out), "--json"}, who), who);
+    spec.argv.insert(spec.argv.end(), more.begin(), more.end());
+    return std::async(std::launch::async, [spec] { return run_process(spec); });
+  }
+  /// As `pragma runs` gives them, newest first: an admin's are everybody's.
+  json runs(const std::string& who = "admin") const {
+    const auto listed = run(with_tls({"runs", "--head", address(), "--json"}, who));
+    INFO(listed.out << listed.err);
+    REQUIRE(listed.exit_code == 0);
+    return parse_json(listed.out, "runs").value();
+  }
+  int runs_that_are(const std::string& state) const {
+    const auto all = runs();
+    return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const auto& r) { return r["state"] == state; }));
   }
   /// Where the run's measurements are; empty before its task was loaded.
   std::string busy_node() const {

@@ -1,6 +1,12 @@
 // What operators of a cluster rely on, on real processes: a stop is a checkpoint, a crash is contained, roles hold, stuck nodes are left, backups move.
 #include "base/text.hpp"
+#include "actors/store.hpp"
+#include "cluster/certificates.hpp"
 #include "cluster_fixture.hpp"
+#include "tests/fixtures/skip.hpp"
+
+#include <poll.h>
+#include <sys/un.h>
 
 namespace {
 
@@ -28,6 +34,29 @@ std::string http_get(int port, const std::string& path) {
   ::close(fd);
   return text;
 }
+
+/// What systemd hears, in a folder of this test.
+class service_manager {
+public:
+  explicit service_manager(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un own{};
+    own.sun_family = AF_UNIX;
+    REQUIRE(path.size() < sizeof own.sun_path);
+    path.copy(own.sun_path, path.size());
+    REQUIRE(::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0);
+  }
+  ~service_manager() { ::close(fd_); }
+  /// Empty: nothing within that time.
+  std::string hear(double seconds) const {
+    pollfd p{fd_, POLLIN, 0};
+    char text[256];
+    const auto size = ::poll(&p, 1, static_cast<int>(1e3 * seconds)) > 0 ? ::recv(fd_, text, sizeof text, 0) : 0;
+    return {text, size > 0 ? static_cast<size_t>(size) : 0};
+  }
+
+private:
+  int fd_;
+};
 
 } // namespace
 
@@ -158,8 +187,7 @@ TEST_CASE("two nodes of one machine never measure at the same time, those of two
     auto& a = c.start_made_up("a", 0.02, "host1", false);
     auto& b = c.start_made_up("b", 0.02, one_machine ? "host1" : "host2", false);
     auto one = c.optimize();
-    auto spec = c.command(PRAGMA_EXE, c.with_tls({"optimize", c.path("task.py"), "--head", c.address(), "--attempts", std::to_string(few), "--no-check", "--out", c.path("out2")}, "other"), "user");
-    auto two = std::async(std::launch::async, [spec] { return run_process(spec); });
+    auto two = c.optimize(few, "other", "out2");
     json now;
     REQUIRE(within(60, [&] { return (now = c.status())["in_flight"].get<int>() + now["queued"].get<int>() == 2; })); // each wants its task loaded
     CHECK(now["in_flight"].get<int>() == (one_machine ? 1 : 2));
@@ -187,7 +215,7 @@ TEST_CASE("metrics, health, readiness and JSON logs") {
   c.start_made_up("a", 0.02);
   CHECK(within(10, [&] { return http_get(port, "/metrics").find("pragma_nodes{state=\"ready\"} 1") != std::string::npos; }));
   const auto figures = http_get(port, "/metrics");
-  for (const char* name : {"pragma_certificate_days", "pragma_jobs_in_flight", "pragma_door_events_total{what=\"accepted\"}", "pragma_node_round_trip_seconds{node=\"a\"}"}) {
+  for (const char* name : {"pragma_certificate_seconds", "pragma_jobs_in_flight", "pragma_door_events_total{what=\"accepted\"}", "pragma_node_round_trip_seconds{node=\"a\"}"}) {
     INFO(name);
     CHECK(figures.find(name) != std::string::npos);
   }
@@ -202,4 +230,101 @@ TEST_CASE("metrics, health, readiness and JSON logs") {
     joined = (*parsed)["event"] == "node joined" && (*parsed)["node"] == "a";
   }
   CHECK(joined);
+}
+
+TEST_CASE("systemd hears when a head is ready, and then that its agents live, until they do not") {
+  cluster c(false);
+  const service_manager systemd(c.path("notify"));
+  c.head_environment = {{"NOTIFY_SOCKET", c.path("notify")}};
+  c.start_head();
+  std::string said;
+  CHECK(within(10, [&] { return (said = systemd.hear(5)) == "READY=1"; }));
+  CHECK(within(10, [&] { return systemd.hear(5) == "WATCHDOG=1"; }));
+  const auto child = child_of(c.members.at("head").pid());
+  ::kill(child, SIGSTOP);
+  CHECK(within(20, [&] { return systemd.hear(3).empty(); }));
+  ::kill(child, SIGCONT);
+  CHECK(within(10, [&] { return systemd.hear(5) == "WATCHDOG=1"; }));
+}
+
+TEST_CASE("a member that is revoked is put out of a working head, its work goes to another, and it is told why it does not come back") {
+  cluster c(true);
+  c.start_head();
+  c.start_away("a", 30);
+  auto run = c.optimize(1);
+  REQUIRE(within(60, [&] { return c.busy_node() == "a"; }));
+  REQUIRE(c.run({"cluster", "ca", "revoke", "a", "--dir", c.path("ca")}).exit_code == 0);
+  fs::copy_file(c.path("ca/crl.pem"), c.path("ca/head/crl.pem"));
+  CHECK(within(15, [&] { return !c.has_joined("a"); }));
+  c.start_away("b", 0.05);
+  c.check(run, 1);
+  const auto refused = run_process(c.command(PRAGMA_NODE_EXE, {"--join", c.address(), "--tls", c.path("ca/a")}, "a"));
+  REQUIRE(refused);
+  CHECK((refused->err + refused->out).find("is revoked") != std::string::npos);
+}
+
+TEST_CASE("a certificate with less than 30 days left is warned of in the log, the status and the metrics; a new one is taken without a restart") {
+  cluster c(true);
+  const int port = 20000 + (::getpid() + 7) % 20000;
+  fs::remove_all(c.path("ca/head"));
+  REQUIRE(c.run({"cluster", "ca", "issue", "head", "--role", "head", "--days", "20", "--dir", c.path("ca")}).exit_code == 0);
+  c.start_head("127.0.0.1", {"--metrics", "127.0.0.1:" + std::to_string(port)});
+  bool warned = false;
+  for (int i = 0; i < 20 && !warned; ++i) {
+    const auto line = c.members.at("head").read_line(10);
+    REQUIRE(line);
+    warned = line->find("the head's certificate expires in 20 days") != std::string::npos || line->find("the head's certificate expires in 19 days") != std::string::npos;
+  }
+  CHECK(warned);
+  const auto shown = c.run(c.with_tls({"cluster", "status", "--head", c.address()}, "user"));
+  CHECK(shown.out.find("EXPIRES IN") != std::string::npos);
+  CHECK(within(10, [&] { return http_get(port, "/metrics").find("pragma_certificate_seconds 1") != std::string::npos; })); // 1.64e6 or 1.73e6
+  fs::rename(c.path("ca/head"), c.path("ca/old"));
+  REQUIRE(issue_certificate(c.path("ca"), "head", role::head));
+  CHECK(within(15, [&] { return c.status()["certificate_days"].get<int>() > 700; }));
+}
+
+TEST_CASE("what says that it runs and is nobody's any more is interrupted, and does not hold up the head's end") {
+  cluster c(false);
+  {
+    auto store = open_runs(c.path("home-head") + "/runs", run_store::mode::read_write);
+    REQUIRE(store);
+    run_header left; // by a process of this machine that was killed
+    left.id = "20260101-000000-abcdef";
+    left.request.load.path = c.path("task.py");
+    left.started = "2026-01-01T00:00:00Z";
+    REQUIRE(store->put_run(left.id, json(left)));
+  }
+  c.start_head();
+  const auto listed = c.run({"runs", "--head", c.address(), "--json"});
+  const auto runs = parse_json(listed.out, "runs");
+  REQUIRE(runs);
+  REQUIRE(runs->size() == 1);
+  CHECK((*runs)[0]["state"] == "interrupted");
+  ::kill(c.members.at("head").pid(), SIGTERM);
+  CHECK(within(5, [&] { return !c.members.at("head").alive(); }));
+  CHECK(c.members.at("head").kill().exit_code == 0);
+}
+
+TEST_CASE("nodes in containers of one host tell the machine below them, which is the same") {
+  const std::vector<std::string> apart{"unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"};
+  process_spec tried;
+  tried.argv = apart;
+  tried.argv.push_back("true");
+  if (const auto can = run_process(tried); !can || can->exit_code != 0) return pragma::test::skip("namespaces cannot be made here");
+  cluster c(true);
+  c.start_head();
+  for (const char* name : {"a", "b"}) {
+    auto spec = c.command(PRAGMA_NODE_EXE, c.with_tls({"--join", c.address(), "--name", name}, name), name);
+    if (name == std::string("b")) spec.argv.insert(spec.argv.begin(), apart.begin(), apart.end());
+    auto child = child_process::start(spec);
+    REQUIRE(child);
+    c.members.insert_or_assign(name, std::move(*child));
+  }
+  REQUIRE(within(60, [&] { return c.has_joined("a") && c.has_joined("b"); }));
+  const auto now = c.status();
+  REQUIRE(now["members"].size() == 2);
+  const std::string one = now["members"][0]["node"]["facts"]["machine"], other = now["members"][1]["node"]["facts"]["machine"];
+  CHECK_FALSE(one.empty());
+  CHECK(one == other);
 }

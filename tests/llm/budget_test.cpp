@@ -27,17 +27,45 @@ TEST_CASE("the token budget stops before the next call, and counts earlier parts
     CHECK(second.error().code == ec::limit_exceeded);
     CHECK_THAT(second.error().message, Catch::Contains("token budget of 200 used up"));
   }
-  auto resumed = make_chat_model(c, file, nullptr, true);
+  auto resumed = make_chat_model(c, file, nullptr, chat_usage{});
   REQUIRE(resumed);
   auto third = (*resumed)->ask(question);
   REQUIRE_FALSE(third);
   CHECK(third.error().code == ec::limit_exceeded);
   CHECK(server.requests().size() == 1);
   CHECK(ask(c, file)); // another run, with a budget of its own, in the same folder
-  auto again = make_chat_model(c, file, nullptr, true);
+  auto again = make_chat_model(c, file, nullptr, chat_usage{});
   REQUIRE(again);
   CHECK_FALSE((*again)->ask(question));
   CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("where the transcript is not here, what the run's record says counts against the budgets") {
+  stub_server server({completion("fine"), completion("fine"), completion("fine")});
+  auto dir = temp_dir::create("llm");
+  REQUIRE(dir);
+  auto c = openai(server);
+  c.budget_tokens = 200;
+  chat_usage used;
+  used.prompt_tokens = 150;
+  used.completion_tokens = 49;
+  auto model = make_chat_model(c, dir->path() / "t.jsonl", nullptr, used);
+  REQUIRE(model);
+  const auto refused = (*model)->ask(question);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Catch::Contains("199 were used"));
+  CHECK(server.requests().empty());
+  c.budget_tokens = 0;
+  c.price_prompt = 1;
+  c.budget_cost = 2;
+  used.cost = 2;
+  model = make_chat_model(c, {}, nullptr, used);
+  REQUIRE(model);
+  CHECK((*model)->ask(question).error().code == ec::limit_exceeded);
+  used.cost = 1;
+  model = make_chat_model(c, {}, nullptr, used);
+  REQUIRE(model);
+  CHECK((*model)->ask(question));
 }
 
 TEST_CASE("retries count against the token budget") {

@@ -56,7 +56,7 @@ TEST_CASE("a recorded run is replayed in order, ends with a clear error, and goe
     CHECK((*model)->ask(question)->text == "two");
     CHECK((*model)->total().cost == 0);
   }
-  auto resumed = make_chat_model(c, again, nullptr, true);
+  auto resumed = make_chat_model(c, again, nullptr, chat_usage{});
   REQUIRE(resumed);
   CHECK((*resumed)->ask(question)->text == "three");
   auto end = (*resumed)->ask(question);
