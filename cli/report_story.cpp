@@ -63,7 +63,7 @@ std::string of_operators(const std::vector<operator_time>& operators) {
   return join(parts, ", ");
 }
 
-/// Where Torch's time goes, as its own profiler has it, and on a device how many kernels it launches beside ours.
+/// Where eager Torch's time goes, as its own profiler has it, and on a device how many kernels it launches beside ours.
 std::vector<std::string> of_time(const std::vector<operator_time>& operators, const iteration_record& best) {
   int64_t launches = 0;
   for (const auto& o : operators) {
@@ -71,10 +71,10 @@ std::vector<std::string> of_time(const std::vector<operator_time>& operators, co
     launches += o.launches;
   }
   if (operators.empty()) return {};
-  std::vector<std::string> lines = {"Torch's time by operator, by its own profiler: " + of_operators(operators)};
+  std::vector<std::string> lines = {"Eager Torch's time by operator, by its own profiler: " + of_operators(operators)};
   const auto own = best.code.measured.kernels.size();
   if (launches > 0)
-    lines.push_back("Torch launches " + std::to_string(launches) + (launches == 1 ? " kernel" : " kernels") + " a call" +
+    lines.push_back("Eager Torch launches " + std::to_string(launches) + (launches == 1 ? " kernel" : " kernels") + " a call" +
                     (own > 0 ? "; this one has " + std::to_string(own) + (own == 1 ? " kernel" : " different kernels") : ""));
   return lines;
 }
