@@ -155,7 +155,7 @@ std::string attempts_table(const report_data& d) {
                     timed ? escape(with_interval(t.speedup)) + (t.contended ? " *" : "") : "-", timed ? format_seconds(t.candidate_seconds) : "-",
                     it.against_best.value > 0 ? escape(with_interval(it.against_best)) : "-", format_seconds(it.wall_seconds), says});
   }
-  auto out = table({"attempt", "state", "over Torch", "one call", "over the best before", "took", "main finding, or why it failed"}, rows, 2, 6, true);
+  auto out = table({"attempt", "state", "over Torch", "one call", "over the best before", "took", "main finding, or why it failed"}, rows, 2, 6);
   for (const auto& it : d.iterations)
     if (it.code.measured.time.contended) return out + "<p class=\"soft\">* measured while other work was running.</p>\n";
   return out;

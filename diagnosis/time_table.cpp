@@ -169,7 +169,7 @@ std::vector<std::string> table_lines(const time_table& table) {
     if (!p.evidence.empty()) line += " (" + p.evidence + ")";
     lines.push_back(std::move(line));
   }
-  lines.push_back("  " + format_number(100 * table.unexplained_seconds / table.seconds, 0) + "% (" + format_seconds(table.unexplained_seconds) + ") nothing explains");
+  lines.push_back("  in all, nothing explains " + format_number(100 * table.unexplained_seconds / table.seconds, 0) + "% (" + format_seconds(table.unexplained_seconds) + ")");
   return lines;
 }
 
