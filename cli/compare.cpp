@@ -109,6 +109,7 @@ expected<recorded_results> read_results(const std::string& named) {
 }
 
 void show_change(terminal& out, const suite_change& change) {
+  if (change.tasks.empty() && change.won.empty() && change.lost.empty() && change.open.empty()) out.line("no task in common that one of them solved");
   for (const auto& t : change.tasks) {
     const auto text = html::with_interval(t.ratio) + " as fast as before";
     const bool faster = t.ratio.low > 1;
