@@ -139,11 +139,11 @@ std::string render_story(const std::vector<iteration_record>& iterations, const 
     if (it->code.measured.time.candidate_seconds > 0)
       steps.push_back({"attempt " + std::to_string(it->number), it->against_best.value > 0 ? gain(it->against_best) : "", it->code.measured.time.candidate_seconds, ""});
   if (confirmed && !timed_in_search(t, best->code.measured.time)) steps.push_back({"confirmed", "fresh process, unseen seeds", t.candidate_seconds, "final"});
-  std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")"),
-                                    "This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds) + in_regions(*best)};
+  std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")")};
   const auto work = from_json_value<torch_work>(task.is_object() ? task.value("torch", json::object()) : json::object(), "torch").value_or(torch_work{});
-  if (auto text = of_torch(work, bytes); !text.empty()) facts.insert(facts.begin() + 1, std::move(text));
+  if (auto text = of_torch(work, bytes); !text.empty()) facts.push_back(std::move(text));
   for (auto& line : of_time(work.times, *best)) facts.push_back(std::move(line));
+  facts.push_back("This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds) + in_regions(*best));
   if (limits && bytes > 0) {
     const auto point = place_on_roofline(t.candidate_seconds, flops, bytes, *limits);
     if (std::isfinite(point.attainable_seconds) && point.attainable_seconds > 0) {

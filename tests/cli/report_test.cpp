@@ -356,3 +356,10 @@ TEST_CASE("a suite's table links each report, and has no figure where there is n
   CHECK_FALSE(has(page, "tasks/never"));
   CHECK_FALSE(has(page, "0.00x"));
 }
+
+TEST_CASE("the report's first lines say in which caches and how many processes a figure was taken, as one sentence") {
+  auto document = test::sample();
+  document["run"]["final"]["timing"]["cache"] = "warm caches, calls back to back";
+  document["run"]["final"]["timing"]["note"] = "measured in 3 fresh processes";
+  CHECK(has(render_html_report(document), "accepted, warm caches, calls back to back; measured in 3 fresh processes.</p>"));
+}
