@@ -461,9 +461,11 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   result.verdict = std::move(timed->result);
   result.time = result.kernel = std::move(timed->time);
   if (!result.verdict.passed()) return result;
-  if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without
   if (!request_.call_drop_in) result.not_called = "it was not asked for (--no-check)";
   else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, cancel_, result); !called) return fail(called.error());
+  if (!result.verdict.passed()) return result;
+  if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without
+  if (request_.where().on_device()) reference_.reset(); // a profiler leaves its hooks in the driver: nothing is timed in that process any more
   return result;
 }
 

@@ -40,7 +40,7 @@ struct candidate_settings {
 void show_verdict(terminal& out, const verdict& v, const std::string& language) {
   if (v.passed()) {
     out.line(out.green("passed") + ": worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + ")");
-    out.line("  checked: " + join(v.checked, ", "));
+    out.line("  checked: " + checked_text(v.checked));
     return;
   }
   if (!v.established()) {
@@ -59,17 +59,23 @@ void show_verdict(terminal& out, const verdict& v, const std::string& language) 
   for (const auto& hint : repairs_for(v, language)) out.line("  try: " + hint.remedy + " (" + hint.cause + ")");
 }
 
+/// The ratio and its two times; of a figure that was not established the reason, and no number.
+std::string figure_text(terminal& out, const timing& t, const std::string& against) {
+  if (t.contended) return out.bold("not established") + " against " + against + ": " + (t.note.empty() ? "the machine was busy" : printable(t.note));
+  return speedup_text(t.speedup) + " against " + against + ": " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds);
+}
+
 void show_measurement(terminal& out, const examination& e, const std::string& against) {
   const auto& p = e.profile;
   const auto& t = e.side_by_side;
-  out.line(speedup_text(p.time.speedup) + " against " + p.time.baseline + ": " + format_seconds(p.time.baseline_seconds) + " -> " +
-           format_seconds(p.time.candidate_seconds) + (p.time.contended ? out.red("  under contention: not established") : ""));
-  if (e.compared)
-    out.line(speedup_text(t.speedup) + " against " + against + ", side by side: " + format_seconds(t.baseline_seconds) + " -> " +
-             format_seconds(t.candidate_seconds) + (t.contended ? out.red("  under contention: not established") : ""));
+  out.line(figure_text(out, p.time, p.time.baseline));
+  if (e.compared) out.line(figure_text(out, t, against + ", side by side"));
   else if (!against.empty()) out.line(out.red("not compared with " + against) + ": " + printable(t.note));
+  if (p.time.contended || (e.compared && t.contended)) out.line("  this says nothing of the kernel; try again when the machine is quiet");
+  size_t widest = 0;
+  for (const auto& m : p.metrics) widest = std::max(widest, m.name.size());
   for (const auto& m : p.metrics)
-    out.line("  " + m.name + std::string(m.name.size() < 28 ? 28 - m.name.size() : 1, ' ') + html::quantity(m.value, m.unit) + "  [" + json(m.how).get<std::string>() +
+    out.line("  " + padded(m.name, widest + 2) + html::quantity(m.value, m.unit) + "  [" + json(m.how).get<std::string>() +
              ", " + m.tool + "]" + (m.note.empty() ? "" : " " + m.note));
   for (const auto& line : p.missing) out.line(out.dim("  not had: " + line));
   for (const auto& line : table_lines(e.table)) out.line(line);

@@ -48,7 +48,7 @@ std::string junit_of(const suite_change& change) {
   }
   for (const auto& name : change.lost) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><failure message=\"was right, and is not now\"/></testcase>\n";
   for (const auto& name : change.won) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><system-out>right now, and was not</system-out></testcase>\n";
-  for (const auto& name : change.open) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><skipped message=\"not established in one of the two\"/></testcase>\n";
+  for (const auto& name : change.open) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><skipped message=\"not established\"/></testcase>\n";
   const auto count = change.tasks.size() + change.lost.size() + change.won.size() + change.open.size();
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"pragma compare\" tests=\"" + std::to_string(count) + "\" failures=\"" + std::to_string(failures) + "\" skipped=\"" + std::to_string(change.open.size()) + "\">\n" + cases + "</testsuite>\n";
 }
@@ -62,21 +62,22 @@ int compare(const compare_settings& s) {
     auto& b = after->tasks[0];
     if (!a.task_hash.empty() && a.task_hash != b.task_hash && a.name != b.name)
       return report(out, {ec::invalid_argument, "these are runs of two tasks: " + a.name + " and " + b.name, "compare runs of one task, or two suites"});
-    for (const auto* one : {&a, &b})
-      if (one->status != "ok") return report(out, {ec::not_found, "run " + one->run + " established no figure (" + one->reason + ")", "`pragma resume " + one->run + "` goes on with it"});
+    b.name = a.name;
   }
   const auto change = change_between(before->tasks, after->tasks);
-  if (change.tasks.empty() && change.won.empty() && change.lost.empty() && change.open.empty()) return report(out, {ec::not_found, s.before + " and " + s.after + " have no task in common", ""});
+  const bool nothing = change.tasks.empty() && change.won.empty() && change.lost.empty();
+  if (nothing && change.open.empty()) return report(out, {ec::not_found, s.before + " and " + s.after + " have no task in common that one of them solved", ""});
   const bool elsewhere = before->where != after->where;
   json document = change;
   document["same_machine"] = !elsewhere;
   out.result(document);
   show_change(out, change);
-  if (elsewhere) out.line(out.red("  careful: ") + "measured on different machines or against different versions of Torch: " + printable(before->where) + " / " + printable(after->where));
-  out.line(out.dim("  both were timed against Torch, apart from each other; side by side: pragma profile TASK NEW/run.json --against OLD/run.json"));
+  if (elsewhere && !nothing) out.line(out.red("  careful: ") + "measured on different machines or against different versions of Torch: " + printable(before->where) + " / " + printable(after->where));
+  if (!change.tasks.empty()) out.line(out.dim("  both were timed against Torch, apart from each other; side by side: pragma profile TASK NEW/run.json --against OLD/run.json"));
   if (!s.junit.empty())
     if (auto done = write_file_atomic(s.junit, junit_of(change)); !done) return report(out, done.error());
   const bool worse = !change.lost.empty() || std::any_of(change.tasks.begin(), change.tasks.end(), slower);
+  if (nothing) return exit_code(ec::measurement_failed);
   return s.fail_if_slower && worse ? exit_code(ec::candidate_failed) : 0;
 }
 
@@ -108,6 +109,7 @@ expected<recorded_results> read_results(const std::string& named) {
 }
 
 void show_change(terminal& out, const suite_change& change) {
+  if (change.tasks.empty() && change.won.empty() && change.lost.empty() && change.open.empty()) out.line("no task in common that one of them solved");
   for (const auto& t : change.tasks) {
     const auto text = html::with_interval(t.ratio) + " as fast as before";
     const bool faster = t.ratio.low > 1;
@@ -115,7 +117,7 @@ void show_change(terminal& out, const suite_change& change) {
   }
   for (const auto& name : change.won) out.line(out.green("right now, and was not") + "  " + printable(name));
   for (const auto& name : change.lost) out.line(out.red("was right, and is not now") + "  " + printable(name));
-  for (const auto& name : change.open) out.line("not established in one of the two" + out.dim("  (nothing is said of it)") + "  " + printable(name));
+  for (const auto& name : change.open) out.line("not established in one of the two, or in both" + out.dim("  (nothing is said of it)") + "  " + printable(name));
   if (change.tasks.size() > 1)
     out.line("geometric mean over " + std::to_string(change.tasks.size()) + " tasks: " +
              (change.mean.low > 0 ? out.bold(html::with_interval(change.mean)) : html::times(change.mean.value) + ", not established: so few tasks give no interval"));

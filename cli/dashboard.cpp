@@ -140,6 +140,8 @@ dashboard::source source_of(const dashboard_settings& s, std::unique_ptr<head_cl
 
 int run_dashboard(const dashboard_settings& s) {
   terminal out(false);
+  if (const auto colon = s.address.find(':'); colon != std::string::npos && colon == s.address.rfind(':'))
+    return report(out, {ec::invalid_argument, "--listen takes an address, and the port is an option of its own", "--listen " + s.address.substr(0, colon) + " --port " + s.address.substr(colon + 1)});
   if (auto readable = suites_of(s.suites); !readable) return report(out, readable.error());
   web::listen_options options;
   options.address = s.address;

@@ -57,7 +57,7 @@ expected<json> hot_lines_of(const json& document) {
                         {"startValue", 0}, {"endValue", 100}, {"samples", std::move(samples)}, {"weights", std::move(weights)}});
   }
   if (profiles.empty())
-    return fail(ec::not_found, "no attempt of the run has lines: nothing counted its instructions", "callgrind does (`pragma doctor`), within --profile-seconds; a run with --no-profile has none");
+    return fail(ec::not_found, "no attempt of the run has lines: nothing counted its instructions", "callgrind counts them where it is installed and has the time: `pragma optimize TASK.py --profile-seconds 10`");
   return json{{"$schema", "https://www.speedscope.app/file-format-schema.json"},
               {"shared", {{"frames", std::move(shared.all)}}},
               {"profiles", std::move(profiles)},

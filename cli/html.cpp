@@ -10,6 +10,8 @@ namespace pragma::html {
 namespace {
 
 // One accent for what matters, grey for the rest, green and red only for better and worse. Figures in tabular digits.
+constexpr size_t most_beside = 2; ///< columns of a table that fit a telephone
+
 constexpr std::string_view style = R"css(
 :root{color-scheme:light dark;--bg:#fff;--fg:#1c2128;--soft:#5b6572;--line:#d8dee5;--box:#f5f7f9;--accent:#0b62c4;--good:#17803d;--bad:#c02626;--c1:#0b62c4;--c2:#17803d;--c3:#a15c00;--c4:#7a3fb8;--c5:#5b6572;--c6:#b0305f;--c7:#0f7f86;--c8:#8a8f98}
 @media(prefers-color-scheme:dark){:root{--bg:#14181d;--fg:#e4e8ed;--soft:#99a4b1;--line:#333b45;--box:#1c2229;--accent:#63a8ff;--good:#5cc37a;--bad:#ff7a70;--c1:#63a8ff;--c2:#5cc37a;--c3:#e0a04a;--c4:#b891ea;--c5:#99a4b1;--c6:#e77ba4;--c7:#56c2c9;--c8:#77808c}}
@@ -45,7 +47,10 @@ svg text{fill:var(--fg)}svg .s{fill:var(--soft)}svg .grid{stroke:var(--line);str
 .steps i{display:block;height:18px;border-radius:2px;background:var(--accent);min-width:2px}.steps i.torch,.steps i.limit{background:var(--soft)}.steps i.final{background:var(--good)}
 @media(max-width:560px){.steps{grid-template-columns:max-content minmax(60px,1fr) 40%}.steps .soft{display:block}main{padding:16px 12px 40px}.verdict{font-size:21px}.broad{display:none}table{font-size:13px}
 table.stacks,.stacks tbody,.stacks tr,.stacks td{display:block}.stacks thead{display:none}.stacks tr{border-bottom:1px solid var(--line);padding:6px 0}
-.stacks td,.stacks td.n{border:0;padding:1px 0;text-align:left;white-space:normal}.stacks td:not(:first-child):empty{display:none}.stacks td::before{content:attr(data-name) ": ";color:var(--soft)}}
+.stacks thead:has(button),.stacks thead:has(button) tr,.stacks thead th{display:block;border:0;padding:0}.stacks thead th{display:inline-block;padding:6px 14px 6px 0}
+.stacks td,.stacks td.n{border:0;padding:1px 0;text-align:left;white-space:normal}.stacks td.none,.stacks td:empty{display:none}
+.stacks td:first-child{display:inline-block;margin-right:1em;font-weight:600}.stacks td:nth-child(2){display:inline}.stacks td::before{content:attr(data-name) ": ";color:var(--soft);font-weight:400}
+.stacks td:first-child::before,.stacks td[data-name=""]::before{content:none}}
 @media(min-width:560.02px){.narrow{display:none}}
 @media print{pre{max-height:none}details{border:0}}
 )css";
@@ -112,12 +117,15 @@ std::string pre(std::string_view text, size_t max_bytes) {
          " left out; run.json has all of it)</pre>\n";
 }
 
-std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, size_t first, size_t last, bool stacks) {
+std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, size_t first, size_t last) {
   if (rows.empty()) return {};
+  const bool stacks = head.size() > most_beside;
   auto cells = [&](const std::vector<std::string>& row, const std::string& tag) {
     std::string out = "<tr>";
-    for (size_t i = 0; i < row.size(); ++i)
-      out += "<" + tag + (i >= first && i < last ? " class=\"n\"" : "") + (stacks && tag == "td" && i < head.size() ? " data-name=\"" + head[i] + "\"" : "") + ">" + row[i] + "</" + tag + ">";
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool figure = i >= first && i < last, none = row[i] == "-";
+      out += "<" + tag + (!figure && !none ? "" : figure && none ? " class=\"n none\"" : figure ? " class=\"n\"" : " class=\"none\"") + (stacks && tag == "td" && i < head.size() ? " data-name=\"" + head[i] + "\"" : "") + ">" + row[i] + "</" + tag + ">";
+    }
     return out + "</tr>\n";
   };
   std::string out = std::string("<div class=\"wide\"><table") + (stacks ? " class=\"stacks\"" : "") + ">\n<thead>" + cells(head, "th") + "</thead>\n<tbody>\n";
@@ -145,6 +153,7 @@ std::string quantity(double value, const std::string& unit) {
   if (!std::isfinite(value)) return "-";
   if (unit == "s") return format_seconds(value);
   if (unit == "bytes") return format_bytes(value);
+  if (unit == "line") return "line " + format_number(value, 0);
   const double size = std::fabs(value);
   std::string number;
   if (size >= 1e9) number = format_number(value / 1e9, 2) + " G";

@@ -21,8 +21,9 @@ std::string section(std::string_view id, std::string_view heading, const std::st
 std::string details(const std::string& summary, const std::string& body, bool open = false);
 /// <pre> with a scrollbar of its own; escaped here. Cut after `max_bytes` with a line that says so.
 std::string pre(std::string_view text, size_t max_bytes = 512 << 10);
-/// Table of HTML cells. Columns [first, last) hold figures and are right-aligned. Nothing when there are no rows.
-std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, size_t first, size_t last, bool stacks = false);
+/// Table of HTML cells. Columns [first, last) hold figures and are right-aligned. Nothing when there are no rows. On a telephone the cells of a row of
+/// many columns stand one below the other, each with its column's name; "-" is left out there.
+std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, size_t first, size_t last);
 /// <ul> of escaped lines; nothing when there are none.
 std::string list(const std::vector<std::string>& lines);
 

@@ -43,7 +43,7 @@ int hardware(bool json_output, int threads, bool again) {
   out.line("  L1d " + format_bytes(static_cast<double>(facts->l1d_bytes)) + ", L2 " + format_bytes(static_cast<double>(facts->l2_bytes)) + ", L3 " +
            format_bytes(static_cast<double>(facts->l3_bytes)));
   out.line(std::string("  hardware counters (PMU): ") + (facts->has_pmu ? "yes" : "no: top-down metrics come from simulation and static analysis, and are labelled so"));
-  out.line("measured limits with " + std::to_string(limits->threads) + " thread(s), " + (limits->measured_at.empty() ? "while other work ran (too low, perhaps; not kept)" : limits->measured_at) + ":");
+  out.line("measured limits with " + std::to_string(limits->threads) + (limits->threads == 1 ? " thread, " : " threads, ") + (limits->measured_at.empty() ? "while other work ran (too low, perhaps; not kept)" : limits->measured_at) + ":");
   static constexpr const char* levels[] = {"L1", "L2", "L3", "memory"};
   for (size_t i = 0; i < limits->copy_gbs.size() && i < 4; ++i)
     out.line(std::string("  ") + levels[i] + std::string(8 - std::string(levels[i]).size(), ' ') + "copy " + format_number(limits->copy_gbs[i], 1) +

@@ -112,7 +112,7 @@ expected<mcp::answer> hardware_limits(const mcp::call& call) {
   std::string text = facts->model + ", " + std::to_string(facts->cores) + " cores, SIMD " + std::to_string(facts->simd_bits) + " bits, hardware counters: " + (facts->has_pmu ? "yes" : "no") + "\n";
   static constexpr const char* levels[] = {"L1", "L2", "L3", "memory"};
   for (size_t i = 0; i < limits->copy_gbs.size() && i < 4; ++i) text += std::string(levels[i]) + " copy " + format_number(limits->copy_gbs[i], 1) + " GB/s; ";
-  text += "peak " + format_number(limits->peak_gflops, 1) + " GFLOP/s float32 with " + std::to_string(limits->threads) + " thread(s), measured " + (limits->measured_at.empty() ? "while other work ran (too low, perhaps; not kept)" : limits->measured_at);
+  text += "peak " + format_number(limits->peak_gflops, 1) + " GFLOP/s float32 with " + std::to_string(limits->threads) + (limits->threads == 1 ? " thread, measured " : " threads, measured ") + (limits->measured_at.empty() ? "while other work ran (too low, perhaps; not kept)" : limits->measured_at);
   return mcp::answer{std::move(text), {{"cpu", *facts}, {"limits", *limits}}};
 }
 

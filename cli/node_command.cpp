@@ -57,11 +57,29 @@ void add_data_option(CLI::App& command) {
   for (auto* below : command.get_subcommands([](const CLI::App*) { return true; })) add_data_option(*below);
 }
 
+namespace {
+
+/// What was typed wrongly, as every other error is told.
+int refuse(CLI::App& app, const CLI::ParseError& wrong) {
+  auto* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::string name = command->get_name(), message = wrong.what();
+  for (const auto* above = command->get_parent(); above; above = above->get_parent()) name = above->get_name() + " " + name;
+  if (std::vector<std::string> below; command->get_require_subcommand_min() > 0 && command->get_subcommands().empty()) {
+    for (const auto* one : command->get_subcommands({})) below.push_back(one->get_name());
+    message = name + " needs a command: " + join(below, ", ");
+  }
+  terminal out(false);
+  return report(out, {ec::invalid_argument, message, "`" + name + " --help` has an example"});
+}
+
+} // namespace
+
 int parse_and_run(CLI::App& app, const action& chosen, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    return e.get_exit_code() == 0 ? app.exit(e) : refuse(app, e);
   }
   const int code = chosen ? chosen() : 2;
   if (local_system_was_used()) leave_process(code);

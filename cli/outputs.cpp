@@ -90,7 +90,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
     }
     const auto& final = result.header.final;
     if (!result.header.confirmed) return std::string();
-    return (final.drop_in.empty() ? not_checked(folder, load, final.not_called) : final.drop_in) + built;
+    return (!final.drop_in.empty() ? final.drop_in : load.call_drop_in ? not_checked(folder, load, final.not_called) : "not checked: " + final.not_called) + built;
   }
   return std::string();
 }

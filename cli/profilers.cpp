@@ -60,7 +60,7 @@ int add_profiler(const add_settings& s) {
   if (!store) return report(out, store.error());
   if (auto kept = store->put_manifest(m); !kept) return report(out, kept.error());
   out.result(m);
-  out.line("registered " + m.name + " with " + std::to_string(m.docs.roots.size() + m.docs.local.size()) + " source(s) of documentation");
+  out.line("registered " + m.name + "; sources of its documentation: " + std::to_string(m.docs.roots.size() + m.docs.local.size()));
   out.line("next: pragma kb build --profiler " + m.name + " --dry-run   (what would be read), then without --dry-run");
   return 0;
 }

@@ -5,12 +5,23 @@
 #include "diagnosis/rules.hpp"
 #include "diagnosis/what_limits.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace pragma::cli {
 
 std::string speedup_text(const interval& s) {
   return format_number(s.value, 2) + "x (95% " + format_number(s.low, 2) + "-" + format_number(s.high, 2) + ")";
+}
+
+std::string checked_text(const std::vector<std::string>& checked) {
+  constexpr std::string_view own = "own inputs, seed ";
+  const auto seeds = std::count_if(checked.begin(), checked.end(), [&](const std::string& c) { return c.starts_with(own); });
+  std::vector<std::string> parts;
+  if (seeds > 0) parts.push_back("own inputs of " + std::to_string(seeds) + (seeds == 1 ? " seed" : " seeds"));
+  for (const auto& c : checked)
+    if (!c.starts_with(own)) parts.push_back(c);
+  return join(parts, "; ");
 }
 
 std::string step_text(const run_event& e) {

@@ -25,6 +25,8 @@ private:
 std::string step_text(const run_event& event);
 /// "2.31x (95% 2.25-2.38)".
 std::string speedup_text(const interval& speedup);
+/// What a verification looked at, the seeds of the task's own inputs counted: "own inputs of 5 seeds; large values; two runs give the same bits".
+std::string checked_text(const std::vector<std::string>& checked);
 /// Where the headline's time lies on the measured roofline, as the report says it too; without a share: not known.
 roofline_point roofline_as_reported(const run_header& h);
 /// What each finding says, its evidence and remedies; first what limits, where none explains the time. `scores`: the rules' by which their confidences were weighed.

@@ -113,10 +113,9 @@ std::string header_part(const report_data& d) {
     if (!t.baseline.empty()) line += " for " + t.baseline;
     const bool in_search = confirmed && timed_in_search(*confirmed, d.best->code.measured.time);
     line += !confirmed ? "; not confirmed in a fresh process, " : in_search ? "; right in a fresh process with unseen seeds, timed in the search, " : "; confirmed in a fresh process with unseen seeds, ";
-    line += std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " pairs of samples accepted, " + t.cache + " cache.";
+    line += std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " pairs of samples accepted, " + t.cache + (t.cache == "warm" ? " caches" : "") + (t.note.empty() ? "" : "; " + t.note) + ".";
     out += "<p>" + escape(line) + "</p>\n";
     if (t.contended) out += "<p class=\"bad\">Other work was running while this was measured: the interval may lie.</p>\n";
-    if (!t.note.empty()) out += "<p>" + escape(t.note) + "</p>\n";
     if (const auto kernel = kernel_timing(d); kernel && as_called(d))
       out += "<p>That is the drop-in as a Torch program calls it, in a fresh process. The kernel alone: " + times(kernel->speedup.value) + ", " +
              format_seconds(kernel->candidate_seconds) + " against " + format_seconds(kernel->baseline_seconds) + ".</p>\n";
@@ -155,7 +154,7 @@ std::string attempts_table(const report_data& d) {
                     timed ? escape(with_interval(t.speedup)) + (t.contended ? " *" : "") : "-", timed ? format_seconds(t.candidate_seconds) : "-",
                     it.against_best.value > 0 ? escape(with_interval(it.against_best)) : "-", format_seconds(it.wall_seconds), says});
   }
-  auto out = table({"attempt", "state", "over Torch", "one call", "over the best before", "took", "main finding, or why it failed"}, rows, 2, 6, true);
+  auto out = table({"attempt", "state", "over Torch", "one call", "over the best before", "took", "main finding, or why it failed"}, rows, 2, 6);
   for (const auto& it : d.iterations)
     if (it.code.measured.time.contended) return out + "<p class=\"soft\">* measured while other work was running.</p>\n";
   return out;

@@ -63,7 +63,7 @@ std::string of_operators(const std::vector<operator_time>& operators) {
   return join(parts, ", ");
 }
 
-/// Where Torch's time goes, as its own profiler has it, and on a device how many kernels it launches beside ours.
+/// Where eager Torch's time goes, as its own profiler has it, and on a device how many kernels it launches beside ours.
 std::vector<std::string> of_time(const std::vector<operator_time>& operators, const iteration_record& best) {
   int64_t launches = 0;
   for (const auto& o : operators) {
@@ -71,10 +71,10 @@ std::vector<std::string> of_time(const std::vector<operator_time>& operators, co
     launches += o.launches;
   }
   if (operators.empty()) return {};
-  std::vector<std::string> lines = {"Torch's time by operator, by its own profiler: " + of_operators(operators)};
+  std::vector<std::string> lines = {"Eager Torch's time by operator, by its own profiler: " + of_operators(operators)};
   const auto own = best.code.measured.kernels.size();
   if (launches > 0)
-    lines.push_back("Torch launches " + std::to_string(launches) + (launches == 1 ? " kernel" : " kernels") + " a call" +
+    lines.push_back("Eager Torch launches " + std::to_string(launches) + (launches == 1 ? " kernel" : " kernels") + " a call" +
                     (own > 0 ? "; this one has " + std::to_string(own) + (own == 1 ? " kernel" : " different kernels") : ""));
   return lines;
 }
@@ -139,11 +139,11 @@ std::string render_story(const std::vector<iteration_record>& iterations, const 
     if (it->code.measured.time.candidate_seconds > 0)
       steps.push_back({"attempt " + std::to_string(it->number), it->against_best.value > 0 ? gain(it->against_best) : "", it->code.measured.time.candidate_seconds, ""});
   if (confirmed && !timed_in_search(t, best->code.measured.time)) steps.push_back({"confirmed", "fresh process, unseen seeds", t.candidate_seconds, "final"});
-  std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")"),
-                                    "This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds) + in_regions(*best)};
+  std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")")};
   const auto work = from_json_value<torch_work>(task.is_object() ? task.value("torch", json::object()) : json::object(), "torch").value_or(torch_work{});
-  if (auto text = of_torch(work, bytes); !text.empty()) facts.insert(facts.begin() + 1, std::move(text));
+  if (auto text = of_torch(work, bytes); !text.empty()) facts.push_back(std::move(text));
   for (auto& line : of_time(work.times, *best)) facts.push_back(std::move(line));
+  facts.push_back("This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds) + in_regions(*best));
   if (limits && bytes > 0) {
     const auto point = place_on_roofline(t.candidate_seconds, flops, bytes, *limits);
     if (std::isfinite(point.attainable_seconds) && point.attainable_seconds > 0) {

@@ -131,7 +131,7 @@ int show_run(const std::string& id, bool json_output, int attempt, const head_ch
         if (!r.verdict.log.empty()) out.line("\n" + printable(r.verdict.log));
         return 0;
       }
-    return report(out, {ec::not_found, "run " + id + " has no attempt " + std::to_string(attempt), "it has " + std::to_string(run->iterations.size())});
+    return report(out, {ec::not_found, "run " + id + " has no attempt " + std::to_string(attempt), "it has " + std::to_string(run->iterations.size()) + (run->iterations.size() == 1 ? " attempt" : " attempts")});
   }
   const auto& h = run->header;
   out.line("run      " + h.id + " (" + h.state + ")");

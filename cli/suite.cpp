@@ -59,6 +59,7 @@ suite_change change_between(const std::vector<task_outcome>& before, const std::
     const bool was = then->status == "ok" && then->speedup.value > 0, is = now.status == "ok" && now.speedup.value > 0;
     const auto unsettled = [](const task_outcome& t) { return t.status == "interrupted" || t.status == "not established"; };
     if (was != is) (unsettled(was ? now : *then) ? change.open : was ? change.lost : change.won).push_back(now.name);
+    else if (!was && unsettled(now)) change.open.push_back(now.name);
     if (!was || !is || then->speedup.low <= 0 || now.speedup.low <= 0) continue;
     const task_change one{now.name, {now.speedup.value / then->speedup.value, now.speedup.low / then->speedup.high, now.speedup.high / then->speedup.low}};
     logs.push_back(std::log(one.ratio.value));

@@ -335,7 +335,7 @@ std::string stop_reason(const stop_rules& rules, const std::vector<iteration_rec
              format_number(rules.roofline_share * 100, 0) + "%)";
   }
   if (rules.attempts > 0 && static_cast<int>(history.size()) >= rules.attempts)
-    return "all " + std::to_string(rules.attempts) + (rules.attempts == 1 ? " attempt is" : " attempts are") + " used";
+    return rules.attempts == 1 ? "its one attempt is used" : "all " + std::to_string(rules.attempts) + " attempts are used";
   if (rules.max_seconds > 0 && !history.empty() && seconds_so_far >= rules.max_seconds)
     return "the time limit of " + format_seconds(rules.max_seconds) + " is reached";
   if (rules.patience > 0) {

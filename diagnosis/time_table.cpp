@@ -11,6 +11,7 @@ namespace pragma {
 
 namespace {
 
+constexpr double told_unexplained = 0.005; ///< of the time: less is not told
 constexpr double least_share = 0.02;      ///< of a phase with a row of its own
 constexpr double explains = 0.6;          ///< of a phase's time: from here on the model's figure accounts for it
 constexpr double contradiction = 1.3;     ///< times the measured time: a prediction above it rests on wrong trips
@@ -169,7 +170,7 @@ std::vector<std::string> table_lines(const time_table& table) {
     if (!p.evidence.empty()) line += " (" + p.evidence + ")";
     lines.push_back(std::move(line));
   }
-  lines.push_back("  " + format_number(100 * table.unexplained_seconds / table.seconds, 0) + "% (" + format_seconds(table.unexplained_seconds) + ") nothing explains");
+  if (table.unexplained_seconds >= told_unexplained * table.seconds) lines.push_back("  in all, nothing explains " + format_number(100 * table.unexplained_seconds / table.seconds, 0) + "% (" + format_seconds(table.unexplained_seconds) + ")");
   return lines;
 }
 

@@ -37,7 +37,7 @@ public:
     }
     a.reached = true;
     a.text = printable(result->out);
-    const auto who = "the command '" + printable(config_.command[0]) + "'";
+    const auto who = "the command '" + program() + "'";
     if (result->cancelled) {
       a.failure = error{ec::interrupted, who + " was cancelled", ""};
     } else if (result->timed_out) {
@@ -53,10 +53,18 @@ public:
     return a;
   }
   std::string name() const override {
-    return "command:" + printable(std::filesystem::path(config_.command[0]).filename().string());
+    return "command:" + std::filesystem::path(program()).filename().string();
   }
 
 private:
+  /// What the user typed first: a line for the shell is not named after the shell. Its arguments are left out, one may be a key.
+  std::string program() const {
+    const auto& c = config_.command;
+    if (c.size() < 3 || c[0] != "/bin/sh" || c[1] != "-c") return printable(c[0]);
+    const auto line = trim(c[2]);
+    return printable(line.substr(0, line.find_first_of(" \t\n")));
+  }
+
   llm_config config_;
   const std::atomic<bool>* cancel_;
 };

@@ -129,7 +129,8 @@ public:
   /// Runs the reference `calls` times in a row, cycling through slots [0, slots()), on private tensors that alias the
   /// input slots, and returns when done. The caller's clock times it (protocol overhead is about 10 us; run(0) measures it).
   expected<void> run(int64_t calls);
-  /// How eager Torch's time is shared out among its operators, the longest first; empty where its profiler says nothing. About half a second.
+  /// How eager Torch's time is shared out among its operators, the longest first; empty where its profiler says nothing and where a call takes seconds. Takes
+  /// a second; after it, on a device, calls may take longer than before.
   expected<std::vector<operator_time>> operators();
   // On a device only.
   /// Seconds of `calls` calls by the device's clock, each after a flush of the last-level cache; `graph`: replayed, see capture().

@@ -173,7 +173,7 @@ expected<void> reference_process::ready() const {
 
 expected<json> reference_process::exchange(const json& command, const std::string& doing, double timeout_seconds) {
   if (auto ok = ready(); !ok) return fail(ok.error());
-  static constexpr const char* on_device[] = {"trial", "check", "compute", "time", "capture", "share", "limits"};
+  static constexpr const char* on_device[] = {"trial", "check", "compute", "time", "capture", "share", "limits", "operators"};
   const auto what = command.value("do", "");
   const bool computes = std::find(std::begin(on_device), std::end(on_device), what) != std::end(on_device);
   const auto lease = lease_device(computes ? options_.device : device_choice());

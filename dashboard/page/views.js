@@ -28,7 +28,7 @@ const show = {
   finding: (f) => (f ? f.what + (f.level ? ` (${f.level})` : "") : ""),
 };
 
-/// A table whose heads sort it. columns: [{name, text(row), value?(row), n?}]
+/// A table whose heads sort it. columns: [{name, text(row), value?(row), n?}]. On a telephone a row's cells stand one below the other, each with its column's name.
 function sortable(rows, columns, on_row) {
   let by = -1, down = false;
   const body = h("tbody");
@@ -41,7 +41,7 @@ function sortable(rows, columns, on_row) {
         return (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true })) * (down ? -1 : 1);
       });
     }
-    body.replaceChildren(...order.map((r) => h("tr", {}, columns.map((c) => h("td", { class: c.n ? "n" : undefined }, c.cell ? c.cell(r) : c.text(r))))));
+    body.replaceChildren(...order.map((r) => h("tr", {}, columns.map((c) => h("td", { "data-name": c.name, class: (c.n ? "n" : "") + (["", "-"].includes(c.text(r)) ? " none" : "") }, c.cell ? c.cell(r) : c.text(r))))));
   };
   const heads = columns.map((c, i) => h("th", { class: c.n ? "n" : undefined, scope: "col" }, h("button", { onclick: () => { down = by === i && !down; by = i; fill(); } }, c.name)));
   fill();
@@ -149,7 +149,7 @@ const views = {
     const branch = (key, depth) => {
       const all = under.get(key) || [], kept = all.filter((a) => a.new_best), lost = all.length - kept.length;
       return h("ul", { class: depth > deepest ? "tree flat" : "tree" }, lost ? h("li", { class: "soft" }, `${lost} that did not help`) : null,
-        kept.map((a) => h("li", {}, h("b", {}, "attempt " + a.number), " ", a.against_best ? show.ratio(a.against_best) + " of the one before" : show.ratio(a.speedup) + " over Torch", " ", h("span", { class: "soft" }, a.rationale || ""), " ", h("span", { class: "soft" }, a.finding ? "then: " + show.finding(a.finding) : ""), branch(a.number, depth + 1))));
+        kept.map((a) => h("li", {}, h("b", {}, "attempt " + a.number), " ", a.against_best ? show.ratio(a.against_best) + " of the one before" : show.ratio(a.speedup) + " over Torch", h("span", { class: "soft" }, a.rationale ? ": " + a.rationale : "", a.finding ? "; what limits it: " + show.finding(a.finding) : ""), branch(a.number, depth + 1))));
     };
     return branch(0, 0);
   },

@@ -182,7 +182,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     if list(state) == list(model_new.state_dict()):
         model_new.load_state_dict(state)
         if state:
-            said.append("the same state_dict (%d tensors)" % len(state))
+            said.append("the same state_dict (%d tensor%s)" % (len(state), "" if len(state) == 1 else "s"))
     elif native:
         raise Differs("state_dict has other keys: %s" % list(model_new.state_dict()))
     else:

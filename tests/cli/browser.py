@@ -37,8 +37,8 @@ def look_at(browser, name, title, shots):
             browser.size(width)
             overflow = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert overflow <= 0, "%s at %d px is %d px too wide" % (name, width, overflow)
-            hidden = browser.run("return [...document.querySelectorAll('.stacks')].some((t) => t.scrollWidth > t.parentElement.clientWidth)")
-            assert not hidden, "%s at %d px: a part of a table lies beyond the edge" % (name, width)
+            hidden = browser.run("return [...document.querySelectorAll('table')].filter((t) => t.scrollWidth > t.parentElement.clientWidth + 1).map((t) => t.innerText.slice(0, 80))")
+            assert not hidden, "%s at %d px: a part of a table lies beyond the edge: %s" % (name, width, hidden)
             overlaps = browser.run(OVERLAPS)
             assert not overlaps, "%s at %d px: names lie on each other: %s" % (name, width, overlaps[:5])
             if shots:

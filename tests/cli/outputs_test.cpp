@@ -107,3 +107,9 @@ TEST_CASE("results under different flags of a device do not stand in one table")
   CHECK(differs([](auto& d) { d.allow_tf32 = true; }));
   CHECK(differs([](auto& d) { d.allow_torch = true; }));
 }
+
+TEST_CASE("what a verification looked at is a short line: the seeds of a task's own inputs are counted") {
+  CHECK(cli::checked_text({"own inputs, seed 1", "own inputs, seed 2", "large values", "two runs give the same bits"}) == "own inputs of 2 seeds; large values; two runs give the same bits");
+  CHECK(cli::checked_text({"own inputs, seed 1"}) == "own inputs of 1 seed");
+  CHECK(cli::checked_text({}).empty());
+}

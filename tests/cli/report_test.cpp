@@ -288,7 +288,7 @@ TEST_CASE("the story says what helped by how much, what did not by which ratio, 
   CHECK(has(story, "The task is 2 operators (exp, "));
   CHECK(has(story, "read and write 2.8 GiB; the task&#39;s own inputs and outputs are 7.6 MiB"));
   CHECK(has(story, "70% (2 calls), add 30%, 2 more under 1%"));
-  CHECK(has(story, "Torch launches 4 kernels a call"));
+  CHECK(has(story, "Eager Torch launches 4 kernels a call"));
   CHECK_FALSE(has(story, "<script"));
   auto again = all[1].code.measured.time; // what the search saw stands for the figure: no bar says that a fresh process did
   CHECK_FALSE(has(render_story(all, &all[1], &again, nullptr, 0, 0, nullptr), "fresh process"));
@@ -355,4 +355,11 @@ TEST_CASE("a suite's table links each report, and has no figure where there is n
   CHECK(has(page, "href=\"tasks/1%20%22x%22/report.html\""));
   CHECK_FALSE(has(page, "tasks/never"));
   CHECK_FALSE(has(page, "0.00x"));
+}
+
+TEST_CASE("the report's first lines say in which caches and how many processes a figure was taken, as one sentence") {
+  auto document = test::sample();
+  document["run"]["final"]["timing"]["cache"] = "warm caches, calls back to back";
+  document["run"]["final"]["timing"]["note"] = "measured in 3 fresh processes";
+  CHECK(has(render_html_report(document), "accepted, warm caches, calls back to back; measured in 3 fresh processes.</p>"));
 }

@@ -35,6 +35,8 @@ class Look:
                 self.browser.size(width)
                 overflow = self.browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
                 assert overflow <= 0, "%s at %d px is %d px too wide" % (name, width, overflow)
+                hidden = self.browser.run("return [...document.querySelectorAll('table')].filter((t) => t.scrollWidth > t.parentElement.clientWidth + 1).map((t) => t.innerText.slice(0, 80))")
+                assert not hidden, "%s at %d px: a part of a table lies beyond the edge: %s" % (name, width, hidden)
                 if self.shots:
                     self.browser.size(width, min(6000, self.browser.run("return document.documentElement.scrollHeight")))
                     self.browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")

@@ -393,3 +393,14 @@ TEST_CASE("What cannot be tried on this machine is not the drop-in's fault", "[p
     CHECK_THAT(said.error().message, Contains("no_such_module_here"));
   }
 }
+
+TEST_CASE("the flags of a drop-in have one level of optimisation: the candidate's own where it has one") {
+  const auto levels = [](std::vector<std::string> flags) {
+    std::vector<std::string> found;
+    for (auto& flag : kernel_flags(code_of("", std::move(flags))))
+      if (flag.starts_with("-O")) found.push_back(flag);
+    return found;
+  };
+  CHECK(levels({"-march=native"}).size() == 1);
+  for (const char* own : {"-O1", "-O3", "-Ofast"}) CHECK(levels({own, "-march=native"}) == std::vector<std::string>{own});
+}

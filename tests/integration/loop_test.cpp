@@ -199,6 +199,11 @@ TEST_CASE("unusable tasks and words are refused with exit codes that scripts can
     CHECK((result.out + result.err).find(words) != std::string::npos);
   };
   expect({"optimize", "/nowhere/task.py"}, 3, "no such task file");
+  expect({"runs"}, 0, "no runs yet"); // a mistyped name leaves none
+  expect({}, 2, "error: pragma needs a command: optimize, ");
+  expect({"kb"}, 2, "error: pragma kb needs a command: build, ");
+  expect({"optimize"}, 2, "error: task is required");
+  expect({"dashboard", "--listen", "127.0.0.1:7451"}, 2, "--listen 127.0.0.1 --port 7451");
   expect({"optimize", file("syntax.py", "class Model(:\n"), "--out", (h.dir.path() / "o").string()}, 4, "syntax.py:1");
   expect({"optimize", file("empty.py", "x = 1\n"), "--out", (h.dir.path() / "o").string()}, 4, "Model");
   expect({"optimise"}, 2, "did you mean optimize?");

@@ -103,6 +103,13 @@ TEST_CASE("a command gets the prompt on stdin and answers on stdout") {
   auto model = make_chat_model(c, {});
   REQUIRE(model);
   CHECK((*model)->name() == "command:sh");
+  c.command = {"/bin/sh", "-c", "false --key secret"}; // a line for the shell, as `--command` gives it
+  auto failing = make_chat_model(c, {});
+  REQUIRE(failing);
+  CHECK((*failing)->name() == "command:false");
+  auto failed = (*failing)->ask(question);
+  REQUIRE_FALSE(failed);
+  CHECK_THAT(failed.error().message, Catch::Contains("the command 'false' failed") && !Catch::Contains("secret"));
   auto answer = (*model)->ask(question);
   REQUIRE(answer);
   CHECK_THAT(answer->text, Catch::Contains("# Instructions\n\nbe brief") && Catch::Contains("# Request\n\nwhat is it?"));

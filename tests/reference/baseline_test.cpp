@@ -1,4 +1,4 @@
-// What a kernel is timed against: Torch compiled, where there is a Torch that compiles.
+// What a kernel is timed against: Torch compiled, where there is a Torch that compiles; and where eager Torch spends its time.
 #include "tests/fixtures/skip.hpp"
 
 #include "base/text.hpp"
@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <set>
 
 using namespace pragma;
 using Catch::Contains;
@@ -57,4 +58,33 @@ TEST_CASE("the best of eager, torch.compile and max-autotune is timed on a proce
   CHECK_THAT(best->baseline_name(), Contains(", the best of 3, no_grad, 1 thread"));
   CHECK(best->run(3));
   REQUIRE(best->make_inputs(1, 7, input_kind::own)); // expected results are the plain Model's
+}
+
+TEST_CASE("Torch's profiler shares out the time of a call among its operators, within ranges and functions of the user's own too; of a call of very many there is none") {
+  auto ref = started("eager");
+  REQUIRE(ref);
+  const auto of = [&](const std::filesystem::path& file) {
+    if (const auto loaded = ref->load(file, 2); !loaded) FAIL(render(loaded.error()));
+    auto operators = ref->operators();
+    if (!operators) FAIL(render(operators.error()));
+    return *operators;
+  };
+  const auto names = [](const std::vector<operator_time>& operators) {
+    std::set<std::string> found;
+    for (const auto& o : operators) found.insert(o.name);
+    return found;
+  };
+  const auto operators = of(rms());
+  double share = 0;
+  for (const auto& o : operators) {
+    share += o.share;
+    CHECK(o.calls >= 1);
+    CHECK(o.launches == 0); // no device
+  }
+  CHECK(share == Approx(1).margin(0.02)); // the smallest are not told
+  for (const char* name : {"pow", "mul"}) CHECK(names(operators).contains(name));
+  const auto tasks = std::filesystem::path(TESTS_DIR) / "tasks";
+  for (const char* name : {"mul", "exp", "sinh"}) CHECK(names(of(tasks / "ranges.py")).contains(name));
+  CHECK(of(tasks / "many_operators.py").empty());
+  CHECK(ref->run(2)); // and it goes on
 }

@@ -119,16 +119,6 @@ TEST_CASE("an example is loaded, its outputs agree with the oracle, and it can b
   CHECK(ref.run(5));
   CHECK(ref.baseline_name().find("torch") == 0);
   CHECK(ref.baseline_name().find("1 thread") != std::string::npos);
-  const auto operators = ref.operators();
-  REQUIRE(operators);
-  double share = 0;
-  for (const auto& o : *operators) {
-    share += o.share;
-    CHECK(o.calls >= 1);
-    CHECK(o.launches == 0); // no device
-  }
-  CHECK(share == Approx(1).margin(0.02)); // but for the profiler's own
-  CHECK(std::count_if(operators->begin(), operators->end(), [](const auto& o) { return o.name == "pow" || o.name == "mul"; }) == 2);
 }
 
 TEST_CASE("other seeds and kinds give other inputs and outputs; the same seed the same ones") {
