@@ -67,9 +67,11 @@ expected<confirmation> workbench::confirm_parts(const candidate& c, int processe
   const auto start = clock::now();
   if (auto again = reference_->run(reference_calls); !again) return fail(again.error());
   result.kernel.baseline_seconds = seconds_since(start) / reference_calls;
-  if (auto operators = reference_->operators()) result.torch = std::move(*operators);
   if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, cancel_, result, processes); !called) return fail(called.error());
   if (result.verdict.passed() && !result.not_called.empty()) return fail(ec::measurement_failed, "a drop-in of parts has no figure but the one as called: " + result.not_called);
+  if (processes == 1 || !result.verdict.passed()) return result;
+  if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without
+  if (request_.where().on_device()) reference_.reset(); // a profiler leaves its hooks in the driver
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/report.hpp"
 
 #include "base/text.hpp"
+#include "actors/messages.hpp"
 #include "cli/charts.hpp"
 #include "cli/html.hpp"
 #include "base/line_diff.hpp"
@@ -365,6 +366,17 @@ std::string environment_part(const report_data& d) {
   return table({"", ""}, rows, 9, 9) + list(texts_at(environment, "notes"));
 }
 
+/// Of a task that was cut: which part is whose, what its kernel gained, and why not.
+std::string parts_table(const report_data& d) {
+  const auto cut = from_json_value<cut_record>(d.run.value("cut", json::object()), "the parts").value_or(cut_record{});
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& p : cut.parts)
+    rows.push_back({escape(p.name), escape(p.what), format_number(100 * p.share, 0) + "%", p.speedup.value > 0 ? escape(with_interval(p.speedup)) : "-",
+                    p.torch_seconds > 0 ? format_seconds(p.torch_seconds) + " -> " + format_seconds(p.seconds) : "-", p.kept ? "a kernel of its own" : "Torch: " + escape(p.why_not)});
+  for (const auto& name : cut.torch) rows.push_back({"-", escape(name), "-", "-", "-", "Torch: no kernel computes it, or Torch does it better"});
+  return table({"part", "operators", "share of the parts (guessed)", "over Torch", "one call", "whose"}, rows, 2, 5);
+}
+
 } // namespace
 
 std::string render_html_report(const json& document) {
@@ -372,6 +384,7 @@ std::string render_html_report(const json& document) {
   std::string body = header_part(d);
   const auto confirmed = final_timing(d);
   body += section("story", confirmed && confirmed->speedup.low > 1 ? "Why it is faster" : "What was found", render_story(d.iterations, d.best, confirmed ? &*confirmed : nullptr, d.limits ? &*d.limits : nullptr, d.flops, d.bytes, d.task));
+  if (const auto parts = parts_table(d); !parts.empty()) body += section("parts", "Its parts", parts);
   body += section("curve", "Speed-up over attempts", speedup_curve(d.iterations) + attempts_table(d));
   if (const auto metrics = metrics_part(d); !metrics.empty()) body += section("metrics", "Metrics", details("Best, first and reference, side by side", metrics));
   body += section("roofline", "Roofline", roofline_part(d));
