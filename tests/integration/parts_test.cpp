@@ -4,6 +4,7 @@
 #include "base/subprocess.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <fstream>
 
 using namespace pragma;
@@ -82,6 +83,14 @@ TEST_CASE("a task with an operator of Torch's gets kernels for its parts, and a 
   CHECK(fs::exists(out / "regions" / "part_1" / "report.html"));
   const auto python = whole["environment"]["python"].get<std::string>();
   const auto program = run({python.substr(0, python.find(' ')), std::string(TESTS_DIR) + "/drop_in/parts.py", out.string()}, home);
+  INFO(program.err << program.out);
+  CHECK(program.exit_code == 0);
+}
+
+TEST_CASE("a drop-in's check judges indices by what they point to") {
+  const auto share = fs::path(PRAGMA_EXE).parent_path().parent_path() / "share" / "pragma" / "python";
+  const auto python = std::getenv("PRAGMA_PYTHON") ? std::string(std::getenv("PRAGMA_PYTHON")) : std::string("/usr/bin/python3");
+  const auto program = run({python, std::string(TESTS_DIR) + "/drop_in/indices.py", share.string()}, fs::temp_directory_path());
   INFO(program.err << program.out);
   CHECK(program.exit_code == 0);
 }
