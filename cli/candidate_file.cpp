@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/language.hpp"
+#include "kernels/parts.hpp"
 
 namespace pragma::cli {
 
@@ -54,8 +55,14 @@ expected<candidate> read_candidate(const std::string& file, const std::string& c
 expected<void> check_language(const candidate& c, const std::string& backend) {
   const auto chosen = find_backend(backend);
   if (!chosen) return fail(chosen.error());
-  if (c.language == chosen->language) return {};
-  return fail(ec::invalid_argument, "backend " + chosen->name + " runs " + chosen->language + ", and this candidate is " + c.language,
+  auto language = c.language;
+  if (language == parts_language) { // of kernels in one
+    const auto p = parts_of(c);
+    if (!p) return fail(p.error());
+    language = language_of(*p);
+  }
+  if (language == chosen->language) return {};
+  return fail(ec::invalid_argument, "backend " + chosen->name + " runs " + chosen->language + ", and this candidate is " + language,
               chosen->on_device() ? "give a Triton module (.py)" : "add --backend cuda");
 }
 

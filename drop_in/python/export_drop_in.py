@@ -107,6 +107,8 @@ def cpp(folder, out, name, files):
     settings = settings_of(folder)
     if settings is None:
         raise ValueError("a Triton module has no form in C++")
+    if "parts.json" in files:
+        raise ValueError("between this task's kernels Torch computes, which C++ does not have: export each kernel by itself (%s/parts/1, parts/2 ...)" % folder)
     built = next((f for kind in ("any", "x86-64-v3", "native", "x86-64-v2") for f in files if f == "built/kernel-%s.so" % kind), None)
     if built is None:
         raise ValueError("there is no built object beside model_new.py: export it on a machine with a compiler")
