@@ -1,7 +1,7 @@
 """Drop-in for @TASK@, made by PRAGMA: ModelNew is constructed and called like Model, and computes with the Triton kernels in
 kernel.py. Needs Torch and Triton on a GPU or NPU. Keep the files beside this one. What the kernels were not made for is computed by the task's
 own Model.forward, with the same parameters and a warning; model.stats() counts, ModelNew(..., strict=True) raises instead;
-ModelNew(..., graph=True) replays a captured graph. @TF32@"""
+ModelNew(..., graph=True) replays a captured graph where that is quicker. @TF32@"""
 import importlib.util
 import os
 import sys

@@ -1,9 +1,12 @@
 """The launches of a drop-in for a device. The first call runs the module as it is, through Triton's dispatcher, and what it launched is written down: from then on
 the same kernels are launched by handle, at a few microseconds of the host's time, while the parameters, the stream and the alignment of the inputs are
-what they were. Whatever cannot be written down goes on through the dispatcher. With ModelNew(..., graph=True) the whole forward is captured once and replayed."""
+what they were. Whatever cannot be written down goes on through the dispatcher. With ModelNew(..., graph=True) the whole forward is captured once,
+and replayed where that was timed to be quicker."""
+import contextlib
 import ctypes
 import functools
 import threading
+import time
 
 import torch
 
@@ -69,8 +72,9 @@ class Launcher:
         for entry in settings["params"]:
             path, _, name = entry["name"].rpartition(".")
             self.places.append((keeper(model, path, name), name))
-        self.fast, self.known, self.graph = None, None, None
-        self.plans = {}  # by stream and alignment; None where it cannot be written down
+        self.fast, self.known = None, None
+        self.graph, self.times = None, ""  # False: not the quicker way
+        self.plans = {}  # by device, stream and alignment; None where it cannot be written down
         self.why_not = ""
         self.lock = threading.Lock()
 
@@ -87,7 +91,11 @@ class Launcher:
         return before is not None and all(a is b if isinstance(a, torch.Tensor) else a == b for a, b in zip(now, before))
 
     def __call__(self, *inputs):
-        with self.lock:
+        """The results, computed on the device of the inputs, which need not be the current one."""
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+        device = tensors[0].device if tensors else torch.device("meta")
+        driver = DRIVERS.get(device.type)
+        with driver.on(device.index) if driver else contextlib.nullcontext(), self.lock:
             now = self.state()
             if not self.same(now):
                 args, kwargs = self.arguments
@@ -95,35 +103,47 @@ class Launcher:
                 fast.load_params([t.detach().contiguous() for t in now[::3]])
                 self.fast, self.known, self.graph, self.plans = fast, now, None, {}
                 self.call.attach(None)
-            if self.graphed:
-                return self.replayed(inputs)
-            return self.planned(inputs)
+            if driver is not None and driver.capturing():
+                return self.fast(*inputs)
+            if self.graphed and self.on_graph(driver, device, inputs, tensors):
+                return self.graph(inputs)
+            return self.planned(driver, device, inputs, tensors)
 
-    def planned(self, inputs):
-        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
-        device = tensors[0].device if tensors else torch.device("meta")
-        driver = DRIVERS.get(device.type)
+    def planned(self, driver, device, inputs, tensors):
         if driver is None or not driver.usable() or not self.settings.get("by_handle"):
             return self.fast(*inputs)
-        with driver.on(device.index):
-            if driver.capturing():
-                return self.fast(*inputs)
-            key = driver.stream(device.index)[2], tuple(t.data_ptr() % 16 == 0 for t in tensors)
-            if key not in self.plans:
-                results = self.fast(*inputs)  # compiles and tunes
-                if len(self.plans) >= MOST_PLANS:
-                    self.plans.clear()
-                self.plans[key] = self.written_down(driver, inputs, tensors, key)
-                return results
-            if self.plans[key] is None:
-                return self.fast(*inputs)
-            self.plans[key].attach(self.call)  # another stream's was; from now on run() launches
-            return self.call.launch(tuple(tensors))
+        key = device.index, driver.stream(device.index)[2], tuple(t.data_ptr() % 16 == 0 for t in tensors)
+        if key not in self.plans:
+            results = self.fast(*inputs)  # compiles and tunes
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            self.plans[key] = self.written_down(driver, inputs, tensors, key)
+            return results
+        if self.plans[key] is None:
+            return self.fast(*inputs)
+        self.plans[key].attach(self.call)  # another stream's was; from now on run() launches
+        return self.call.launch(tuple(tensors))
+
+    def on_graph(self, driver, device, inputs, tensors):
+        """Is a replayed graph the quicker way, on this stream? Timed once: it saves launches, and costs a copy of each input and of each result."""
+        if self.graph is None:
+            self.graph = False
+            try:
+                graph = Graph(self.fast, inputs)
+                usual = clocked(lambda: self.planned(driver, device, inputs, tensors), graph.api)
+                replayed = clocked(lambda: graph(inputs), graph.api)
+                self.times = " (a replayed graph: %.1f us a call, else %.1f us)" % (replayed * 1e6, usual * 1e6)
+                if replayed < usual:
+                    self.graph = graph
+                    self.call.attach(None)
+            except Exception as e:  # a forward that waits for its device cannot be captured
+                self.times = " (no graph: %s: %s)" % (type(e).__name__, e)
+        return self.graph and self.graph.stream == self.graph.api.current_stream()
 
     def written_down(self, driver, inputs, tensors, key):
         """A plan that gave the module's own results, bit for bit, on other contents of the inputs and with results that were garbage before; else None."""
         try:
-            plan = Plan(self, driver, inputs, tensors, key[1])
+            plan = Plan(self, driver, inputs, tensors, key[2])
             plan.attach(self.call)
             others = iter([t.flatten().flip(0).view(t.shape) for t in tensors])
             shuffled = [next(others) if isinstance(x, torch.Tensor) else x for x in inputs]
@@ -144,17 +164,22 @@ class Launcher:
         return {"launches": self.how()}
 
     def how(self):
-        if self.graphed:
-            return "a replayed graph"
-        return "by handle" if any(self.plans.values()) else "by Triton's dispatcher" + (": " + self.why_not if self.why_not else "")
+        if self.graph:
+            return "a replayed graph" + self.times
+        return ("by handle" if any(self.plans.values()) else "by Triton's dispatcher" + (": " + self.why_not if self.why_not else "")) + self.times
 
-    def replayed(self, inputs):
-        """On the stream that it was captured for; elsewhere the kernels are launched one by one."""
-        if self.graph is None:
-            self.graph = Graph(self.fast, inputs)
-        if self.graph.stream != self.graph.api.current_stream():
-            return self.fast(*inputs)
-        return self.graph(inputs)
+
+def clocked(call, api):
+    """Seconds of a call, calls back to back."""
+    best = float("inf")
+    for calls in (3, 20, 20, 20):
+        api.synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        api.synchronize()
+        best = min(best, (time.perf_counter() - start) / calls)
+    return best
 
 
 def memory_of(tensor):

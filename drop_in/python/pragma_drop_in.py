@@ -155,15 +155,19 @@ class Task:
         if verdict is None and any(hook_tables(model)):
             verdict = "hooks"
         inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
-        device = self.device_of(params, args) if self.launcher else None
+        device = self.device_of(model, args) if self.launcher else None
         if device is not None and device.type != self.settings["device"]:
             verdict = verdict or "device"
         surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu"))
         return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
 
-    def device_of(self, params, args):
+    def device_of(self, model, args):
         """Where this model computes: the device of its first tensor."""
-        tensors = [params[0][0][params[0][1]]] if params else [args[i] for i in self.positions if i < len(args)]
+        tensors = [args[i] for i in self.positions if i < len(args)]
+        if self.params:
+            path, _, name = self.params[0]["name"].rpartition(".")
+            holder = keeper(model, path, name)
+            tensors = [holder[name]] if holder is not None else []
         return next((t.device for t in tensors if isinstance(t, torch.Tensor)), torch.device("cpu"))
 
 
@@ -255,23 +259,40 @@ def own_hooks(model):
 
 
 class Session:
-    """What one model has beside its tensors: the Call that is made for it, and what was counted. Never copied, never saved."""
+    """What one model has beside its tensors: the Calls that are made for it, one for each device it was called on, and what was counted. Never copied, never saved."""
 
     def __init__(self):
-        self.call, self.run, self.direct, self.launch, self.hits_before = None, None, None, None, 0
+        self.call, self.run, self.direct, self.hits_before = None, None, None, 0
+        self.calls = {}  # by device: [Call, its launcher or None]
         self.fallbacks, self.warned, self.lock = collections.Counter(), set(), threading.Lock()
 
-    def bound(self, call, hooked):
-        """`hooked`: Module.__call__ and forward() have something to do."""
+    def bound(self, call, hooked, device=None, changed=True):
+        """`hooked`: Module.__call__ and forward() have something to do. `changed`: what was made before is for another state of the model."""
         with self.lock:
-            if self.call is not None:
-                self.hits_before += self.call.hits()
+            if changed:
+                self.hits_before += sum(made[0].hits() for made in self.calls.values())
+                self.calls = {}
+            if call is not None:
+                self.calls.setdefault(device, [call, None])
             self.call, self.run = call, call.run if call is not None else None
             self.direct = None if hooked else self.run
 
     def hits(self):
         with self.lock:
-            return self.hits_before + (self.call.hits() if self.call is not None else 0)
+            return self.hits_before + sum(made[0].hits() for made in self.calls.values())
+
+    def launcher(self, make):
+        """That of the current Call, made by `make(call)` where there is none yet."""
+        with self.lock:
+            made = next((made for made in self.calls.values() if made[0] is self.call), None)
+            if made is None:  # another thread found the model changed
+                return make(self.call)
+            made[1] = made[1] or make(self.call)
+            return made[1]
+
+    def told(self):
+        made = next((made for made in list(self.calls.values()) if made[0] is self.call), None)
+        return made[1].told() if made and made[1] else {}
 
 
 class WithGradients(torch.autograd.Function):
@@ -351,8 +372,7 @@ class DropIn:
         session = self._pragma_own()
         hits, fallbacks = session.hits(), dict(session.fallbacks)
         found = {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
-        if session.launch:
-            found.update(session.launch[1].told())
+        found.update(session.told())
         return found
 
     def refresh(self):
@@ -385,10 +405,7 @@ class DropIn:
         return self._pragma_carefully(args, kwargs)
 
     def _pragma_launch(self, args):
-        session = self.__dict__["_pragma_session"]
-        if session.launch is None or session.launch[0] is not session.call:
-            session.launch = session.call, self._pragma_task.launcher(self, session.call)
-        return session.launch[1](*args)
+        return self.__dict__["_pragma_session"].launcher(lambda call: self._pragma_task.launcher(self, call))(*args)
 
     def _pragma_own(self):
         session = self.__dict__.get("_pragma_session")
@@ -398,13 +415,21 @@ class DropIn:
 
     def _pragma_run(self, args):
         """The results, or the guard that failed, after looking at the model again where it changed."""
-        session = self._pragma_own()
-        for _ in range(3):
+        session, task = self._pragma_own(), self._pragma_task
+        moved = not task.launcher
+        for _ in range(4):
             result = "rebind" if session.run is None else session.run(self, args)
             if result.__class__ is str and result == "rebind":
-                session.bound(self._pragma_task.bind(self, args), any(own_hooks(self)))
-                if session.run is None:
+                call = task.bind(self, args)
+                session.bound(call, any(own_hooks(self)), task.device_of(self, args) if task.launcher else None)
+                if call is None:
                     return "kernel"
+                continue
+            if result.__class__ is str and result == "device" and not moved:  # the model, or with none of its own the inputs, may be on another one now
+                moved, device = True, task.device_of(self, args)
+                known = session.calls.get(device)
+                call = known[0] if known else task.bind(self, args)
+                session.bound(call, any(own_hooks(self)), device, changed=False)
                 continue
             if result is None:
                 return self._pragma_launch(args)
