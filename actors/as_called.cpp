@@ -23,7 +23,8 @@ constexpr double measure_seconds = 1.5;          ///< in each
 constexpr double called_budget = 60;             ///< seconds: after them no further process is started
 constexpr int later_seeds = 1;                   ///< unseen seeds on which the second process and those after it check the drop-in
 constexpr double other_caches = 0.3; ///< one set of inputs, called again and again, against several in turn
-constexpr double call_seconds = 200e-6; ///< of Torch from Python, where the kernel's ratio was taken of replayed graphs
+constexpr double call_seconds = 200e-6; ///< of Torch from Python: what one process has on top of another
+constexpr int eager_calls = 3;
 
 timing timing_of(const drop_in_result& found, const load_request& request, const std::string& torch, double others) {
   timing t;
@@ -42,8 +43,8 @@ timing timing_of(const drop_in_result& found, const load_request& request, const
 
 /// The winner's code runs in the process that says these times. One call of it takes at least about what the kernel takes, and Torch about what it
 /// took in the Verifier's own process: other caches explain a factor, no more.
-bool believable(const timing& called, const timing& kernel) {
-  return called.candidate_seconds >= other_caches * kernel.candidate_seconds && called.baseline_seconds <= kernel.baseline_seconds / other_caches + call_seconds;
+bool believable(const timing& called, const timing& kernel, double torch_seconds) {
+  return called.candidate_seconds >= other_caches * kernel.candidate_seconds && called.baseline_seconds <= torch_seconds / other_caches + call_seconds;
 }
 
 /// In a process that has the device for itself: a call from Python that meets another process's slice of time is milliseconds late. `others`: share of the machine that
@@ -82,7 +83,15 @@ expected<void> settle(const expected<drop_in_result>& found, const load_request&
 
 } // namespace
 
-expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result, int most) {
+expected<double> eager_seconds(reference& torch) {
+  if (auto first = torch.run(1); !first) return fail(first.error());
+  const auto start = clock::now();
+  if (auto again = torch.run(eager_calls); !again) return fail(again.error());
+  return seconds_since(start) / eager_calls;
+}
+
+expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, double torch_seconds, const std::atomic<bool>* cancel,
+                            confirmation& result, int most) {
   auto place = temp_dir::create("pragma-called-");
   if (!place) return fail(place.error());
   const auto device = find_backend(request.backend);
@@ -115,9 +124,9 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
       break;
     }
     auto called = timing_of(*found, request, torch, others);
-    if (!believable(called, result.kernel)) {
+    if (!believable(called, result.kernel, torch_seconds)) {
       result.not_called = "its process says " + format_seconds(called.baseline_seconds) + " -> " + format_seconds(called.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " +
-                          format_seconds(result.kernel.candidate_seconds);
+                          format_seconds(result.kernel.candidate_seconds) + ", Model in a process of its own at " + format_seconds(torch_seconds);
       return {};
     }
     taken.push_back(std::move(called));

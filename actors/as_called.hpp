@@ -2,13 +2,18 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "reference/reference.hpp"
 
 namespace pragma {
 
 constexpr int most_called = 6; ///< for a figure that is wanted for itself: fresh_processes, more while others are busy
 /// Fills in what a confirmation says of the drop-in; its time becomes the headline. One that is wrong makes the verdict a refusal. `torch`: its
 /// version, for people. An error: the machine's.
-/// `most`: processes at most; one is enough for a figure on the way.
-expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result, int most = most_called);
+/// `torch_seconds`: of a call of Model in a process of ours, where nobody else's code runs. `most`: processes at most; one is enough for a figure on the way.
+expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, double torch_seconds, const std::atomic<bool>* cancel,
+                            confirmation& result, int most = most_called);
+
+/// Seconds of a call of Model from Python, calls back to back, by our clock.
+expected<double> eager_seconds(reference& torch);
 
 } // namespace pragma

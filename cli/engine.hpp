@@ -30,7 +30,9 @@ expected<void> hand_over_collectors(load_request& load);
 
 /// run.json: the document that the report is made from.
 json run_document(const run_result& result);
-/// Writes run.json, report.html, kernel.cpp and the drop-in model_new.py into `folder`; returns what the drop-in's check said at the end of the
+/// Why a result has no drop-in: a program that calls Model is as fast (parts), or faster (one kernel). Empty where there is one.
+std::string why_no_drop_in(const run_result& result);
+/// Writes run.json, report.html, kernel.cpp and, but for why_no_drop_in(), the drop-in model_new.py into `folder`; returns what the drop-in's check said at the end of the
 /// run, or why it was not tried there. `deploy`: with built objects for this and other processors.
 expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool deploy);
 

@@ -217,7 +217,7 @@ mcp::answer answer_of(const run_result& run, const std::filesystem::path& folder
   }
   if (checked) text += checked->empty() ? "" : "Drop-in: " + *checked + "\n";
   else text += "The drop-in failed its check: " + checked.error().message + "\n";
-  return {text + "Report, kernel and model_new.py: " + folder.string() + "; resource pragma://runs/" + h.id + "/record", std::move(data)};
+  return {text + (why_no_drop_in(run).empty() ? "Report, kernel and model_new.py: " : "Report and kernel: ") + folder.string() + "; resource pragma://runs/" + h.id + "/record", std::move(data)};
 }
 
 expected<mcp::answer> optimize(mcp_state& state, const mcp::call& call) {

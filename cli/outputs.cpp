@@ -65,6 +65,14 @@ json run_document(const run_result& result) {
   return {{"schema", 1}, {"run", std::move(run)}, {"iterations", result.iterations}};
 }
 
+std::string why_no_drop_in(const run_result& result) {
+  const auto& h = result.header;
+  const auto best = std::find_if(result.iterations.begin(), result.iterations.end(), [&](const auto& r) { return r.number == h.best_attempt; });
+  if (!h.confirmed || best == result.iterations.end()) return {};
+  if (best->code.language == parts_language) return h.final.time.speedup.low <= 1 ? "Model itself is as fast" : "";
+  return h.final.as_called && h.final.time.speedup.high < 1 ? "Model itself is faster" : "";
+}
+
 expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool deploy) {
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
@@ -75,8 +83,13 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
   if (auto done = write_file_atomic(folder / "report.html", render_html_report(document)); !done) return fail(done.error());
   for (const auto& r : result.iterations) {
     if (r.number != result.header.best_attempt) continue;
-    if (r.code.language == parts_language && result.header.confirmed && result.header.final.time.speedup.low <= 1) return std::string("not written: Model itself is as fast");
     const auto& load = result.header.request.load;
+    if (const auto why = why_no_drop_in(result); !why.empty()) {
+      std::filesystem::remove(folder / "model_new.py", problem); // an earlier run's
+      if (r.code.language == parts_language) return "not written: " + why;
+      if (auto done = write_file_atomic(folder / (load.where().on_device() ? "kernel.py" : "kernel.cpp"), r.code.source); !done) return fail(done.error());
+      return "not written: " + why + " where a program calls it; the kernel's text is kept";
+    }
     const auto& t = result.header.environment.task;
     const auto device = find_backend(load.backend);
     if (!device) return fail(device.error());

@@ -4,6 +4,7 @@
 #include "cli/html.hpp"
 #include "diagnosis/rules.hpp"
 #include "diagnosis/what_limits.hpp"
+#include "kernels/parts.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -105,6 +106,14 @@ void print_findings(terminal& out, const std::vector<finding>& findings, const p
   }
 }
 
+static std::string files_of(const run_result& result, const std::filesystem::path& folder) {
+  const auto& h = result.header;
+  const auto best = std::find_if(result.iterations.begin(), result.iterations.end(), [&](const auto& r) { return r.number == h.best_attempt; });
+  const bool parts = best != result.iterations.end() && best->code.language == parts_language, drop_in = why_no_drop_in(result).empty();
+  const auto kernel = (folder / (parts ? drop_in ? "parts" : "regions" : h.request.load.where().on_device() ? "kernel.py" : "kernel.cpp")).string();
+  return drop_in ? (folder / "model_new.py").string() + " (ModelNew), " + kernel : kernel;
+}
+
 void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in) {
   const auto& h = result.header;
   out.line("");
@@ -155,7 +164,7 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
              (h.usage.cost > 0 ? ", cost " + format_number(h.usage.cost, 4) : ""));
   if (!drop_in.empty()) out.line("  drop-in: " + drop_in);
   out.line("  report:  " + (folder / "report.html").string());
-  if (h.best_attempt > 0) out.line("  kernel:  " + (folder / "model_new.py").string() + " (ModelNew), " + (folder / (!h.request.cut.parts.empty() ? "parts" : h.request.load.where().on_device() ? "kernel.py" : "kernel.cpp")).string());
+  if (h.best_attempt > 0) out.line("  kernel:  " + files_of(result, folder));
   if (h.state != "finished") out.line("  go on:   pragma resume " + h.id);
 }
 

@@ -137,7 +137,7 @@ class Task:
 
     def bind(self, model, args):
         """A Call for the model as it is now, with a verdict where it is not the kernel's model: it holds until the model changes."""
-        facts, missing = look_at(model, self.constants), ""
+        facts, missing = self.constants.look_at(model), ""
         if self.load() is None:
             return None
         params = []
@@ -152,7 +152,7 @@ class Task:
         verdict = missing or ("module: " + why if why else None)
         if verdict is None and self.settings["mutated"] and not model._pragma_options["keep_buffers"]:
             verdict = "updates"
-        if verdict is None and any(hook_tables(model)):
+        if verdict is None and any(self.constants.hook_tables(model)):
             verdict = "hooks"
         inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
         device = self.device_of(model, args) if self.launcher else None
@@ -217,45 +217,6 @@ def keeper(model, path, name):
         if model is None:
             return None
     return next((table for table in (model._parameters, model._buffers, vars(model)) if isinstance(table.get(name), torch.Tensor)), None)
-
-
-def look_at(model, constants):
-    """What a Call compares, by identity where that is enough: [(dictionary, key, value)]."""
-    same, equal, sizes, classes = [], [], [], []
-    for path, module in model.named_modules():
-        own = vars(module)
-        for table in ("_parameters", "_buffers", "_modules"):
-            if own[table]:
-                same.append((own, table, own[table]))
-        sizes += [(own, None, len(own)), (own["_modules"], None, len(own["_modules"]))]
-        same += [(own["_modules"], key, child) for key, child in own["_modules"].items() if child is not None]
-        classes.append((module, None, type(module)))
-        for name, value in own.items():
-            if name in constants.INTERNAL or isinstance(value, (torch.Tensor, torch.nn.Module)) or name.startswith("_pragma"):
-                continue
-            if isinstance(value, (list, dict, set, tuple)):
-                if constants.text_of(value) is not None:
-                    equal.append((own, name, copy.deepcopy(value)))
-            else:
-                same.append((own, name, value))
-    sizes += [(table, None, len(table)) for table in hook_tables(model) + own_hooks(model)]
-    same.append((vars(torch.autograd.forward_ad), "_current_level", -1))
-    return {"same": same, "equal": equal, "sizes": sizes, "classes": classes}
-
-
-def hook_tables(model):
-    """Of the modules inside, whose calls a kernel leaves out: those of the model itself run as they always do, in __call__."""
-    everywhere = vars(torch.nn.modules.module)
-    found = [everywhere[name] for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
-             if name in everywhere]
-    for path, module in model.named_modules():
-        if path:
-            found += [vars(module)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(module)]
-    return found
-
-
-def own_hooks(model):
-    return [vars(model)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(model)]
 
 
 class Session:
@@ -421,7 +382,7 @@ class DropIn:
             result = "rebind" if session.run is None else session.run(self, args)
             if result.__class__ is str and result == "rebind":
                 call = task.bind(self, args)
-                session.bound(call, any(own_hooks(self)), task.device_of(self, args) if task.launcher else None)
+                session.bound(call, any(task.constants.own_hooks(self)), task.device_of(self, args) if task.launcher else None)
                 if call is None:
                     return "kernel"
                 continue
@@ -429,7 +390,7 @@ class DropIn:
                 moved, device = True, task.device_of(self, args)
                 known = session.calls.get(device)
                 call = known[0] if known else task.bind(self, args)
-                session.bound(call, any(own_hooks(self)), device, changed=False)
+                session.bound(call, any(task.constants.own_hooks(self)), device, changed=False)
                 continue
             if result is None:
                 return self._pragma_launch(args)

@@ -2,6 +2,7 @@
 classes, and the arguments of the constructor. reference.py notes them with the task; a drop-in compares its model with them (a copy of this
 file lies beside it)."""
 import ast
+import copy
 import functools
 import inspect
 import types
@@ -110,3 +111,42 @@ def ambient(threads, device):
     else:
         found.append(("autocast", torch.is_autocast_cpu_enabled if device == "cpu" else torch.is_autocast_enabled, (), False))
     return [one for one in found if one[1] is not None]
+
+
+def look_at(model):
+    """What a Call compares, by identity where that is enough: [(dictionary, key, value)]."""
+    same, equal, sizes, classes = [], [], [], []
+    for path, module in model.named_modules():
+        own = vars(module)
+        for table in ("_parameters", "_buffers", "_modules"):
+            if own[table]:
+                same.append((own, table, own[table]))
+        sizes += [(own, None, len(own)), (own["_modules"], None, len(own["_modules"]))]
+        same += [(own["_modules"], key, child) for key, child in own["_modules"].items() if child is not None]
+        classes.append((module, None, type(module)))
+        for name, value in own.items():
+            if name in INTERNAL or isinstance(value, (torch.Tensor, torch.nn.Module)) or name.startswith("_pragma"):
+                continue
+            if isinstance(value, (list, dict, set, tuple)):
+                if text_of(value) is not None:
+                    equal.append((own, name, copy.deepcopy(value)))
+            else:
+                same.append((own, name, value))
+    sizes += [(table, None, len(table)) for table in hook_tables(model) + own_hooks(model)]
+    same.append((vars(torch.autograd.forward_ad), "_current_level", -1))
+    return {"same": same, "equal": equal, "sizes": sizes, "classes": classes}
+
+
+def hook_tables(model):
+    """Of the modules inside, whose calls a kernel leaves out: those of the model itself run as they always do, in __call__."""
+    everywhere = vars(torch.nn.modules.module)
+    found = [everywhere[name] for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
+             if name in everywhere]
+    for path, module in model.named_modules():
+        if path:
+            found += [vars(module)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(module)]
+    return found
+
+
+def own_hooks(model):
+    return [vars(model)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(model)]

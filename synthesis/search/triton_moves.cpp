@@ -199,11 +199,12 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
   space.start = starting_triton_schedule(program, options.machine);
   space.reason = "Starting point from the device's units and the sizes of rows: " + std::to_string(program.regions.size()) +
                  (program.regions.size() == 1 ? " fused region." : " regions.");
-  for (const auto& r : space.start.regions)
-    if (r.precision == "tf32x3") {
-      space.reason += " Contractions run on tensor cores with each factor split in two TF32 numbers: three products, right to about 2^-22 each.";
-      break;
-    }
+  for (size_t i = 0; i < program.regions.size() && i < space.start.regions.size(); ++i) {
+    const auto& anchor = program.regions[i].anchor;
+    if (!anchor || multiplies_halves(program, *anchor) || space.start.regions[i].precision != "tf32x3") continue;
+    space.reason += " Contractions run on tensor cores with each factor split in two TF32 numbers: three products, right to about 2^-22 each.";
+    break;
+  }
   space.safer_means = "float32 units, one size, separate passes, smaller tiles";
   space.emit = [&program, title](const triton_schedule& s) {
     auto source = emit_triton(program, s, title);

@@ -26,7 +26,7 @@ anchor_emitter::anchor_emitter(const loop_program& program, const region& r, con
   for (int a : c_.m) m_ *= extent(a);
   k_ = extent(c_.k);
   const auto format = [&](int b) { return p_.buffers[static_cast<size_t>(b)].dtype; };
-  halves_ = is_half(format(c_.a)) && format(c_.a) == format(c_.b);
+  halves_ = multiplies_halves(program, c_);
   widens_ = !halves_ && (is_half(format(c_.a)) || is_half(format(c_.b)));
   if (c_.op == operation::matmul) {
     for (int a : c_.n) n_ *= extent(a);

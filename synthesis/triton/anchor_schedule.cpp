@@ -150,6 +150,11 @@ std::function<bool(triton_schedule&, const loop_program&)> arithmetic(const char
 
 } // namespace
 
+bool multiplies_halves(const loop_program& program, const contraction& c) {
+  const auto format = [&](int buffer) { return program.buffers[static_cast<size_t>(buffer)].dtype; };
+  return is_half(format(c.a)) && format(c.a) == format(c.b);
+}
+
 /// Split columns take twice the memory; which side they are is the emitter's choice.
 int64_t shared_bytes(const triton_block& x, bool split) {
   return (x.lanes + x.columns + (split ? std::max(x.lanes, x.columns) : 0)) * x.steps * 4 * x.stages;

@@ -61,6 +61,8 @@ int64_t power_above(int64_t n);
 /// Results (or rows) and reduced elements of a region that is no contraction.
 int64_t lanes_of(const region& r);
 int64_t steps_of(const region& r);
+/// Both factors of a contraction are of one half type, which the matrix units take as they are.
+bool multiplies_halves(const loop_program& program, const contraction& c);
 
 triton_schedule starting_triton_schedule(const loop_program& program, const machine_limits& limits);
 /// Every move, the most promising in general first, those of contractions (triton_anchor_moves()) included.
