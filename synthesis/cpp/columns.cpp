@@ -162,7 +162,7 @@ void column_writer::cut_loop(int axis) {
   const auto [first, last] = values_.bounds(axis);
   out_.block("for (int64_t block = {}; block < {}; block += {})", first, last, block_steps);
   begin_partial_sums();
-  out_.line("const int64_t end = std::min<int64_t>(block + {}, {});", block_steps, last);
+  out_.line("const int64_t end = least<int64_t>(block + {}, {});", block_steps, last);
   out_.block("for (int64_t {0} = block; {0} < end; ++{0})", v);
   values_.declare_place(axis);
   nest(layout_.inner.size());

@@ -65,7 +65,7 @@ void contraction_writer::close_batch(const std::vector<int>& axes) {
 void contraction_writer::open_columns() {
   if (plan_.several_n) {
     out_.block("for (int64_t n0 = 0; n0 < {}; n0 += {})", plan_.size.n, s_.block.n);
-    out_.line("const int64_t n1 = std::min<int64_t>(n0 + {}, {});", s_.block.n, plan_.size.n);
+    out_.line("const int64_t n1 = least<int64_t>(n0 + {}, {});", s_.block.n, plan_.size.n);
   } else {
     out_.line("constexpr int64_t n0 = 0, n1 = {};", plan_.size.n);
   }
@@ -74,7 +74,7 @@ void contraction_writer::open_columns() {
 void contraction_writer::open_rows() {
   if (!plan_.several_m) return;
   out_.block("for (int64_t m0 = 0; m0 < {}; m0 += {})", plan_.size.m, s_.block.m);
-  out_.line("const int64_t m1 = std::min<int64_t>(m0 + {}, {});", s_.block.m, plan_.size.m);
+  out_.line("const int64_t m1 = least<int64_t>(m0 + {}, {});", s_.block.m, plan_.size.m);
 }
 
 index_form contraction_writer::without(index_form f, const std::vector<int>& axes) const {

@@ -58,7 +58,7 @@ void convolution_writer::open_channels() {
   const int64_t channels = plan_.size.channels;
   if (plan_.several_k) {
     out_.block("for (int64_t k0 = 0; k0 < {}; k0 += {})", channels, plan_.block_steps);
-    out_.line("const int64_t channels = std::min<int64_t>({}, {} - k0){};", plan_.block_steps, channels, depth);
+    out_.line("const int64_t channels = least<int64_t>({}, {} - k0){};", plan_.block_steps, channels, depth);
   } else {
     out_.line("constexpr int64_t k0 = 0, channels = {}{};", channels, depth);
   }

@@ -160,14 +160,14 @@ emitted_source emit_source(const loop_program& program, const schedule& s, const
   const auto header = comment("Task:", title) + comment("Reference:", join(program.ops, ", ")) + comment("Schedule:", json(s).dump()) +
                       "// Written by PRAGMA's built-in coder (docs/synthesis.md).\n";
   std::string out = "#include \"pragma_kernel.h\"\n\n";
-  for (const char* name : {"algorithm", "cmath", "cstdint", memory.allocated() ? "cstdio" : "", memory.allocated() ? "cstdlib" : "", "cstring", "limits", "type_traits", "utility"})
+  for (const char* name : {"cstdint", memory.allocated() ? "cstdio" : "", memory.allocated() ? "cstdlib" : "", "cstring", "limits", "type_traits", "utility"})
     if (*name) out += fmt::format("#include <{}>\n", name);
   auto helpers = body.helpers();
   helpers.insert(memory.helpers.begin(), memory.helpers.end());
   if (needs_intrinsics(helpers)) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
   out += "\nnamespace {\n\n" + helpers_text(helpers, s.lanes) + "\n" + memory.statics + (memory.statics.empty() ? "" : "\n") + "} // namespace\n\n";
   out += "extern \"C\" void pragma_kernel(const pragma_args* args) {\n";
-  if (s.threads > 1) out += fmt::format("  [[maybe_unused]] const int threads = std::min<int>(args->threads, {});\n", s.threads);
+  if (s.threads > 1) out += fmt::format("  [[maybe_unused]] const int threads = least<int>(args->threads, {});\n", s.threads);
   out += memory.pointers;
   return {header + out + body.text(1) + "}\n", out + body.program(1) + "}\n"};
 }

@@ -29,7 +29,7 @@ void matmul_writer::pack_all_rows() {
   if (plan_.several_k) {
     out_.block("for (int64_t k0 = 0; k0 < {}; k0 += {})", size.k, s_.block.k);
     out_.block("for (int64_t m = 0; m < {}; m += MR)", size.m);
-    out_.line("const int64_t depth = std::min<int64_t>({}, {} - k0);", s_.block.k, size.k);
+    out_.line("const int64_t depth = least<int64_t>({}, {} - k0);", s_.block.k, size.k);
     pack_rows(fmt::format("a_panels + k0 * {} + m * depth", plan_.all_rows), "depth", "k0");
     out_.close();
     out_.close();
@@ -43,7 +43,7 @@ void matmul_writer::pack_all_rows() {
 void matmul_writer::open_steps() {
   if (plan_.several_k) {
     out_.block("for (int64_t k0 = 0; k0 < steps; k0 += {})", s_.block.k);
-    out_.line("const int64_t depth = std::min<int64_t>({}, steps - k0);", s_.block.k);
+    out_.line("const int64_t depth = least<int64_t>({}, steps - k0);", s_.block.k);
   } else {
     out_.line("constexpr int64_t k0 = 0, depth = {};", plan_.size.k);
   }

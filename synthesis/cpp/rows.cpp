@@ -124,7 +124,7 @@ void row_writer::loops(size_t depth) {
   if (cut_.blocked && depth == layout_.inner.size()) {
     const int64_t n = values_.extent(layout_.vector_axis);
     out_.block("for (int64_t block = 0; block < {}; block += {})", n, cut_.block);
-    out_.line("const int64_t end = std::min<int64_t>(block + {}, {});", cut_.block, n);
+    out_.line("const int64_t end = least<int64_t>(block + {}, {});", cut_.block, n);
     block(depth);
     out_.close();
   } else if (!cut_.blocked && depth == cut_.flush_depth) {

@@ -32,7 +32,7 @@ std::string lane_type(dtype type) {
 
 namespace {
 
-std::string not_finite(double value) { return std::isnan(value) ? "NAN" : value > 0 ? "INFINITY" : "-INFINITY"; }
+std::string not_finite(double value) { return std::isnan(value) ? "not_a_number" : value > 0 ? "infinity" : "-infinity"; }
 
 } // namespace
 

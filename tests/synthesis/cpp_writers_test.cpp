@@ -59,7 +59,7 @@ TEST_CASE("two windows over one tensor give each its own value outside of it") {
   const window_spec w{{3, 3}, {1, 1}, {1, 1}, {1, 1}};
   const int top = p.b.window(operation::max, x, w, {2, 3, 11, 13}), sum = p.b.window(operation::sum, x, w, {2, 3, 11, 13});
   const auto source = source_of(p, {p.b.add2(top, sum)});
-  CHECK(contains(source, ", j, -INFINITY, lanes, border)"));
+  CHECK(contains(source, ", j, -infinity, lanes, border)"));
   CHECK(contains(source, ", j, 0.0f, lanes, border)"));
 }
 

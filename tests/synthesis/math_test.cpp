@@ -52,7 +52,7 @@ std::string source_of_all() {
     body += "extern \"C\" void " + c.name() + "(const float* x, float* y, int64_t n) {\n  for (int64_t i = 0; i < n; i += W) store(y + i, " + c.helper() +
             "(load(x + i, all_lanes{})), all_lanes{});\n}\n";
   }
-  return "#include <algorithm>\n#include <cmath>\n#include <cstdint>\n#include <cstring>\n#include <limits>\n#include <type_traits>\n#include <utility>\nnamespace {\n" +
+  return "#include <cstdint>\n#include <cstring>\n#include <limits>\n#include <type_traits>\n#include <utility>\nnamespace {\n" +
          helpers_text(used, 8) + "}\n" + body;
 }
 

@@ -317,9 +317,9 @@ TEST_CASE("a schedule's number of threads is the most that its program starts, w
   const auto p = programs_for_threads().front().second;
   auto s = starting_schedule(p, golden("softmax_first").options.machine, 4);
   const auto four = emit_source(p, s, "t").text;
-  CHECK(four.find("std::min<int>(args->threads, 4)") != std::string::npos);
+  CHECK(four.find("least<int>(args->threads, 4)") != std::string::npos);
   s.threads = 2;
-  CHECK(emit_source(p, s, "t").text.find("std::min<int>(args->threads, 2)") != std::string::npos);
+  CHECK(emit_source(p, s, "t").text.find("least<int>(args->threads, 2)") != std::string::npos);
 }
 
 TEST_CASE("the starting schedule of a device: sizes are powers of two and cover no more than twice the results") {

@@ -124,7 +124,7 @@ template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns
 template <int M, class T> inline void pack_weights(float* to, const T* from, int64_t rows, int64_t row, int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
   for (int64_t c = 0; c < channels; ++c)
     for (int64_t k = 0; k < count; ++k, to += M) {
-      const int64_t there = std::min<int64_t>(rows, M);
+      const int64_t there = least<int64_t>(rows, M);
       for (int64_t r = 0; r < there; ++r) to[r] = from[r * row + c * channel + taps[k]];
       for (int64_t r = there; r < M; ++r) to[r] = 0;
     }
@@ -160,7 +160,7 @@ template <int N> struct pixel_places {
     for (int t = 0; t < N / W; ++t) {
       const int64_t inside = g.columns - column;
       row[t] = next[t] = line() + column;
-      beyond[t] = vi(ramp<vi>(0, 1) >= int32_t(std::min<int64_t>(inside, W)));
+      beyond[t] = vi(ramp<vi>(0, 1) >= int32_t(least<int64_t>(inside, W)));
       column += W;
       if (inside > W || last()) continue;
       column -= g.columns;
@@ -196,7 +196,7 @@ template <int N> inline void pack_patches(float* to, const float* image, const p
       {"stream_rows", {"stream", "load"}, R"(// Rows of finished results: whole cache lines go past the caches, so that they are not read first.
 inline void stream_rows(float* to, int64_t row, const float* from, int64_t from_row, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; ++r, to += row, from += from_row) {
-    const int64_t head = std::min<int64_t>(n, -(reinterpret_cast<uintptr_t>(to) / sizeof(float)) & 15);
+    const int64_t head = least<int64_t>(n, -(reinterpret_cast<uintptr_t>(to) / sizeof(float)) & 15);
     int64_t k = 0;
     for (; k < head; ++k) to[k] = from[k];
     for (; k + 16 <= n; k += 16)
@@ -212,8 +212,8 @@ template <int N> struct row_runs {
   row_runs(int64_t first, const grid& g, int64_t plane, int64_t row, int64_t residues, int64_t row_results) {
     int64_t column = first % g.columns, y = first / g.columns % g.rows, z = first / g.columns / g.rows;
     for (int j = 0; j < N && z < g.planes;) {
-      const int64_t pixels = std::min<int64_t>(N - j, g.columns - column);
-      run[count++] = {j, z * plane + y * row + column * residues, std::min((column + pixels) * residues, row_results) - column * residues};
+      const int64_t pixels = least<int64_t>(N - j, g.columns - column);
+      run[count++] = {j, z * plane + y * row + column * residues, least((column + pixels) * residues, row_results) - column * residues};
       j += int(pixels);
       column = 0;
       if (++y == g.rows) y = 0, ++z;

@@ -6,15 +6,18 @@ namespace pragma::synthesis {
 
 namespace {
 
-/// A function of the C library, lane by lane: rare in kernels, so exactness counts more than speed.
+/// A function of the C library, lane by lane: rare in kernels, so exactness counts more than speed. By the compiler's names for it: <cmath> costs every
+/// kernel a tenth of a second.
+std::string of_library(const std::string& function, const std::string& arguments) {
+  return "if constexpr (std::is_same_v<V, vf>) x[k] = __builtin_" + function + "f(" + arguments + ");\n    else x[k] = __builtin_" + function + "(" + arguments + ");\n";
+}
+
 helper by_lane(const std::string& name, const std::string& function) {
-  return {"v_" + name, {},
-          "template <class V> inline V v_" + name + "(V x) {\n  for (int k = 0; k < W; ++k) x[k] = " + function + "(x[k]);\n  return x;\n}\n"};
+  return {"v_" + name, {}, "template <class V> inline V v_" + name + "(V x) {\n  for (int k = 0; k < W; ++k) {\n    " + of_library(function, "x[k]") + "  }\n  return x;\n}\n"};
 }
 
 helper by_lane2(const std::string& name, const std::string& function) {
-  return {"v_" + name, {}, "template <class V> inline V v_" + name + "(V x, V y) {\n  for (int k = 0; k < W; ++k) x[k] = " + function +
-                             "(x[k], y[k]);\n  return x;\n}\n"};
+  return {"v_" + name, {}, "template <class V> inline V v_" + name + "(V x, V y) {\n  for (int k = 0; k < W; ++k) {\n    " + of_library(function, "x[k], y[k]") + "  }\n  return x;\n}\n"};
 }
 
 /// The double version of a function that has polynomials for float only.
@@ -40,12 +43,12 @@ const std::vector<helper>& math_helpers() {
 }
 )"},
       {"v_sign", {}, "template <class V> inline V v_sign(V x) { return x > 0 ? V{} + 1 : (x < 0 ? V{} - 1 : V{}); }\n"},
-      by_lane("sqrt", "std::sqrt"),
+      by_lane("sqrt", "sqrt"),
       {"v_rsqrt", {"v_sqrt"}, "template <class V> inline V v_rsqrt(V x) { return 1 / v_sqrt(x); }\n"},
-      by_lane("floor", "std::floor"),
-      by_lane("ceil", "std::ceil"),
-      by_lane("trunc", "std::trunc"),
-      by_lane("round", "std::nearbyint"),
+      by_lane("floor", "floor"),
+      by_lane("ceil", "ceil"),
+      by_lane("trunc", "trunc"),
+      by_lane("round", "nearbyint"),
       {"v_frac", {"v_trunc"}, "template <class V> inline V v_frac(V x) { return x - v_trunc(x); }\n"},
       {"v_trunc_divide", {}, "template <class V> inline V v_trunc_divide(V a, V b) { return a / b; }\n"},
       {"v_floor_divide", {}, R"(template <class V> inline V v_floor_divide(V a, V b) {
@@ -56,7 +59,7 @@ const std::vector<helper>& math_helpers() {
       {"v_remainder", {}, R"(template <class V> inline V v_remainder(V a, V b) { // has the sign of b
   for (int k = 0; k < W; ++k) {
     if constexpr (std::is_floating_point_v<lane<V>>) {
-      const auto r = std::fmod(a[k], b[k]);
+      const auto r = lane<V>(std::is_same_v<V, vf> ? __builtin_fmodf(a[k], b[k]) : __builtin_fmod(a[k], b[k]));
       a[k] = r != 0 && (r < 0) != (b[k] < 0) ? r + b[k] : r;
     } else {
       const auto r = a[k] % b[k];
@@ -68,7 +71,7 @@ const std::vector<helper>& math_helpers() {
 )"},
       {"v_fmod", {}, R"(template <class V> inline V v_fmod(V a, V b) {
   for (int k = 0; k < W; ++k) {
-    if constexpr (std::is_floating_point_v<lane<V>>) a[k] = std::fmod(a[k], b[k]);
+    if constexpr (std::is_floating_point_v<lane<V>>) a[k] = lane<V>(std::is_same_v<V, vf> ? __builtin_fmodf(a[k], b[k]) : __builtin_fmod(a[k], b[k]));
     else a[k] = a[k] % b[k];
   }
   return a;
@@ -103,35 +106,35 @@ inline vf exp_polynomial_short(vf r) {
 inline vf v_exp(vf x) {
   const exp_bits b(v_min_or_second(splat(88.7228f), v_max_or_second(splat(-87.33f), x)));
   const vf y = vf(vi(exp_polynomial(b.r)) + b.power);
-  return x > 88.7228f ? splat(INFINITY) : (x < -87.33f ? vf{} : y);
+  return x > 88.7228f ? splat(infinity) : (x < -87.33f ? vf{} : y);
 }
-)" + in_double("exp", "std::exp(x[k])")},
+)" + in_double("exp", "__builtin_exp(x[k])")},
       {"v_exp_short", {"exp_bits", "exp_polynomial_short", "v_max_or_second", "v_min_or_second", "splat"}, R"(// At most 4 ULP; otherwise as v_exp.
 inline vf v_exp_short(vf x) {
   const exp_bits b(v_min_or_second(splat(88.7228f), v_max_or_second(splat(-87.33f), x)));
   const vf y = vf(vi(exp_polynomial_short(b.r)) + b.power);
-  return x > 88.7228f ? splat(INFINITY) : (x < -87.33f ? vf{} : y);
+  return x > 88.7228f ? splat(infinity) : (x < -87.33f ? vf{} : y);
 }
-)" + in_double("exp_short", "std::exp(x[k])")},
+)" + in_double("exp_short", "__builtin_exp(x[k])")},
       {"v_exp_nonpositive", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// exp for x <= 0, at most 2 ULP; larger x saturates at exp(88).
 inline vf v_exp_nonpositive(vf x) {
   const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
   return vf((vi(exp_polynomial(b.r)) + b.power) & ~(x < -87.33f));
 }
-)" + in_double("exp_nonpositive", "std::exp(x[k])")},
+)" + in_double("exp_nonpositive", "__builtin_exp(x[k])")},
       {"v_exp_nonpositive_short", {"exp_bits", "exp_polynomial_short", "v_max_or_second", "v_min_or_second", "splat"}, R"(// exp for x <= 0, at most 4 ULP; larger x saturates at exp(88).
 inline vf v_exp_nonpositive_short(vf x) {
   const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
   return vf((vi(exp_polynomial_short(b.r)) + b.power) & ~(x < -87.33f));
 }
-)" + in_double("exp_nonpositive_short", "std::exp(x[k])")},
+)" + in_double("exp_nonpositive_short", "__builtin_exp(x[k])")},
       {"v_sigmoid", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// 1 / (1 + exp(-x)), at most 3 ULP.
 inline vf v_sigmoid(vf x) {
   const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), -x)));
   const vf y = 1.0f / (1.0f + vf(vi(exp_polynomial(b.r)) + b.power));
   return vf(vi(y) & ~(x < -88.0f)); // exactly 0 for large negative x
 }
-)" + in_double("sigmoid", "1 / (1 + std::exp(-x[k]))")},
+)" + in_double("sigmoid", "1 / (1 + __builtin_exp(-x[k]))")},
       {"v_expm1", {"exp_bits", "v_max_or_second", "v_min_or_second", "splat", "v_exp"}, R"(// 2^n (exp(r) - 1) + (2^n - 1), at most 3 ULP.
 inline vf v_expm1(vf x) {
   const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
@@ -141,7 +144,7 @@ inline vf v_expm1(vf x) {
   const vf y = power * ((p * r) * r + r) + (power - 1.0f);
   return x > 88.0f ? v_exp(x) : y;
 }
-)" + in_double("expm1", "std::expm1(x[k])")},
+)" + in_double("expm1", "__builtin_expm1(x[k])")},
       {"v_log", {"splat"}, R"(// log(x) = e ln(2) + log(m), m in [sqrt(1/2), sqrt(2)); at most 2 ULP; log(0) = -inf, log(x < 0) = NaN.
 inline vf v_log(vf x) {
   const vi small = x < 1.17549435e-38f;
@@ -158,10 +161,10 @@ inline vf v_log(vf x) {
   const vf square = f * f;
   const vf tail = n * 1.42860677e-6f - 0.5f * square;
   const vf y = n * 0.693145752f + (f + (tail + (p * f) * square));
-  const vf special = x < 0.0f ? splat(NAN) : (x == 0.0f ? splat(-INFINITY) : x);
-  return (x > 0.0f) & (x < INFINITY) ? y : special;
+  const vf special = x < 0.0f ? splat(not_a_number) : (x == 0.0f ? splat(-infinity) : x);
+  return (x > 0.0f) & (x < infinity) ? y : special;
 }
-)" + in_double("log", "std::log(x[k])")},
+)" + in_double("log", "__builtin_log(x[k])")},
       {"v_log1p_unit", {}, R"(// log(1 + x) for x in [0, 1], at most 3 ULP.
 inline vf v_log1p_unit(vf x) {
   vf p = x * 0.0052326240f - 0.0295049571f;
@@ -174,16 +177,16 @@ inline vf v_log1p_unit(vf x) {
   p = p * x + 0.99999997f;
   return p * x;
 }
-)" + in_double("log1p_unit", "std::log1p(x[k])")},
+)" + in_double("log1p_unit", "__builtin_log1p(x[k])")},
       {"v_log1p", {"v_log"}, R"(// log(u) x / (u - 1), u = 1 + x: the rounding of u cancels; at most 4 ULP.
 inline vf v_log1p(vf x) {
   const vf u = 1.0f + x;
   const vf y = v_log(u) * (x / (u - 1.0f));
-  return u == 1.0f ? x : ((x < INFINITY) & (u > 0.0f) ? y : v_log(u));
+  return u == 1.0f ? x : ((x < infinity) & (u > 0.0f) ? y : v_log(u));
 }
-)" + in_double("log1p", "std::log1p(x[k])")},
-      {"v_log2", {"v_log"}, "inline vf v_log2(vf x) { return v_log(x) * 1.44269504f; } // at most 4 ULP\n" + in_double("log2", "std::log2(x[k])")},
-      {"v_log10", {"v_log"}, "inline vf v_log10(vf x) { return v_log(x) * 0.434294482f; } // at most 4 ULP\n" + in_double("log10", "std::log10(x[k])")},
+)" + in_double("log1p", "__builtin_log1p(x[k])")},
+      {"v_log2", {"v_log"}, "inline vf v_log2(vf x) { return v_log(x) * 1.44269504f; } // at most 4 ULP\n" + in_double("log2", "__builtin_log2(x[k])")},
+      {"v_log10", {"v_log"}, "inline vf v_log10(vf x) { return v_log(x) * 0.434294482f; } // at most 4 ULP\n" + in_double("log10", "__builtin_log10(x[k])")},
       {"v_tanh", {"v_max_or_second", "v_min_or_second", "splat"}, R"(// A rational function of x on [-9.02, 9.02], +-1 outside; relative error 6e-8 before rounding, at most 6 ULP.
 inline vf v_tanh(vf x) {
   const vf c = v_min_or_second(splat(9.02f), v_max_or_second(splat(-9.02f), x));
@@ -198,7 +201,7 @@ inline vf v_tanh(vf x) {
   q = q * s + 1.0f;
   return v_min_or_second(splat(1.0f), v_max_or_second(splat(-1.0f), vf(c * p / q)));
 }
-)" + in_double("tanh", "std::tanh(x[k])")},
+)" + in_double("tanh", "__builtin_tanh(x[k])")},
       {"v_erf", {"v_max_or_second", "v_min_or_second", "splat"}, R"(// A rational function of x on [-3.93, 3.93], +-1 outside; relative error 2e-8 before rounding, at most 6 ULP.
 inline vf v_erf(vf x) {
   const vf c = v_min_or_second(splat(3.93f), v_max_or_second(splat(-3.93f), x));
@@ -215,27 +218,28 @@ inline vf v_erf(vf x) {
   q = q * s + 1.0f;
   return v_min_or_second(splat(1.0f), v_max_or_second(splat(-1.0f), vf(c * p / q)));
 }
-)" + in_double("erf", "std::erf(x[k])")},
-      by_lane("erfc", "std::erfc"),
-      by_lane("exp2", "std::exp2"),
-      by_lane("sin", "std::sin"),
-      by_lane("cos", "std::cos"),
-      by_lane("tan", "std::tan"),
-      by_lane("asin", "std::asin"),
-      by_lane("acos", "std::acos"),
-      by_lane("atan", "std::atan"),
-      by_lane("sinh", "std::sinh"),
-      by_lane("cosh", "std::cosh"),
-      by_lane("asinh", "std::asinh"),
-      by_lane("acosh", "std::acosh"),
-      by_lane("atanh", "std::atanh"),
-      by_lane("lgamma", "std::lgamma"),
-      by_lane2("atan2", "std::atan2"),
-      by_lane2("hypot", "std::hypot"),
+)" + in_double("erf", "__builtin_erf(x[k])")},
+      by_lane("erfc", "erfc"),
+      by_lane("exp2", "exp2"),
+      by_lane("sin", "sin"),
+      by_lane("cos", "cos"),
+      by_lane("tan", "tan"),
+      by_lane("asin", "asin"),
+      by_lane("acos", "acos"),
+      by_lane("atan", "atan"),
+      by_lane("sinh", "sinh"),
+      by_lane("cosh", "cosh"),
+      by_lane("asinh", "asinh"),
+      by_lane("acosh", "acosh"),
+      by_lane("atanh", "atanh"),
+      by_lane("lgamma", "lgamma"),
+      by_lane2("atan2", "atan2"),
+      by_lane2("hypot", "hypot"),
       {"v_pow", {}, R"(template <class V> inline V v_pow(V x, V y) {
   for (int k = 0; k < W; ++k) {
     if constexpr (std::is_floating_point_v<lane<V>>) {
-      x[k] = std::pow(x[k], y[k]);
+      if constexpr (std::is_same_v<V, vf>) x[k] = __builtin_powf(x[k], y[k]);
+      else x[k] = __builtin_pow(x[k], y[k]);
     } else {
       lane<V> power = 1, base = x[k];
       for (auto n = y[k]; n > 0; n >>= 1, base *= base)

@@ -16,6 +16,8 @@ template <class V> using lane = std::remove_reference_t<decltype(std::declval<V&
 )"},
       {"some_lanes", {}, R"(template <int N> struct some_lanes { static constexpr int count = N; }; // the first N lanes are in range
 using all_lanes = some_lanes<W>;
+template <class T> constexpr T least(T a, T b) { return b < a ? b : a; }
+constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 )"},
       {"vectors", {}, "template <int N> using vectors = std::integral_constant<int, N>;\n"},
       {"splat", {"vector_types"}, R"(template <class T> inline auto splat(T x) {
@@ -169,7 +171,7 @@ template <int N, class V> inline V keep(some_lanes<N>, V fresh, V old) {
       {"first_inside", {}, R"(// Window positions k with 0 <= start + dilation * k < limit.
 inline int64_t first_inside(int64_t start, int64_t dilation) { return start >= 0 ? 0 : (-start + dilation - 1) / dilation; }
 inline int64_t last_inside(int64_t start, int64_t dilation, int64_t limit, int64_t kernel) {
-  return limit <= start ? 0 : std::min(kernel, (limit - 1 - start) / dilation + 1);
+  return limit <= start ? 0 : least(kernel, (limit - 1 - start) / dilation + 1);
 }
 )"},
   };

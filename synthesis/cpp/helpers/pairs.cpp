@@ -54,7 +54,7 @@ inline vf neighbours(const bfloat16* p) {
   if constexpr (!in_pairs) {
     pack_rows<M, Row, Step>(to, from, rows, depth);
   } else {
-    const int64_t pairs = depth / 2, there = std::min<int64_t>(rows, M);
+    const int64_t pairs = depth / 2, there = least<int64_t>(rows, M);
     int64_t k = 0;
     if constexpr (Step == 1 && M <= W) {
       for (; rows >= M && k + W <= pairs; k += W) {
@@ -83,7 +83,7 @@ inline vf neighbours(const bfloat16* p) {
   if constexpr (!in_pairs) {
     pack_columns<N, Column, Step>(to, from, columns, depth);
   } else {
-    const int64_t pairs = depth / 2, there = std::min<int64_t>(columns, N);
+    const int64_t pairs = depth / 2, there = least<int64_t>(columns, N);
     int64_t k = 0;
     if (columns >= N) {
       if constexpr (Column == 1) {

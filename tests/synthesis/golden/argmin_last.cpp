@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -26,7 +24,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   {
     for (int64_t o0 = 0; o0 < 57; ++o0) {
       position<vf, vi> argmin1_part[4];
-      for (auto& part : argmin1_part) part = position<vf, vi>{splat(INFINITY), {}};
+      for (auto& part : argmin1_part) part = position<vf, vi>{splat(infinity), {}};
       const auto pass1 = [&](int64_t i, auto lanes, position<vf, vi>& argmin1) __attribute__((always_inline)) {
         take_lower(argmin1, load(x0 + 67 * o0 + i, lanes), i, 1, lanes);
       };

@@ -8,8 +8,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -73,7 +71,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       alignas(64) float row3[19];
       // pass 1: max
       vf max1_part[2];
-      for (auto& part : max1_part) part = splat(-INFINITY);
+      for (auto& part : max1_part) part = splat(-infinity);
       const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
         take_higher(max1, load(scratch1 + 19 * o0 + i, lanes), lanes);
       };

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -86,7 +84,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
           const auto columns = [&](auto count, int64_t i, auto lanes) __attribute__((always_inline)) {
             constexpr int T = decltype(count)::value;
             vf max1[T];
-            for (int t = 0; t < T; ++t) max1[t] = splat(-INFINITY);
+            for (int t = 0; t < T; ++t) max1[t] = splat(-infinity);
             for (int64_t k2 = 0; k2 < 2; ++k2) {
               for (int64_t k3 = 0; k3 < 2; ++k3) {
                 for (int t = 0; t < T; ++t) {

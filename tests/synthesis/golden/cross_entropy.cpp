@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -57,7 +55,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       }
       // pass 1
       vf max12[T];
-      for (int t = 0; t < T; ++t) max12[t] = splat(-INFINITY);
+      for (int t = 0; t < T; ++t) max12[t] = splat(-infinity);
       for (int64_t r1 = 0; r1 < 7; ++r1) {
         for (int t = 0; t < T; ++t) {
           const int64_t j = i + t * W;

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -27,7 +25,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     for (int64_t o0 = 0; o0 < 4; ++o0) {
       // pass 1: max
       vf max1_part[4];
-      for (auto& part : max1_part) part = splat(-INFINITY);
+      for (auto& part : max1_part) part = splat(-infinity);
       const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
         take_higher(max1, load(x0 + 130 * o0 + i, lanes), lanes);
       };

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -30,7 +28,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
         const auto columns = [&](auto count, int64_t i, auto lanes, auto border) __attribute__((always_inline)) {
           constexpr int T = decltype(count)::value;
           vf max1[T];
-          for (int t = 0; t < T; ++t) max1[t] = splat(-INFINITY);
+          for (int t = 0; t < T; ++t) max1[t] = splat(-infinity);
           const int64_t k3_begin = first_inside(2 * o1 - 1, 1);
           const int64_t k3_end = last_inside(2 * o1 - 1, 1, 17, 3);
           for (int64_t k3 = k3_begin; k3 < k3_end; ++k3) {
@@ -38,7 +36,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
               const window_place inside4{2, 1 * k4 - 1, 20};
               for (int t = 0; t < T; ++t) {
                 const int64_t j = i + t * W;
-                const vf v0 = guarded<2>(x0 + 340 * o0 + 40 * o1 + 2 * j + 20 * k3 + k4 - 21, inside4, j, -INFINITY, lanes, border);
+                const vf v0 = guarded<2>(x0 + 340 * o0 + 40 * o1 + 2 * j + 20 * k3 + k4 - 21, inside4, j, -infinity, lanes, border);
                 take_higher(max1[t], v0, all_lanes{});
               }
             }

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -31,9 +29,9 @@ extern "C" void pragma_kernel(const pragma_args* args) {
         const auto columns = [&](auto count, int64_t i, auto lanes, auto border) __attribute__((always_inline)) {
           constexpr int T = decltype(count)::value;
           vf max1[T];
-          for (int t = 0; t < T; ++t) max1[t] = splat(-INFINITY);
+          for (int t = 0; t < T; ++t) max1[t] = splat(-infinity);
           position<vf, vi> argmax2[T];
-          for (int t = 0; t < T; ++t) argmax2[t] = position<vf, vi>{splat(-INFINITY), {}};
+          for (int t = 0; t < T; ++t) argmax2[t] = position<vf, vi>{splat(-infinity), {}};
           const int64_t k3_begin = first_inside(2 * o1 - 1, 1);
           const int64_t k3_end = last_inside(2 * o1 - 1, 1, 12, 3);
           for (int64_t k3 = k3_begin; k3 < k3_end; ++k3) {
@@ -41,7 +39,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
               const window_place inside4{2, 1 * k4 - 1, 15};
               for (int t = 0; t < T; ++t) {
                 const int64_t j = i + t * W;
-                const vf v0 = guarded<2>(x0 + 180 * o0 + 30 * o1 + 2 * j + 15 * k3 + k4 - 16, inside4, j, -INFINITY, lanes, border);
+                const vf v0 = guarded<2>(x0 + 180 * o0 + 30 * o1 + 2 * j + 15 * k3 + k4 - 16, inside4, j, -infinity, lanes, border);
                 take_higher(max1[t], v0, all_lanes{});
                 take_higher(argmax2[t], v0, 30 * o1 + 2 * j + 15 * k3 + k4 - 16, 2, all_lanes{});
               }

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -27,9 +25,9 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   {
     for (int64_t o0 = 0; o0 < 5; ++o0) {
       vf max1_part[4];
-      for (auto& part : max1_part) part = splat(-INFINITY);
+      for (auto& part : max1_part) part = splat(-infinity);
       position<vf, vi> argmax2_part[4];
-      for (auto& part : argmax2_part) part = position<vf, vi>{splat(-INFINITY), {}};
+      for (auto& part : argmax2_part) part = position<vf, vi>{splat(-infinity), {}};
       const auto pass1 = [&](int64_t i, auto lanes, vf& max1, position<vf, vi>& argmax2) __attribute__((always_inline)) {
         const vf v0 = load(x0 + 1300 * o0 + i, lanes);
         take_higher(max1, v0, lanes);

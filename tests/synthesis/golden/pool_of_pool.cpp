@@ -6,8 +6,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -52,7 +50,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     const auto columns = [&](auto count, int64_t i, auto lanes) __attribute__((always_inline)) {
       constexpr int T = decltype(count)::value;
       vf max3[T];
-      for (int t = 0; t < T; ++t) max3[t] = splat(-INFINITY);
+      for (int t = 0; t < T; ++t) max3[t] = splat(-infinity);
       for (int64_t k1 = 0; k1 < 2; ++k1) {
         for (int t = 0; t < T; ++t) {
           const int64_t j = i + t * W;

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -27,7 +25,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   {
     double sum2_total = 0;
     position<vf, vi> argmax5_part[1];
-    for (auto& part : argmax5_part) part = position<vf, vi>{splat(-INFINITY), {}};
+    for (auto& part : argmax5_part) part = position<vf, vi>{splat(-infinity), {}};
     vf sum2_part[1];
     for (auto& part : sum2_part) part = splat(0.0f);
     for (int64_t r0 = 0; r0 < 2; ++r0) {

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -31,7 +29,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     alignas(64) static float partial[28800];
     for (int64_t k0 = 0; k0 < 700; k0 += 240) {
       for (int64_t m = 0; m < 300; m += MR) {
-        const int64_t depth = std::min<int64_t>(240, 700 - k0);
+        const int64_t depth = least<int64_t>(240, 700 - k0);
         pack_rows<MR, 700, 1>(a_panels + k0 * 300 + m * depth, x0 + 700 * m + 1 * k0, 300 - m, depth);
       }
     }
@@ -55,9 +53,9 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     };
     constexpr int64_t steps = 700;
     for (int64_t n0 = 0; n0 < 190; n0 += 96) {
-      const int64_t n1 = std::min<int64_t>(n0 + 96, 190);
+      const int64_t n1 = least<int64_t>(n0 + 96, 190);
       for (int64_t k0 = 0; k0 < steps; k0 += 240) {
-        const int64_t depth = std::min<int64_t>(240, steps - k0);
+        const int64_t depth = least<int64_t>(240, steps - k0);
         for (int64_t n = n0; n < n1; n += NR) {
           float* b = b_panels;
           pack_columns<NR, 1, 190>(b, x1 + 1 * n + 190 * k0, 190 - n, depth);

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -49,7 +47,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       }
     };
     for (int64_t n0 = 0; n0 < 50; n0 += 32) {
-      const int64_t n1 = std::min<int64_t>(n0 + 32, 50);
+      const int64_t n1 = least<int64_t>(n0 + 32, 50);
       constexpr int64_t k0 = 0, depth = 20;
       for (int64_t n = n0; n < n1; n += NR) {
         float* b = b_panels;

@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -28,7 +26,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       constexpr int T = decltype(count)::value;
       // pass 1
       vf max1[T];
-      for (int t = 0; t < T; ++t) max1[t] = splat(-INFINITY);
+      for (int t = 0; t < T; ++t) max1[t] = splat(-infinity);
       for (int64_t r0 = 0; r0 < 9; ++r0) {
         for (int t = 0; t < T; ++t) {
           const int64_t j = i + t * W;

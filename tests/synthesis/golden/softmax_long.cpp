@@ -5,8 +5,6 @@
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -28,7 +26,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       alignas(64) float row3[40000];
       // pass 1: max
       vf max1_part[4];
-      for (auto& part : max1_part) part = splat(-INFINITY);
+      for (auto& part : max1_part) part = splat(-infinity);
       const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
         take_higher(max1, load(x0 + 40000 * o0 + i, lanes), lanes);
       };
@@ -38,7 +36,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       // pass 2: sum
       double sum4_total = 0;
       for (int64_t block = 0; block < 40000; block += 16384) {
-        const int64_t end = std::min<int64_t>(block + 16384, 40000);
+        const int64_t end = least<int64_t>(block + 16384, 40000);
         vf sum4_part[4];
         for (auto& part : sum4_part) part = splat(0.0f);
         const auto pass2 = [&](int64_t i, auto lanes, vf& sum4) __attribute__((always_inline)) {
