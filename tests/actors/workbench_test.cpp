@@ -72,7 +72,7 @@ struct loaded_bench {
   workbench work;
   pragma::loaded_task loaded;
 
-  explicit loaded_bench(const std::string& task = test::python_task, bool more_follow = true) : work(&cancel, more_follow) {
+  explicit loaded_bench(const std::string& task = test::python_task, bool more_follow = true, bool call_drop_in = true) : work(&cancel, more_follow) {
     share_with_stand_in();
     REQUIRE(write_file_atomic(folder.path() / "task.py", task));
     load_request request;
@@ -80,6 +80,7 @@ struct loaded_bench {
     request.backend = "stand_in";
     request.seeds = 2;
     request.allow_torch = true;
+    request.call_drop_in = call_drop_in;
     auto answer = work.load(request);
     if (!answer) FAIL(render(answer.error()));
     loaded = *answer;
@@ -166,7 +167,7 @@ TEST_CASE("A best that cannot be started again is compared with by way of the re
 
 TEST_CASE("Nobody starts a process that nobody needs", "[workbench][alone]") {
   {
-    loaded_bench b;
+    loaded_bench b(test::python_task, true, false);
     const auto best = honest(1);
     b.verify(best);
     CHECK(candidates().size() == 2); // its own, and one for who comes next

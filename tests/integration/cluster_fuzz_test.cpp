@@ -1,5 +1,5 @@
 // Members with a valid certificate who send what they like: a generator of frames against the real head. The head lives, answers others, stays below a
-// bound of memory. PRAGMA_FUZZ_SECONDS says for how long (default 60), PRAGMA_FUZZ_SEED which frames.
+// bound of memory. PRAGMA_FUZZ_SECONDS says for how long (default 20), PRAGMA_FUZZ_SEED which frames.
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
 #include "cluster/link.hpp"
@@ -27,7 +27,7 @@ constexpr long most_kib = 300 * 1024;
 
 double seconds_wanted() {
   const char* text = std::getenv("PRAGMA_FUZZ_SECONDS");
-  return text ? std::atof(text) : 60;
+  return text ? std::atof(text) : 20;
 }
 uint64_t seed_wanted() {
   const char* text = std::getenv("PRAGMA_FUZZ_SEED");

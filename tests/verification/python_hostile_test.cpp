@@ -253,7 +253,7 @@ TEST_CASE("A clock that stands still does not hold the device for hours", "[pyth
   verdict earlier;
   earlier.stage = verdict_stage::passed;
   timing_options options;
-  options.max_seconds = 0.5;
+  options.max_seconds = 0.05;
   const auto result = time_candidate(b.loaded.task, b.audit, b.loaded.ref, output, earlier, options);
   REQUIRE(!result);
   CHECK(result.error().code == ec::measurement_failed);
