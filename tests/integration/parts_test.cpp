@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 
 using namespace pragma;
 namespace fs = std::filesystem;
@@ -85,6 +86,30 @@ TEST_CASE("a task with an operator of Torch's gets kernels for its parts, and a 
   const auto program = run({python.substr(0, python.find(' ')), std::string(TESTS_DIR) + "/drop_in/parts.py", out.string()}, home);
   INFO(program.err << program.out);
   CHECK(program.exit_code == 0);
+
+  // The record of somebody else: a region that is not there, and text of Python's where a type should be.
+  const auto attacked = [&](const std::function<void(json&)>& change) {
+    auto changed = *document;
+    auto& code = changed["iterations"].back()["code"];
+    auto made = parse_json(code["source"].get<std::string>(), "parts").value();
+    for (auto& step : made["steps"]) change(step);
+    code["source"] = made.dump();
+    REQUIRE(write_file_atomic(place.path() / "changed.json", changed.dump()));
+    return run({PRAGMA_EXE, "verify", task.string(), (place.path() / "changed.json").string()}, home);
+  };
+  const auto absent = attacked([](json& step) {
+    if (step["region"] == 0) step["region"] = 99;
+  });
+  INFO(absent.err << absent.out);
+  CHECK(absent.exit_code == 2);
+  const auto trace = place.path() / "trace";
+  const auto injected = attacked([&](json& step) {
+    if (step["nodes"].is_array())
+      for (auto& node : step["nodes"]) node["args"]["dtype"] = "float32 if open('" + trace.string() + "', 'w') else 0";
+  });
+  INFO(injected.err << injected.out);
+  CHECK(injected.exit_code == 5);
+  CHECK_FALSE(fs::exists(trace));
 }
 
 TEST_CASE("a drop-in's check judges indices by what they point to") {
