@@ -30,6 +30,7 @@ constexpr double least_fuzzy = 0.6;         // trigram similarity from which an 
 constexpr double least_listed = 0.3;        // the same for `pragma kb show`, which lists what is near
 constexpr size_t lexical_pool = 200, dense_pool = 50; // candidates that are scored by both, before families collapse
 constexpr double no_idf = 1e-5;              // FTS5 gives 1e-6 to words of more than half of the entries
+constexpr size_t rerank_depth = 100;         // of candidates that are put in order by rerank.hpp
 constexpr size_t name_pool = 200;           // names with a piece of the one asked for
 
 
@@ -374,6 +375,18 @@ void retriever::impl::order(std::vector<candidate>& ranked, const name_index& na
   std::sort(ranked.begin(), ranked.end(), [&](const candidate& a, const candidate& b) { return key(a) < key(b); });
 }
 
+void retriever::impl::rerank(std::vector<candidate>& ranked, const reranker& by) const {
+  const auto first = std::find_if(ranked.begin(), ranked.end(), [](const candidate& c) { return c.name_rank == 0; });
+  const auto last = first + std::min<ptrdiff_t>(ranked.end() - first, rerank_depth);
+  double least = 1;
+  for (auto c = first; c != last; ++c) {
+    c->score = std::max(reranker::score(by.features(c->row, {c->lexical, c->dense * weight / embedding_config().weight, c->scope})), c->fuzzy);
+    least = std::min(least, c->score);
+  }
+  std::stable_sort(first, last, [](const candidate& a, const candidate& b) { return a.score > b.score; });
+  for (auto c = last; c != ranked.end(); ++c) c->score = std::min(c->score, least);
+}
+
 expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode mode) const {
   found_entries answer;
   auto start = clock_type::now();
@@ -418,7 +431,9 @@ expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode m
   order(ranked, names);
   for (const auto& c : ranked) answer.similarity = std::max(answer.similarity, c.dense);
   answer.known_share = weighed->known_share;
-  answer.hits = collapsed(grouped(std::move(ranked), u), scope, count);
+  auto kept = grouped(std::move(ranked), u);
+  if (mode == retrieval_mode::fused) rerank(kept, reranker(texts, u));
+  answer.hits = collapsed(kept, scope, count);
   answer.evidence = weighed->most > 0 ? std::min(1.0, best / weighed->most) : 0;
   const bool has_vectors = mode != retrieval_mode::lexical_only && found.notes.empty();
   const double confidence = evidence_part * answer.evidence + answer.known_share + similarity_part * (has_vectors ? answer.similarity : usual_similarity);

@@ -77,7 +77,8 @@ struct index_info {
 };
 PRAGMA_JSON(index_info, entries, generation, embedder, vectors, bytes)
 
-enum class retrieval_mode { fused, lexical_only, dense_only };
+/// without_rerank: BM25 and cosine in one sum, as the candidates of `fused` are gathered.
+enum class retrieval_mode { fused, without_rerank, lexical_only, dense_only };
 
 class retriever {
 public:

@@ -5,6 +5,7 @@
 #include "knowledge/lexical_index.hpp"
 #include "knowledge/name_index.hpp"
 #include "knowledge/question.hpp"
+#include "knowledge/rerank.hpp"
 #include "knowledge/vector_index.hpp"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ struct retriever::impl {
   lexical_index words;
   vector_index vectors;
   name_index names;
+  text_index texts;
   std::unique_ptr<embedder> model;
   phrase_book book;
   double weight;
@@ -86,6 +88,8 @@ private:
   expected<double> add_words(const weighed_words& w, const scope_rule& scope, size_t count, pool& found) const;
   expected<void> add_vectors(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const;
   bool is_concept(uint32_t row) const;
+  /// The first ones that are found by their words anew, by what they have of the question (rerank.hpp); the others keep their place.
+  void rerank(std::vector<candidate>& ranked, const reranker& by) const;
   /// Best first: what the question names, then by score.
   static void order(std::vector<candidate>& ranked, const name_index& names);
   /// One hit for each family.
