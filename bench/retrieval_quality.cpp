@@ -217,8 +217,7 @@ void write_features(const fs::path& file, const std::vector<entry>& entries, con
                             {"features", by.features(rows.at(h.id), {h.lexical, h.dense, h.scope}).list()}});
     }
     const auto source = q.answers.empty() ? std::string() : q.answers[0].substr(0, q.answers[0].find('/'));
-    lines += json({{"source", source}, {"answerable", !q.answers.empty()}, {"candidates", candidates}, {"evidence", found.evidence}, {"known", found.known_share},
-                   {"similarity", found.similarity}, {"said", by.known_share()}, {"groups", by.groups()}}).dump() + "\n";
+    lines += json({{"source", source}, {"answerable", !q.answers.empty()}, {"candidates", candidates}, {"evidence", found.evidence}, {"said", found.known_share}, {"groups", by.groups()}}).dump() + "\n";
   }
   need(write_file_atomic(file, lines));
 }

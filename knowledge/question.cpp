@@ -236,6 +236,9 @@ understood_question phrase_book::understand(std::string_view question) const {
   for (const auto* words : {&content, &without_scope, &without_filler}) add_names_in_words(*words, whole);
   std::erase_if(u.in_passing, [&](const std::string& name) { return std::find(whole.begin(), whole.end(), name) != whole.end(); });
   for (auto& name : whole) add_different(u.names, std::move(name));
+  if (u.groups.empty()) // it names a profiler or hardware and nothing else
+    for (const auto& t : u.tokens)
+      if (!t.whole) u.groups.push_back({{t.text}, {}});
   // An expansion that the question has anyway is no evidence of its own.
   std::erase_if(u.expanded, [&](const std::string& t) {
     return std::any_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t; });

@@ -10,7 +10,7 @@ namespace {
 constexpr double said_share = 0.5;   // of a phrase that the glossary says for a word, beside the word itself
 constexpr ptrdiff_t near = 3;        // words between two that belong together
 // Fitted by bench/fit_rerank (docs/retrieval.md); in the order of rerank_features::list().
-constexpr std::array<double, 10> weights = {4.75, 4.95, 11.39, -3.53, 6.25, -5.13, 5.64, -2.5, 5.04, 2.3};
+constexpr std::array<double, 10> weights = {4.34, 5.17, 11.30, -3.89, 6.99, -6.05, 6.93, -0.46, 3.48, 2.24};
 
 double whole_score() {
   double sum = 0;
