@@ -115,6 +115,24 @@ TEST_CASE("definition lists and bullets below a heading that announces metrics, 
   CHECK_FALSE(find_record(all, "see also"));
 }
 
+TEST_CASE("a list of what a tool prints, behind the sentence that leads into it, as man pages have it") {
+  const auto all = cut(parsed(page_format::html, "<h2>Options</h2><dl><dt>-B</dt><dd><p>Report paging statistics. The following values are displayed:</p>"
+                                                 "<dl><dt>pgpgin/s</dt><dd><p>Total number of kilobytes the system paged in from disk per second.</p></dd>"
+                                                 "<dt>%vmeff</dt><dd><p>Calculated as pgsteal / pgscan, this is a percentage of the efficiency of page reclaim.</p></dd></dl></dd>"
+                                                 "<dt>-n</dt><dd><p>Report network statistics. Possible keywords are the following: </p>"
+                                                 "<dl><dt>dev</dt><dd><p>The number of packets of each device.</p></dd></dl></dd></dl>"
+                                                 "<p>The report has the following format:</p><dl><dt>tps</dt><dd><p>Number of transfers per second.</p></dd></dl>"
+                                                 "<h2>Files</h2><dl><dt>proc</dt><dd><p>Number of bytes of memory.</p></dd></dl>"));
+  for (const auto* name : {"pgpgin/s", "%vmeff", "tps", "-B", "-n"}) {
+    INFO(name);
+    CHECK(find_record(all, name));
+  }
+  for (const auto* name : {"dev", "proc"}) {
+    INFO(name);
+    CHECK_FALSE(find_record(all, name));
+  }
+}
+
 TEST_CASE("an option is found by its longest spelling, with the others and its usage") {
   const auto all = cut(parsed(page_format::html, "<h2>Options</h2><dl><dt>-b &lt;n&gt;, --branch-sim=no|yes [default: no]</dt>"
                                                  "<dd><p>Enables the collection of branch instruction and misprediction counts.</p></dd><dt>-k --kill</dt><dd><p>Ends a run.</p></dd></dl>"));
