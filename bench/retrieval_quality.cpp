@@ -274,20 +274,22 @@ double area_under_curve(const std::vector<double>& inside, const std::vector<dou
   return wins / (static_cast<double>(inside.size()) * static_cast<double>(outside.size()));
 }
 
+/// Takes an option and its value out of the arguments; empty: it is not among them.
+std::string taken(std::vector<std::string>& arguments, const char* option) {
+  std::string value;
+  if (const auto it = std::find(arguments.begin(), arguments.end(), option); it != arguments.end() && it + 1 != arguments.end()) {
+    value = it[1];
+    arguments.erase(it, it + 2);
+  }
+  return value;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool each = std::erase(arguments, "--each") > 0;
-  const auto taken = [&](const char* option) {
-    std::string value;
-    if (const auto it = std::find(arguments.begin(), arguments.end(), option); it != arguments.end() && it + 1 != arguments.end()) {
-      value = it[1];
-      arguments.erase(it, it + 2);
-    }
-    return value;
-  };
-  const auto part = taken("--part"), features = taken("--features"), embeddings = taken("--embeddings");
+  const auto part = taken(arguments, "--part"), features = taken(arguments, "--features"), embeddings = taken(arguments, "--embeddings");
   if (arguments.size() < 2 || arguments.size() > 3) {
     std::fprintf(stderr, "usage: retrieval_quality STARTER_FOLDER QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held] [--embeddings FILE] [--features FILE]\n");
     return 2;
