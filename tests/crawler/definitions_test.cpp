@@ -186,6 +186,14 @@ TEST_CASE("AsciiDoc: titles in both styles, tables without a header, definitions
   for (const auto* rubbish : {"|===\n", "|===\n|a", "::", "====", "----\n", "|===\n|\n|===\n|===", "a::\n+\n+\n"}) CHECK(parse_page(page_format::asciidoc, rubbish, "https://h/x.adoc", {}));
 }
 
+TEST_CASE("a manual page in AsciiDoc is read as such, although its file is called .txt") {
+  const std::string page = "tool-stat(1)\n============\n\nNAME\n----\ntool-stat - counts\n\nOPTIONS\n-------\n-r::\n--repeat=<n>::\n\tRepeat the command and print the average.\n";
+  REQUIRE(format_of("https://h/tool-stat.txt", "", page) == page_format::asciidoc);
+  CHECK(find_record(cut(parsed(page_format::asciidoc, page)), "--repeat"));
+  CHECK(format_of("https://h/notes.txt", "", "Notes\n=====\n\nNothing.\n") == page_format::text);
+  CHECK(format_of("https://h/notes.txt", "", "f(x)\n") == page_format::text);
+}
+
 TEST_CASE("macros, files and calls are shaped like identifiers, and are none here") {
   using crawler::identifier_shaped;
   for (const auto* name : {"generic.heap_size", "Instructions_Retired_Any", "CStateResidency", "container_cpu_usage_seconds_total", "`tcmalloc.slack_bytes`"}) {
