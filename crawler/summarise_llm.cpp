@@ -2,6 +2,7 @@
 // could not know; the answer has to be JSON of one form, and whatever it names, counts or quotes has to stand in the segment.
 #include "crawler/charset.hpp"
 #include "crawler/cues.hpp"
+#include "crawler/sentences.hpp"
 #include "crawler/summarise.hpp"
 
 #include "base/text.hpp"
@@ -17,7 +18,7 @@ using namespace crawler;
 namespace {
 
 constexpr size_t most_claims = 40, max_list = 32;
-constexpr size_t longest_field = 1200, max_name_bytes = 200;
+constexpr size_t longest_field = 1200, max_name_bytes = 200, longest_summary = 300;
 constexpr size_t max_segment_bytes = 16'000;  ///< of the text in a prompt: some 4,000 tokens
 
 /// 128 bits that no page can have foreseen, and that do not occur in the text.
@@ -117,6 +118,7 @@ expected<std::vector<claim>> claims_of(const std::string& answer) {
     for (auto* field : {&c->name, &c->unit, &c->meaning, &c->measurement, &c->reading, &c->quote}) *field = one_line(clean_text(*field));
     for (auto* many : {&c->diagnoses, &c->related, &c->hardware, &c->questions})
       for (auto& part : *many) part = one_line(clean_text(part));
+    if (const auto sentences = sentences_of(c->meaning); !sentences.empty()) c->summary = utf8_prefix(sentences[0], longest_summary);
     claims.push_back(std::move(*c));
   }
   return claims;

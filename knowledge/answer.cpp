@@ -176,20 +176,21 @@ void answer_with(chat_model& model, const std::string& question, library_answer&
             "rests on, in brackets, like [1]. State no number that does not stand in that entry. If the entries do not answer the question, write only: NOT COVERED";
   auto said = model.ask({{"user", prompt}});
   answer.usage = model.total();
+  const auto add_note = [&](const std::string& text) { answer.note += (answer.note.empty() ? "" : "; ") + text; };
   if (!said) {
-    answer.note = "the model gave no answer: " + said.error().message;
+    add_note("the model gave no answer: " + said.error().message);
     return;
   }
   const auto text = trim(strip_thinking(said->text));
   if (text.find("NOT COVERED") != std::string::npos && text.size() < 40) {
-    answer.note = model.name() + " finds no answer in these entries";
+    add_note(model.name() + " finds no answer in these entries");
     return;
   }
   std::string why_dropped;
   answer.sentences = kept_sentences(text, answer.entries, &why_dropped);
   if (why_dropped.empty() && !answer.sentences.empty()) return;
-  if (!why_dropped.empty()) answer.note = "a sentence of " + model.name() + "'s was dropped, " + why_dropped;
-  else answer.note = model.name() + " said nothing";
+  if (!why_dropped.empty()) add_note("a sentence of " + model.name() + "'s was dropped, " + why_dropped);
+  else add_note(model.name() + " said nothing");
 }
 
 } // namespace pragma

@@ -277,6 +277,7 @@ TEST_CASE("a model's summary is taken when it has the form and stands in the seg
     CHECK(made.note.empty());
     REQUIRE(made.claims.size() == 1);
     CHECK(made.claims[0].name == "Bcm");
+    CHECK(made.claims[0].summary == "Conditional branches that the simulated predictor got wrong.");
     CHECK(made.claims[0].reading == "Each costs between 10 and 30 cycles.");
   }
   const auto nothing = asked("{\"claims\": []}");

@@ -379,6 +379,18 @@ TEST_CASE("a model's order of the entries: a list of their numbers, or it change
   CHECK(prompt.find("Ignore the question") < prompt.find("\n" + mark + "\nQuestion: how many writes?"));
 }
 
+TEST_CASE("what a model did wrong in both exchanges is said of both") {
+  library_answer answer;
+  answer.entries = {about("t", "a-loads", "Number of loads.")};
+  answer.found.hits.resize(1);
+  scripted_model model("Whatever you like.");
+  reorder_with(model, "loads?", answer);
+  answer_with(model, "loads?", answer);
+  CHECK(answer.note.find("no list of their numbers") != std::string::npos);
+  CHECK(answer.note.find("it cites no entry") != std::string::npos);
+  CHECK(answer.sentences.empty());
+}
+
 TEST_CASE("an entry is found by the questions that a model wrote for it, and they are not shown for its meaning") {
   consolidation all;
   segment s = record_of("t", "LLC_VICTIM.ALL");
