@@ -91,9 +91,11 @@ bool announces_metrics(std::string_view heading) {
 bool leads_into_metrics(std::string_view paragraph) {
   constexpr size_t last_words = 160; // bytes at the end of the paragraph
   const auto lower = ascii_lower(one_line(paragraph.substr(paragraph.size() - std::min(paragraph.size(), last_words))));
-  if (lower.find("following") == std::string::npos) return false;
+  const auto at = lower.rfind("following");
+  if (at == std::string::npos) return false;
+  const auto before = lower.rfind(". ", at); // only its own sentence: "Possible keywords are A and B. The following values are displayed:"
   bool printed = false;
-  for (const auto word : words_of(lower)) {
+  for (const auto word : words_of(std::string_view(lower).substr(before == std::string::npos ? 0 : before))) {
     if (one_of(word, {"possible", "allowed", "accepted", "valid", "keywords", "options", "arguments", "values:"})) return false;
     printed |= one_of(word, {"displayed", "shown", "reported", "printed", "format", "fields", "columns", "metrics", "counters", "statistics"});
   }

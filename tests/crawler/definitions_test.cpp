@@ -121,9 +121,9 @@ TEST_CASE("a list of what a tool prints, behind the sentence that leads into it,
                                                  "<dt>%vmeff</dt><dd><p>Calculated as pgsteal / pgscan, this is a percentage of the efficiency of page reclaim.</p></dd></dl></dd>"
                                                  "<dt>-n</dt><dd><p>Report network statistics. Possible keywords are the following: </p>"
                                                  "<dl><dt>dev</dt><dd><p>The number of packets of each device.</p></dd></dl></dd></dl>"
-                                                 "<p>The report has the following format:</p><dl><dt>tps</dt><dd><p>Number of transfers per second.</p></dd></dl>"
+                                                 "<p>Possible keywords are A and B. The following value is displayed:</p><dl><dt>MHz</dt><dd><p>Clock frequency in MHz.</p></dd></dl><p>The report has the following format:</p><dl><dt>tps</dt><dd><p>Number of transfers per second.</p></dd></dl>"
                                                  "<h2>Files</h2><dl><dt>proc</dt><dd><p>Number of bytes of memory.</p></dd></dl>"));
-  for (const auto* name : {"pgpgin/s", "%vmeff", "tps", "-B", "-n"}) {
+  for (const auto* name : {"pgpgin/s", "%vmeff", "tps", "MHz", "-B", "-n"}) {
     INFO(name);
     CHECK(find_record(all, name));
   }
