@@ -88,6 +88,13 @@ bool announces_metrics(std::string_view heading) {
   return false;
 }
 
+bool announces_settings(std::string_view heading) {
+  const auto lower = ascii_lower(heading);
+  for (const auto word : words_of(lower))
+    if (one_of(word, {"config", "configuration", "environment", "settings", "variables"})) return true;
+  return false;
+}
+
 bool leads_into_metrics(std::string_view paragraph) {
   constexpr size_t last_words = 160; // bytes at the end of the paragraph
   const auto lower = ascii_lower(one_line(paragraph.substr(paragraph.size() - std::min(paragraph.size(), last_words))));

@@ -143,7 +143,9 @@ private:
   }
 
   bool define(const std::string& term, const std::string& text, const std::string& anchor) {
-    const auto what = what_is_defined(term, text, announced());
+    auto what = what_is_defined(term, text, announced());
+    const auto sets = [](const auto& h) { return announces_settings(h.second); };
+    if (what.kind == "metric" && !announced() && std::any_of(headings_.begin(), headings_.end(), sets)) what.kind = "option";
     if (what.names.empty()) return false;
     flush();
     for (const auto& n : what.names) {

@@ -186,6 +186,15 @@ TEST_CASE("AsciiDoc: titles in both styles, tables without a header, definitions
   for (const auto* rubbish : {"|===\n", "|===\n|a", "::", "====", "----\n", "|===\n|\n|===\n|===", "a::\n+\n+\n"}) CHECK(parse_page(page_format::asciidoc, rubbish, "https://h/x.adoc", {}));
 }
 
+TEST_CASE("variables below a heading of settings are options, whatever they speak of") {
+  const auto all = cut(parsed(page_format::html, "<h2>Config file</h2><h3>Variables</h3><dl><dt>annotate.show_nr_samples</dt><dd><p>Shows the number of samples.</p></dd></dl>"
+                                                 "<h2>Environment metrics</h2><dl><dt>fan_speed_rpm</dt><dd><p>Number of turns a minute.</p></dd></dl>"));
+  REQUIRE(find_record(all, "annotate.show_nr_samples"));
+  CHECK(find_record(all, "annotate.show_nr_samples")->record.kind == "option");
+  REQUIRE(find_record(all, "fan_speed_rpm"));
+  CHECK(find_record(all, "fan_speed_rpm")->record.kind == "metric");
+}
+
 TEST_CASE("a manual page in AsciiDoc is read as such, although its file is called .txt") {
   const std::string page = "tool-stat(1)\n============\n\nNAME\n----\ntool-stat - counts\n\nOPTIONS\n-------\n-r::\n--repeat=<n>::\n\tRepeat the command and print the average.\n";
   REQUIRE(format_of("https://h/tool-stat.txt", "", page) == page_format::asciidoc);
