@@ -114,6 +114,7 @@ TEST_CASE("a fresh install answers before any build, cites, and says what it doe
   REQUIRE(bcm["exact"] == true);
   CHECK(bcm["entries"][0]["profiler"] == "valgrind");
   CHECK(bcm["entries"][0]["meaning"].get<std::string>().find("branches") != std::string::npos);
+  CHECK(h.run({"ask", "what is a good IPC"}).out.find("how to read it: ") != std::string::npos);
   const auto unknown = h.run({"ask", "how long should I boil an egg"});
   CHECK(unknown.exit_code == 3);
   CHECK(unknown.out.find("does not cover") != std::string::npos);
@@ -236,6 +237,7 @@ TEST_CASE("damaged indexes are built anew; export and import carry the compendiu
   const auto file = (h.dir.path() / "entries.jsonl").string();
   const auto exported = h.run_json({"kb", "export", file});
   CHECK(other.run_json({"kb", "import", file})["imported"] == exported["entries"]);
+  CHECK(other.run_json({"kb", "status"})["compendium"]["entries"] == exported["entries"]);
   std::ofstream(file, std::ios::app) << "{\"id\": \"x\"\n";
   const auto broken = other.run({"kb", "import", file});
   CHECK(broken.exit_code != 0);
