@@ -1,10 +1,13 @@
 // How well questions find their entries: BM25 over our tokens, vectors, both fused, and as baseline SQLite FTS5's own `porter`
 // tokenizer over the same texts. Prints R@1, R@5, MRR@10 and paired bootstrap intervals of the differences to the baseline.
-//   retrieval_quality STARTER_FOLDER|ENTRIES.jsonl QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held] [--embeddings FILE]
+//   retrieval_quality STARTER_FOLDER|ENTRIES.jsonl QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held] [--embeddings FILE] [--features FILE]
 // --each: what each question found, and what stood before an answer that is not first. --part: only questions that are not held back, or only those that are. --embeddings: an embedding model's settings, as for `pragma kb build`.
+// --features: writes what bench/fit_rerank fits the weights of knowledge/rerank.cpp to, and asks nothing else.
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "knowledge/index_files.hpp"
 #include "knowledge/index_text.hpp"
+#include "knowledge/rerank.hpp"
 #include "knowledge/retrieval.hpp"
 
 #include <sqlite3.h>
@@ -15,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <unordered_map>
 
 using namespace pragma;
 namespace fs = std::filesystem;
@@ -35,6 +39,12 @@ struct measure {
   std::string name;
   std::vector<double> first, five, reciprocal; // per question in scope
 };
+
+void need(expected<void> done) {
+  if (done) return;
+  std::fprintf(stderr, "%s\n", render(done.error()).c_str());
+  std::exit(exit_code(done.error().code));
+}
 
 template <class T> T need(expected<T> value) {
   if (!value) {
@@ -182,6 +192,36 @@ void print_miss(const retriever& index, const labelled& q) {
   if (place == deep) std::printf("        not among the first %zu: %s\n", deep, q.answers[0].c_str());
 }
 
+/// One line of JSON for each question, for bench/fit_rerank: what the model of rerank.hpp sees of its first candidates, and which of them are right.
+void write_features(const fs::path& file, const std::vector<entry>& entries, const std::vector<labelled>& questions, const glossary& words, const retriever& index,
+                    const fs::path& folder) {
+  const auto texts = need(text_index::open(folder / need(read_stamp(folder)).folder / text_file));
+  std::vector<std::string> profilers;
+  std::unordered_map<std::string, uint32_t> rows;
+  for (const auto& e : entries) {
+    rows[e.id] = static_cast<uint32_t>(rows.size());
+    if (std::find(profilers.begin(), profilers.end(), e.profiler) == profilers.end()) profilers.push_back(e.profiler);
+  }
+  const phrase_book book(words, profilers);
+  std::string lines;
+  for (const auto& q : questions) {
+    question asked;
+    asked.text = q.text;
+    asked.count = 100;
+    const auto found = need(index.ask(asked, retrieval_mode::without_rerank));
+    const reranker by(texts, book.understand(q.text));
+    json candidates = json::array();
+    for (const auto& h : found.hits) {
+      const bool behind = std::any_of(h.family.begin(), h.family.end(), [&](const std::string& id) { return is_right(id, q); });
+      candidates.push_back({{"right", is_right(h.id, q)}, {"behind", behind}, {"why", h.why}, {"score", h.score},
+                            {"features", by.features(rows.at(h.id), {h.lexical, h.dense, h.scope}).list()}});
+    }
+    const auto source = q.answers.empty() ? std::string() : q.answers[0].substr(0, q.answers[0].find('/'));
+    lines += json({{"source", source}, {"answerable", !q.answers.empty()}, {"candidates", candidates}, {"evidence", found.evidence}, {"said", found.known_share}, {"groups", by.groups()}}).dump() + "\n";
+  }
+  need(write_file_atomic(file, lines));
+}
+
 double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double v : values) sum += v;
@@ -234,22 +274,24 @@ double area_under_curve(const std::vector<double>& inside, const std::vector<dou
   return wins / (static_cast<double>(inside.size()) * static_cast<double>(outside.size()));
 }
 
+/// Takes an option and its value out of the arguments; empty: it is not among them.
+std::string taken(std::vector<std::string>& arguments, const char* option) {
+  std::string value;
+  if (const auto it = std::find(arguments.begin(), arguments.end(), option); it != arguments.end() && it + 1 != arguments.end()) {
+    value = it[1];
+    arguments.erase(it, it + 2);
+  }
+  return value;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool each = std::erase(arguments, "--each") > 0;
-  const auto taken = [&](const char* option) {
-    std::string value;
-    if (const auto it = std::find(arguments.begin(), arguments.end(), option); it != arguments.end() && it + 1 != arguments.end()) {
-      value = it[1];
-      arguments.erase(it, it + 2);
-    }
-    return value;
-  };
-  const auto part = taken("--part"), embeddings = taken("--embeddings");
+  const auto part = taken(arguments, "--part"), features = taken(arguments, "--features"), embeddings = taken(arguments, "--embeddings");
   if (arguments.size() < 2 || arguments.size() > 3) {
-    std::fprintf(stderr, "usage: retrieval_quality STARTER_FOLDER QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held] [--embeddings FILE]\n");
+    std::fprintf(stderr, "usage: retrieval_quality STARTER_FOLDER QUESTIONS.json [GLOSSARY.json] [--each] [--part learnt|held] [--embeddings FILE] [--features FILE]\n");
     return 2;
   }
   const auto entries = read_starter(arguments[0]);
@@ -264,6 +306,10 @@ int main(int argc, char** argv) {
   const auto info = need(retriever::build(corpus, 1, config, dir.path()));
   const auto with_words = need(retriever::open(dir.path(), 1, config, words));
   const auto without_words = need(retriever::open(dir.path(), 1, config, {}));
+  if (!features.empty()) {
+    write_features(features, entries, questions, words, with_words, dir.path());
+    return 0;
+  }
   porter_baseline baseline(entries);
 
   struct contender {
@@ -273,9 +319,10 @@ int main(int argc, char** argv) {
   };
   const contender contenders[] = {{"lexical only, no glossary", &without_words, retrieval_mode::lexical_only},
                                   {"dense only, no glossary", &without_words, retrieval_mode::dense_only},
-                                  {"fused, no glossary", &without_words, retrieval_mode::fused},
+                                  {"fused, no glossary", &without_words, retrieval_mode::without_rerank},
                                   {"lexical only", &with_words, retrieval_mode::lexical_only},
                                   {"dense only", &with_words, retrieval_mode::dense_only},
+                                  {"fused, without rerank", &with_words, retrieval_mode::without_rerank},
                                   {"fused", &with_words, retrieval_mode::fused}};
   std::vector<measure> measures(1);
   measures[0].name = "FTS5 porter";

@@ -93,7 +93,7 @@ int ask(const ask_settings& s) {
     const auto& h = found.hits[i];
     out.line(std::to_string(i + 1) + ". " + out.bold(e.name) + (e.profiler.empty() ? "  (concept)" : "  " + e.profiler) + (e.unit.empty() ? "" : "  [" + e.unit + "]") + out.dim(where_text(h, e)));
     if (s.explain)
-      out.line(out.dim("   score " + format_number(h.score, 3) + " = lexical " + format_number(h.lexical, 3) + ", dense " + format_number(h.dense, 3) +
+      out.line(out.dim("   score " + format_number(h.score, 3) + " from lexical " + format_number(h.lexical, 3) + ", dense " + format_number(h.dense, 3) +
                        ", scope " + format_number(h.scope, 3) + "; by " + h.why));
     if (!h.family.empty()) out.line(out.dim("   also: " + also_text(h.family)));
     // The first in full, the others in a sentence.

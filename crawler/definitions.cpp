@@ -88,6 +88,27 @@ bool announces_metrics(std::string_view heading) {
   return false;
 }
 
+bool announces_settings(std::string_view heading) {
+  const auto lower = ascii_lower(heading);
+  for (const auto word : words_of(lower))
+    if (one_of(word, {"config", "configuration", "environment", "settings", "variables"})) return true;
+  return false;
+}
+
+bool leads_into_metrics(std::string_view paragraph) {
+  constexpr size_t last_words = 160; // bytes at the end of the paragraph
+  const auto lower = ascii_lower(one_line(paragraph.substr(paragraph.size() - std::min(paragraph.size(), last_words))));
+  const auto at = lower.rfind("following");
+  if (at == std::string::npos) return false;
+  const auto before = lower.rfind(". ", at); // only its own sentence: "Possible keywords are A and B. The following values are displayed:"
+  bool printed = false;
+  for (const auto word : words_of(std::string_view(lower).substr(before == std::string::npos ? 0 : before))) {
+    if (one_of(word, {"possible", "allowed", "accepted", "valid", "keywords", "options", "arguments", "values:"})) return false;
+    printed |= one_of(word, {"displayed", "shown", "reported", "printed", "format", "fields", "columns", "metrics", "counters", "statistics"});
+  }
+  return printed;
+}
+
 std::optional<term_and_text> split_definition(std::string_view raw) {
   const auto item = std::string_view(raw).substr(std::min(raw.find_first_not_of(" \n-*"), raw.size()));
   const auto line = item.substr(0, std::min<size_t>(item.size(), longest_term + 8));

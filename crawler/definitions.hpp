@@ -22,6 +22,10 @@ bool identifier_shaped(std::string_view term);
 
 /// True where a heading or caption says that metrics are listed below it.
 bool announces_metrics(std::string_view heading);
+/// "Environment", "Config file": what stands below sets something and counts nothing.
+bool announces_settings(std::string_view heading);
+/// "The following values are displayed:", "in the following format": a list of what a tool prints comes next. Not a list of what it takes.
+bool leads_into_metrics(std::string_view paragraph);
 
 /// "NAME: text", "NAME - text", "NAME (unit) -- text" at the start of a list item; nothing where the front is no term.
 struct term_and_text {

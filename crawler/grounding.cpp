@@ -186,6 +186,19 @@ std::set<std::string> all_names_in(const std::string& source) {
   return {list.begin(), list.end()};
 }
 
+/// A question may use other words than the segment, for that is what it is for; it brings no number, no name and nothing that speaks to a model.
+std::string check_question(const std::string& text, const std::string& source, const std::string& lower, const std::set<std::string>& numbers) {
+  constexpr size_t max_question_bytes = 160;
+  if (text.size() > max_question_bytes) return "a question of more than " + std::to_string(max_question_bytes) + " bytes";
+  if (addresses_a_model(text)) return "a question that speaks to a model";
+  for (const auto& number : numbers_in(text))
+    if (!numbers.contains(number)) return "the number " + number + " of a question does not stand in the segment";
+  for (const auto word : words_of(text))
+    if (identifier_shaped(word) && !stands_in(source, std::string(word)) && lower.find(ascii_lower(word)) == std::string::npos)
+      return "the name '" + short_form(std::string(word)) + "' of a question does not stand in the segment";
+  return {};
+}
+
 std::string check(const segment& s, const claim& c, const std::string& source, const std::string& folded, const std::string& lower,
                   const std::set<std::string>& numbers, const std::set<std::string>& names) {
   const auto named = [&](const std::string& name, bool any_case) {
@@ -200,6 +213,10 @@ std::string check(const segment& s, const claim& c, const std::string& source, c
   if (!c.quote.empty() && !tells_something(c.quote, s)) return where + "its quote is a word or two: '" + short_form(c.quote) + "'";
   for (const auto& text : {c.summary, c.meaning, c.measurement, c.reading})
     if (const auto why = check_text(text, source, lower, numbers, names); !why.empty()) return where + why;
+  constexpr size_t max_questions = 4;
+  if (c.questions.size() > max_questions) return where + "more than " + std::to_string(max_questions) + " questions";
+  for (const auto& text : c.questions)
+    if (const auto why = check_question(text, source, lower, numbers); !why.empty()) return where + why;
   for (const auto& name : c.related)
     if (!named(name, false)) return where + "the related name '" + short_form(name) + "' does not stand in the segment";
   for (const auto& chip : c.hardware)

@@ -90,6 +90,12 @@ page_format by_content(std::string_view bytes) {
   if (head.front() == '{' ||
       (head.front() == '[' && head.find_first_of("{]", 1) != std::string_view::npos && head.find("](") == std::string_view::npos))
     return page_format::json_catalogue;
+  // "perf-stat(1)" underlined: a manual page before AsciiDoc made one of it, which many projects call .txt.
+  const auto line = head.substr(0, head.find('\n'));
+  const auto under = head.substr(std::min(line.size() + 1, head.size()));
+  if (line.size() > 4 && line.ends_with(')') && line[line.size() - 3] == '(' && is_digit(line[line.size() - 2]) && under.find_first_not_of('=') >= line.size() - 1 &&
+      under.starts_with("===="))
+    return page_format::asciidoc;
   if (head.starts_with("==PROF==") || head.starts_with("\"Metric Name\"")) return page_format::csv_catalogue;
   return page_format::text;
 }
@@ -129,7 +135,7 @@ page_format format_of(std::string_view url, std::string_view content_type, std::
     if (named == page_format::man && content != page_format::man && !is_gzip(bytes)) return content;
     if (content == page_format::unknown && named != page_format::pdf && !is_gzip(bytes) && !bytes.empty())
       return page_format::unknown;
-    return named;
+    return named == page_format::text && content == page_format::asciidoc ? content : named;
   }
   if (is_binary_ending(ending) && content != page_format::html) return page_format::unknown;
   return content;

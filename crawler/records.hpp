@@ -99,9 +99,10 @@ struct claim {
   std::vector<std::string> diagnoses; ///< names of bottleneck classes (diagnosis/finding.hpp) that it reveals
   std::vector<std::string> related;   ///< other metrics that the segment names with it
   std::vector<std::string> hardware;
+  std::vector<std::string> questions; ///< a model's: how somebody asks for it who does not know the passage's words; only to be found by
   std::string quote;                  ///< a span of the segment's text, word for word
 };
-PRAGMA_JSON(claim, name, unit, kind, summary, meaning, measurement, reading, diagnoses, related, hardware, quote)
+PRAGMA_JSON(claim, name, unit, kind, summary, meaning, measurement, reading, diagnoses, related, hardware, questions, quote)
 
 struct summary {
   std::string segment;                ///< id

@@ -38,7 +38,10 @@ public:
       if (made_.size() >= max_segments) break;
       switch (b.what) {
         case block::type::heading: heading(b); break;
-        case block::type::paragraph: prose(b.text, b.anchor, "\n\n"); break;
+        case block::type::paragraph:
+          led_in_ = leads_into_metrics(b.text);
+          prose(b.text, b.anchor, "\n\n");
+          break;
         case block::type::list_item: item(b); break;
         case block::type::code: code(b); break;
         case block::type::definition: definition(b); break;
@@ -53,6 +56,7 @@ public:
 private:
   void heading(const block& b) {
     flush();
+    led_in_ = false;
     std::erase_if(headings_, [&](const auto& h) { return h.first >= b.level; });
     headings_.emplace_back(b.level, b.text);
   }
@@ -120,7 +124,11 @@ private:
   }
 
   void definition(const block& b) {
-    if (define(b.term, b.text, b.anchor)) return;
+    const bool leads_in = leads_into_metrics(b.text);
+    if (b.term.starts_with('-')) led_in_ = false; // the next switch of the tool
+    const bool done = define(b.term, b.text, b.anchor);
+    led_in_ = led_in_ || leads_in;
+    if (done) return;
     if (b.term.empty()) return prose(b.text, b.anchor, "\n\n");
     if (b.text.empty()) return prose(b.term, b.anchor, "\n\n");
     ++unread_;
@@ -135,7 +143,9 @@ private:
   }
 
   bool define(const std::string& term, const std::string& text, const std::string& anchor) {
-    const auto what = what_is_defined(term, text, announced());
+    auto what = what_is_defined(term, text, announced());
+    const auto sets = [](const auto& h) { return announces_settings(h.second); };
+    if (what.kind == "metric" && !announced() && std::any_of(headings_.begin(), headings_.end(), sets)) what.kind = "option";
     if (what.names.empty()) return false;
     flush();
     for (const auto& n : what.names) {
@@ -179,9 +189,9 @@ private:
     if (!plain.empty() && plain != b.text) prose(plain, b.anchor, "\n\n");
   }
 
-  /// A heading above, or the table's caption, says that metrics stand here.
+  /// A heading above, the paragraph before, or the table's caption says that metrics stand here.
   bool announced(std::string_view caption = {}) const {
-    return (!headings_.empty() && announces_metrics(headings_.back().second)) || announces_metrics(caption);
+    return led_in_ || (!headings_.empty() && announces_metrics(headings_.back().second)) || announces_metrics(caption);
   }
 
   void record(const metric_record& r) {
@@ -220,6 +230,7 @@ private:
   const std::string profiler_, url_, fetched_;
   std::vector<std::pair<int, std::string>> headings_;
   std::string text_, anchor_;
+  bool led_in_ = false;              ///< what came before says that a list of metrics comes next
   int64_t unread_ = 0;               ///< of what stands in text_
   std::vector<segment> made_;
   std::set<std::string> seen_;

@@ -10,7 +10,7 @@ namespace pragma {
 
 /// Part of summary::by: a change of the rules or of the prompt changes it, and stored summaries are made anew.
 inline constexpr const char* extractive_version = "extractive 2";
-inline constexpr const char* prompt_version = "prompt 2";
+inline constexpr const char* prompt_version = "prompt 3";
 
 /// Deterministic; never fails. by == extractive_version.
 summary summarise_extractive(const segment& s);

@@ -2,6 +2,7 @@
 // could not know; the answer has to be JSON of one form, and whatever it names, counts or quotes has to stand in the segment.
 #include "crawler/charset.hpp"
 #include "crawler/cues.hpp"
+#include "crawler/sentences.hpp"
 #include "crawler/summarise.hpp"
 
 #include "base/text.hpp"
@@ -17,7 +18,7 @@ using namespace crawler;
 namespace {
 
 constexpr size_t most_claims = 40, max_list = 32;
-constexpr size_t longest_field = 1200, max_name_bytes = 200;
+constexpr size_t longest_field = 1200, max_name_bytes = 200, longest_summary = 300;
 constexpr size_t max_segment_bytes = 16'000;  ///< of the text in a prompt: some 4,000 tokens
 
 /// 128 bits that no page can have foreseen, and that do not occur in the text.
@@ -43,7 +44,7 @@ std::string instructions() {
          "Answer with one JSON object and nothing else:\n"
          "{\"claims\": [{\"name\": \"\", \"kind\": \"metric\", \"unit\": \"\", \"meaning\": \"\", \"measurement\": \"\", "
          "\"reading\": \"\", \"diagnoses\": [], "
-         "\"related\": [], \"hardware\": [], \"quote\": \"\"}]}\n\n"
+         "\"related\": [], \"hardware\": [], \"questions\": [], \"quote\": \"\"}]}\n\n"
          "One claim for each metric, counter or event that the passage defines or explains, and (kind \"concept\") for each idea "
          "of performance analysis that it "
          "explains. An empty list where it does neither.\n"
@@ -57,6 +58,8 @@ std::string instructions() {
          ".\n"
          "- related: other metrics that the passage names with it.\n"
          "- hardware: chips or architectures to which the passage limits it.\n"
+         "- questions: three short ones that it answers, as somebody asks who has not read the passage: everyday words for what the "
+         "passage says in terms, and no metric's name. None where you are not sure.\n"
          "- quote: the sentence of the passage that supports the claim, copied character by character.\n"
          "Write no number and no metric's name that the passage does not contain. What the passage does not say stays empty.";
 }
@@ -89,7 +92,7 @@ expected<std::vector<claim>> claims_of(const std::string& answer) {
   const auto& list = (*root)["claims"];
   if (list.size() > most_claims) return fail(ec::parse_error, "more than " + std::to_string(most_claims) + " claims");
   static constexpr auto texts = std::to_array<const char*>({"name", "kind", "unit", "meaning", "measurement", "reading", "quote"});
-  static constexpr auto lists = std::to_array<const char*>({"diagnoses", "related", "hardware"});
+  static constexpr auto lists = std::to_array<const char*>({"diagnoses", "related", "hardware", "questions"});
   std::vector<claim> claims;
   for (const auto& item : list) {
     if (!item.is_object()) return fail(ec::parse_error, "a claim that is no object");
@@ -113,8 +116,9 @@ expected<std::vector<claim>> claims_of(const std::string& answer) {
       return fail(ec::parse_error, "a claim without a name, or with a very long one");
     // What goes into the compendium obeys the same rules as what was read: one line, nothing invisible.
     for (auto* field : {&c->name, &c->unit, &c->meaning, &c->measurement, &c->reading, &c->quote}) *field = one_line(clean_text(*field));
-    for (auto* many : {&c->diagnoses, &c->related, &c->hardware})
+    for (auto* many : {&c->diagnoses, &c->related, &c->hardware, &c->questions})
       for (auto& part : *many) part = one_line(clean_text(part));
+    if (const auto sentences = sentences_of(c->meaning); !sentences.empty()) c->summary = utf8_prefix(sentences[0], longest_summary);
     claims.push_back(std::move(*c));
   }
   return claims;

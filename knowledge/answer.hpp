@@ -5,6 +5,10 @@
 
 namespace pragma {
 
+/// Asks the model which entries answer the question, and puts those first; what the question names keeps its place. Anything but a list of
+/// different numbers of entries changes nothing, and `note` says so. False: the model gave no answer.
+bool reorder_with(chat_model& model, const std::string& question, library_answer& answer);
+
 /// Fills `sentences` (or `note`, when the model could not be used or no sentence could be kept) and `usage`.
 void answer_with(chat_model& model, const std::string& question, library_answer& answer);
 

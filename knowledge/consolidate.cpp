@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t max_sources = 12;      ///< of one entry; the first ones in order of page
 constexpr size_t max_conflicts = 8;
-constexpr size_t max_related = 24;
+constexpr size_t max_related = 24, max_questions = 8;
 constexpr size_t max_text_bytes = 1200; ///< of meaning, measurement, reading each
 constexpr uint64_t max_starter_bytes = 8u << 20;
 
@@ -149,6 +149,7 @@ void consolidation::add(const segment& from, const summary& what, source_trust t
     for (const auto& d : c.diagnoses) add_unique(e.diagnoses, d);
     for (const auto& r : c.related)
       if (folded(r) != folded(e.name)) add_unique(e.related, r);
+    for (const auto& q : c.questions) add_unique(e.questions, q, max_questions);
     if (e.trust != source_trust::shipped) // ours say themselves for which hardware they are
       for (const auto& h : c.hardware.empty() ? hardware : c.hardware) add_unique(e.hardware, h);
     const bool cited = std::any_of(e.sources.begin(), e.sources.end(),

@@ -51,12 +51,13 @@ struct entry {
   std::vector<std::string> related;   ///< names
   std::vector<entry_source> sources;
   std::vector<entry_conflict> conflicts;
+  std::vector<std::string> questions; ///< a model's: how somebody asks who does not know the page's words; never shown, only to be found by
   std::string spelled;                ///< the words that an identifier's pieces stand for: "LD_BLOCKS" -> "load blocks"
   std::string family;                 ///< entries of one name on many chips; empty: alone
   source_trust trust = source_trust::user; ///< of the source that leads it: among entries of one name the most trusted goes first
 };
 PRAGMA_JSON(entry, id, profiler, name, aliases, unit, kind, hardware, summary, meaning, measurement, diagnoses, reading, related, sources,
-            conflicts, spelled, family, trust)
+            conflicts, questions, spelled, family, trust)
 
 /// "ncu/smsp__cycles_active": profiler, slash, name with case folded (as written where case alone tells two names apart is not supported).
 std::string entry_id(const std::string& profiler, const std::string& name);

@@ -5,6 +5,7 @@
 #include "knowledge/index_text.hpp"
 #include "knowledge/lexical_index.hpp"
 #include "knowledge/name_index.hpp"
+#include "knowledge/text_index.hpp"
 #include "knowledge/vector_index.hpp"
 
 namespace pragma {
@@ -69,18 +70,21 @@ private:
     auto words = lexical_writer::create(folder_ / lexical_file);
     if (!words) return fail(words.error());
     name_writer names;
+    text_writer texts;
     int64_t row = 0;
     entries_.rewind();
     while (const entry* e = entries_.next()) {
       if (auto going = step("words", row); !going) return going;
       const auto text = columns_of(*e);
       if (auto added = names.add(*e); !added) return added;
+      if (auto added = texts.add(*e); !added) return added;
       if (auto added = words->add(row, joined_tokens(text.name), joined_tokens(text.meaning), joined_tokens(text.rest)); !added) return added;
       if (config_.kind == "lsa") sample_.add([&] { return embedding_text(*e); });
       ++row;
     }
     count_ = row;
     if (auto written = names.write(folder_ / name_file); !written) return written;
+    if (auto written = texts.write(folder_ / text_file); !written) return written;
     return words->finish();
   }
 
@@ -154,7 +158,7 @@ expected<index_info> retriever::build(const corpus& entries, int64_t generation,
     if (!info) return fail(info.error());
     stamp.info = *info;
     std::error_code problem;
-    for (const char* name : {lexical_file, vector_file, name_file, model_file}) {
+    for (const char* name : {lexical_file, vector_file, name_file, text_file, model_file}) {
       const auto file = folder / *made / name;
       if (!fs::exists(file, problem)) continue; // an endpoint's model is not here
       auto sum = file_sha256(file);

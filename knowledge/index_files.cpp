@@ -58,8 +58,8 @@ expected<index_stamp> read_stamp(const fs::path& folder) {
   try {
     index_stamp stamp;
     stamp.version = value.at("version").get<int>();
-    if (stamp.version != 1)
-      return fail(ec::parse_error, "the index in " + folder.string() + " has version " + std::to_string(stamp.version) + ", this pragma reads 1", build_hint);
+    if (stamp.version != index_version)
+      return fail(ec::parse_error, "the index in " + folder.string() + " has version " + std::to_string(stamp.version) + ", this pragma reads " + std::to_string(index_version), build_hint);
     stamp.folder = value.at("folder").get<std::string>();
     stamp.info = value.at("info").get<index_info>();
     stamp.files = value.at("files").get<std::map<std::string, std::string>>();

@@ -11,11 +11,14 @@ namespace pragma {
 inline constexpr const char* lexical_file = "lexical.sqlite";
 inline constexpr const char* vector_file = "vectors";
 inline constexpr const char* name_file = "names";
+inline constexpr const char* text_file = "texts";
 inline constexpr const char* model_file = "model.lsa";
+
+inline constexpr int index_version = 2; ///< of the folder: an older one is built again
 
 /// meta.json.
 struct index_stamp {
-  int version = 1;
+  int version = index_version;
   std::string folder;                       ///< beside meta.json, "index-Ab12Cd"
   index_info info;
   std::map<std::string, std::string> files; ///< name -> SHA-256

@@ -31,6 +31,7 @@ column_texts columns_of(const entry& e) {
   append(c.rest, e.reading);
   for (const auto& diagnosis : e.diagnoses) append(c.rest, diagnosis);
   for (const auto& hardware : e.hardware) append(c.rest, hardware);
+  for (const auto& question : e.questions) append(c.rest, question);
   for (size_t i = 0; i < std::min(e.sources.size(), max_quotes); ++i) append(c.rest, e.sources[i].quote);
   return c;
 }
@@ -53,6 +54,7 @@ std::string embedding_text(const entry& e) {
   append(text, e.measurement, " ");
   append(text, e.reading, " ");
   for (const auto& diagnosis : e.diagnoses) append(text, diagnosis, " ");
+  for (const auto& question : e.questions) append(text, question, " ");
   return text;
 }
 

@@ -11,6 +11,7 @@ namespace pragma {
 namespace {
 
 constexpr uint64_t max_glossary_bytes = 4u << 20;
+constexpr size_t reordered = 50; // hits that a model is shown
 
 } // namespace
 
@@ -121,6 +122,7 @@ expected<library_answer> library::ask(const question& q, chat_model* model) cons
   library_answer answer;
   auto asked = q;
   if (!asked.machine.known()) asked.machine = impl_->machine;
+  if (model) asked.count = std::max(asked.count, reordered);
   auto found = impl_->index.ask(asked);
   if (!found) return fail(found.error());
   answer.found = std::move(*found);
@@ -133,7 +135,12 @@ expected<library_answer> library::ask(const question& q, chat_model* model) cons
     kept.push_back(std::move(h));
   }
   answer.found.hits = std::move(kept);
-  if (model && answer.found.in_scope) answer_with(*model, q.text, answer);
+  const bool goes_on = model && answer.found.in_scope && reorder_with(*model, q.text, answer);
+  if (answer.entries.size() > q.count) {
+    answer.entries.resize(q.count);
+    answer.found.hits.resize(q.count);
+  }
+  if (goes_on) answer_with(*model, q.text, answer);
   return answer;
 }
 

@@ -48,7 +48,7 @@ public:
   library& operator=(library&&) noexcept;
   ~library();
 
-  /// With a model, a short answer of which every sentence names entries among the hits; sentences that do not are dropped.
+  /// With a model, the first 50 in its order, and a short answer of which every sentence names entries among the hits; sentences that do not are dropped.
   expected<library_answer> ask(const question& q, chat_model* model = nullptr) const;
   /// The entry of that name (any case, separators or alias), else the nearest ones. Empty: none is near.
   expected<std::vector<entry>> show(const std::string& name, const std::string& profiler = {}, size_t count = 5, bool* exact = nullptr) const;

@@ -142,9 +142,14 @@ std::string phrase_book::canonical_hardware(const std::string& text) const {
   return it != phrases_.end() && !it->second.hardware.empty() ? it->second.hardware : text;
 }
 
-void phrase_book::expand(const meaning& m, const std::string& written, understood_question& u) const {
+void phrase_book::expand(const meaning& m, const std::string& written, understood_question& u, word_group& group) const {
   const auto add = [&](const std::string& phrase) {
-    for (const auto& t : tokens_of(phrase)) add_different(u.expanded, t.text);
+    std::vector<std::string> texts;
+    for (const auto& t : tokens_of(phrase)) {
+      add_different(u.expanded, t.text);
+      texts.push_back(t.text);
+    }
+    if (!texts.empty()) group.others.push_back(std::move(texts));
   };
   for (const auto e : m.expansions) {
     const auto& [word, phrases] = words_.expansions[e];
@@ -172,6 +177,7 @@ understood_question phrase_book::understand(std::string_view question) const {
   // Phrases of the glossary, the longest first at each place.
   for (size_t i = 0; i < chunks.size();) {
     size_t taken = 0;
+    word_group group;
     for (size_t length = std::min(longest_glossary_phrase, chunks.size() - i); length > 0 && taken == 0; --length) {
       std::string text;
       for (size_t k = i; k < i + length; ++k) text += (text.empty() ? "" : " ") + chunks[k].text;
@@ -186,9 +192,19 @@ understood_question phrase_book::understand(std::string_view question) const {
         if (!m.profiler.empty() || !m.hardware.empty()) of_scope[k] = true;
         if (!m.profiler.empty()) of_profiler[k] = true;
       }
-      expand(m, text, u);
+      expand(m, text, u, group);
     }
-    i += std::max<size_t>(taken, 1);
+    taken = std::max<size_t>(taken, 1);
+    if (!of_scope[i]) {
+      for (size_t k = i; k < i + taken; ++k) {
+        std::vector<token> tokens;
+        append_tokens(chunks[k], tokens);
+        for (const auto& t : tokens)
+          if (t.what != token::type::whole) add_different(group.own, t.text);
+      }
+      if (!group.own.empty()) u.groups.push_back(std::move(group));
+    }
+    i += taken;
   }
 
   // "what is Nsight Compute" asks for the profiler itself: its words stay where nothing else is left.
@@ -220,6 +236,9 @@ understood_question phrase_book::understand(std::string_view question) const {
   for (const auto* words : {&content, &without_scope, &without_filler}) add_names_in_words(*words, whole);
   std::erase_if(u.in_passing, [&](const std::string& name) { return std::find(whole.begin(), whole.end(), name) != whole.end(); });
   for (auto& name : whole) add_different(u.names, std::move(name));
+  if (u.groups.empty()) // it names a profiler or hardware and nothing else
+    for (const auto& t : u.tokens)
+      if (!t.whole) u.groups.push_back({{t.text}, {}});
   // An expansion that the question has anyway is no evidence of its own.
   std::erase_if(u.expanded, [&](const std::string& t) {
     return std::any_of(u.tokens.begin(), u.tokens.end(), [&](const question_token& q) { return q.text == t; });

@@ -17,8 +17,15 @@ struct question_token {
   bool hardware = false; ///< part of the hardware's name: a scope, and a word to search only where no entry has such hardware
 };
 
+/// What one word or phrase of the question stands for: its own tokens, and the phrases (tokens each) that the glossary says for it.
+struct word_group {
+  std::vector<std::string> own;
+  std::vector<std::vector<std::string>> others;
+};
+
 struct understood_question {
   std::vector<question_token> tokens;    ///< different ones, in order; words that only name a profiler are left out
+  std::vector<word_group> groups;        ///< the question's words in order, those of the profiler and the hardware left out
   std::vector<std::string> expanded;     ///< tokens that the glossary adds: expansions, and words that are said for the same thing
   std::vector<std::string> expansions;   ///< "llc -> last level cache", for people
   std::string profiler, hardware;        ///< canonical, from the words; empty where none is named
@@ -53,7 +60,7 @@ private:
   };
   meaning& at(std::string_view phrase);
   /// What the glossary adds for a phrase of the question.
-  void expand(const meaning& m, const std::string& written, understood_question& u) const;
+  void expand(const meaning& m, const std::string& written, understood_question& u, word_group& group) const;
   glossary words_;
   hardware_words hardware_;
   std::unordered_map<std::string, meaning> phrases_; ///< by stem_key()

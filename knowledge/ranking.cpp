@@ -22,14 +22,16 @@ constexpr double here_bonus = 0.1, elsewhere_loss = 0.15; // of entries that thi
 constexpr double concept_loss = 0.15;       // of concepts where the question asks for a counter, an event or a metric
 constexpr double option_loss = 0.3;         // of a tool's switches where the question asks for none; what they gain where it does
 constexpr double expansion_weight = 0.25;   // of BM25 over the glossary's words, beside that over the question's own
-// "Not in the compendium": fitted on the questions that may be learnt from (docs/retrieval.md).
-constexpr double evidence_part = 1.5, similarity_part = 0.5, least_confidence = 1.44;
+// "Not in the compendium": fitted by bench/fit_rerank on the questions that may be learnt from (docs/retrieval.md).
+constexpr double evidence_part = 5.71, known_part = 5.48, words_part = 0.65, fit_part = 9.81, least_confidence = 13.5;
+constexpr size_t most_counted_words = 6;     // of a question: that a long one has less evidence for each word is no reason to refuse it
 constexpr double usual_similarity = 0.6;    // stands in for the cosine where there are no vectors
 constexpr double unknown_weight = 0.35;     // of a word that no entry has, in the most that a question could give: one everyday word must not refuse it
 constexpr double least_fuzzy = 0.6;         // trigram similarity from which an unknown identifier means a known name
 constexpr double least_listed = 0.3;        // the same for `pragma kb show`, which lists what is near
 constexpr size_t lexical_pool = 200, dense_pool = 50; // candidates that are scored by both, before families collapse
 constexpr double no_idf = 1e-5;              // FTS5 gives 1e-6 to words of more than half of the entries
+constexpr size_t rerank_depth = 100;         // of candidates that are put in order by rerank.hpp
 constexpr size_t name_pool = 200;           // names with a piece of the one asked for
 
 
@@ -225,7 +227,6 @@ expected<void> retriever::impl::add_names(const understood_question& u, const sc
 
 expected<retriever::impl::weighed_words> retriever::impl::weigh(const understood_question& u, const scope_rule& scope) const {
   weighed_words w;
-  double all = 0, known = 0;
   std::vector<std::string> common;
   const bool other_words = std::any_of(u.tokens.begin(), u.tokens.end(), [](const question_token& t) { return !t.hardware; });
   for (const auto& t : u.tokens) {
@@ -233,8 +234,6 @@ expected<retriever::impl::weighed_words> retriever::impl::weigh(const understood
     const auto f = words.frequency_of(t.text);
     if (!f) return fail(f.error());
     if (f->documents == 0 && t.whole) continue; // its pieces say whether it is known
-    all += f->idf;
-    if (f->documents > 0) known += f->idf;
     w.most += f->idf * (bm25_k1 + 1) * (f->documents == 0 ? unknown_weight : 1);
     if (f->documents == 0) {
       if (std::find(w.unknown.begin(), w.unknown.end(), t.written) == w.unknown.end()) w.unknown.push_back(t.written);
@@ -242,7 +241,6 @@ expected<retriever::impl::weighed_words> retriever::impl::weigh(const understood
       (f->idf > no_idf ? w.searched : common).push_back(t.text);
     }
   }
-  w.known_share = all > 0 ? known / all : 0;
   // A word of more than half of all entries adds nothing to BM25, and makes it score them all.
   if (w.searched.empty()) w.searched = common;
   for (const auto& text : u.expanded) {
@@ -374,6 +372,24 @@ void retriever::impl::order(std::vector<candidate>& ranked, const name_index& na
   std::sort(ranked.begin(), ranked.end(), [&](const candidate& a, const candidate& b) { return key(a) < key(b); });
 }
 
+double retriever::impl::rerank(std::vector<candidate>& ranked, const reranker& by, double dense_weight, bool move) const {
+  const auto first = std::find_if(ranked.begin(), ranked.end(), [](const candidate& c) { return c.name_rank == 0; });
+  const auto last = first + std::min<ptrdiff_t>(ranked.end() - first, rerank_depth);
+  double least = 1, best = 0;
+  for (auto c = first; c != last; ++c) {
+    const double dense = dense_weight > 0 ? c->dense * dense_weight / embedding_config().weight : usual_similarity;
+    const double score = reranker::score(by.features(c->row, {c->lexical, dense, c->scope}));
+    best = std::max(best, score);
+    if (!move) continue;
+    c->score = std::max(score, c->fuzzy);
+    least = std::min(least, c->score);
+  }
+  if (!move) return best;
+  std::stable_sort(first, last, [](const candidate& a, const candidate& b) { return a.score > b.score; });
+  for (auto c = last; c != ranked.end(); ++c) c->score = std::min(c->score, least);
+  return best;
+}
+
 expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode mode) const {
   found_entries answer;
   auto start = clock_type::now();
@@ -417,11 +433,14 @@ expected<found_entries> retriever::impl::ask(const question& q, retrieval_mode m
   }
   order(ranked, names);
   for (const auto& c : ranked) answer.similarity = std::max(answer.similarity, c.dense);
-  answer.known_share = weighed->known_share;
-  answer.hits = collapsed(grouped(std::move(ranked), u), scope, count);
+  auto kept = grouped(std::move(ranked), u);
+  const reranker by(texts, u);
+  answer.known_share = by.known_share();
+  answer.fit = rerank(kept, by, w, mode == retrieval_mode::fused);
+  answer.hits = collapsed(kept, scope, count);
   answer.evidence = weighed->most > 0 ? std::min(1.0, best / weighed->most) : 0;
-  const bool has_vectors = mode != retrieval_mode::lexical_only && found.notes.empty();
-  const double confidence = evidence_part * answer.evidence + answer.known_share + similarity_part * (has_vectors ? answer.similarity : usual_similarity);
+  const double confidence = evidence_part * answer.evidence + known_part * answer.known_share + fit_part * answer.fit +
+                            words_part * static_cast<double>(std::min(by.groups(), most_counted_words));
   answer.in_scope = !answer.hits.empty() && (found.named || found.fuzzy || confidence >= least_confidence || mode == retrieval_mode::dense_only);
   if (!answer.in_scope) {
     if (names.size() == 0) answer.why_not = "the compendium is empty";

@@ -60,13 +60,15 @@ expected<retriever> retriever::open(const fs::path& folder, int64_t generation, 
       if (!vectors) return fail(vectors.error());
       auto names = name_index::open(files / name_file, verify);
       if (!names) return fail(names.error());
-      if (lexical->size() != info.entries || vectors->size() != info.entries || names->size() != info.entries)
+      auto texts = text_index::open(files / text_file, verify);
+      if (!texts) return fail(texts.error());
+      if (lexical->size() != info.entries || vectors->size() != info.entries || names->size() != info.entries || texts->size() != info.entries)
         return fail(ec::parse_error, "the indexes in " + files.string() + " do not have the " + std::to_string(info.entries) + " entries of their stamp",
                     "build the index again: `pragma kb build`");
       auto model = open_embedder(config, *stamp, files, vectors->dimension(), verify);
       if (!model) return fail(model.error());
       phrase_book book(words, names->profilers());
-      return retriever(std::unique_ptr<impl>(new impl{*stamp, std::move(*lexical), std::move(*vectors), std::move(*names), std::move(*model),
+      return retriever(std::unique_ptr<impl>(new impl{*stamp, std::move(*lexical), std::move(*vectors), std::move(*names), std::move(*texts), std::move(*model),
                                                       std::move(book), config.weight}));
     };
     auto opened = open_all();

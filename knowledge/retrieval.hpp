@@ -48,15 +48,16 @@ struct found_entries {
   bool in_scope = false;              ///< false: the compendium does not know; `hits` holds the nearest all the same
   std::string why_not;
   double evidence = 0;                ///< best BM25 over the most that the question's words could give
-  double known_share = 0;             ///< of the question's words, by their weight, those that some entry has
-  double similarity = 0;              ///< the best cosine; in_scope rests on these three
+  double known_share = 0;             ///< of the question's words, by their weight, those that some entry has, itself or as the glossary says it
+  double fit = 0;                     ///< the best candidate's score of rerank.hpp; in_scope rests on these three and the number of words
+  double similarity = 0;              ///< the best cosine
   std::string profiler, hardware;     ///< the scope that was used
   std::vector<std::string> expansions; ///< "llc -> last level cache"
   std::vector<std::string> notes;     ///< "without vectors: the endpoint does not answer ..."
   std::vector<hit> hits;
   answer_times seconds;
 };
-PRAGMA_JSON(found_entries, in_scope, why_not, evidence, known_share, similarity, profiler, hardware, expansions, notes, hits, seconds)
+PRAGMA_JSON(found_entries, in_scope, why_not, evidence, known_share, fit, similarity, profiler, hardware, expansions, notes, hits, seconds)
 
 /// configs/glossary.json: abbreviations, synonyms, and the words that name profilers and hardware.
 struct glossary {
@@ -77,7 +78,8 @@ struct index_info {
 };
 PRAGMA_JSON(index_info, entries, generation, embedder, vectors, bytes)
 
-enum class retrieval_mode { fused, lexical_only, dense_only };
+/// without_rerank: BM25 and cosine in one sum, as the candidates of `fused` are gathered.
+enum class retrieval_mode { fused, without_rerank, lexical_only, dense_only };
 
 class retriever {
 public:

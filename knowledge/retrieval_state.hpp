@@ -5,6 +5,7 @@
 #include "knowledge/lexical_index.hpp"
 #include "knowledge/name_index.hpp"
 #include "knowledge/question.hpp"
+#include "knowledge/rerank.hpp"
 #include "knowledge/vector_index.hpp"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ struct retriever::impl {
   lexical_index words;
   vector_index vectors;
   name_index names;
+  text_index texts;
   std::unique_ptr<embedder> model;
   phrase_book book;
   double weight;
@@ -76,7 +78,6 @@ private:
   expected<void> add_names(const understood_question& u, const scope_rule& scope, pool& found) const;
   struct weighed_words {
     double most = 0;                   ///< the most that BM25 can give for the question
-    double known_share = 0;
     std::vector<std::string> searched; ///< its tokens that tell entries apart
     std::vector<std::string> expanded; ///< the glossary's that do
     std::vector<std::string> unknown;  ///< words of the question that no entry has
@@ -86,6 +87,9 @@ private:
   expected<double> add_words(const weighed_words& w, const scope_rule& scope, size_t count, pool& found) const;
   expected<void> add_vectors(const understood_question& u, const scope_rule& scope, size_t count, pool& found) const;
   bool is_concept(uint32_t row) const;
+  /// The first ones that are found by their words in the order of rerank.hpp, where `move` is set; the others keep their place. The best
+  /// score of these. `dense_weight`: of the cosine; 0: there are no vectors.
+  double rerank(std::vector<candidate>& ranked, const reranker& by, double dense_weight, bool move) const;
   /// Best first: what the question names, then by score.
   static void order(std::vector<candidate>& ranked, const name_index& names);
   /// One hit for each family.

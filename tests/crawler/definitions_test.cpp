@@ -115,6 +115,24 @@ TEST_CASE("definition lists and bullets below a heading that announces metrics, 
   CHECK_FALSE(find_record(all, "see also"));
 }
 
+TEST_CASE("a list of what a tool prints, behind the sentence that leads into it, as man pages have it") {
+  const auto all = cut(parsed(page_format::html, "<h2>Options</h2><dl><dt>-B</dt><dd><p>Report paging statistics. The following values are displayed:</p>"
+                                                 "<dl><dt>pgpgin/s</dt><dd><p>Total number of kilobytes the system paged in from disk per second.</p></dd>"
+                                                 "<dt>%vmeff</dt><dd><p>Calculated as pgsteal / pgscan, this is a percentage of the efficiency of page reclaim.</p></dd></dl></dd>"
+                                                 "<dt>-n</dt><dd><p>Report network statistics. Possible keywords are the following: </p>"
+                                                 "<dl><dt>dev</dt><dd><p>The number of packets of each device.</p></dd></dl></dd></dl>"
+                                                 "<p>Possible keywords are A and B. The following value is displayed:</p><dl><dt>MHz</dt><dd><p>Clock frequency in MHz.</p></dd></dl><p>The report has the following format:</p><dl><dt>tps</dt><dd><p>Number of transfers per second.</p></dd></dl>"
+                                                 "<h2>Files</h2><dl><dt>proc</dt><dd><p>Number of bytes of memory.</p></dd></dl>"));
+  for (const auto* name : {"pgpgin/s", "%vmeff", "tps", "MHz", "-B", "-n"}) {
+    INFO(name);
+    CHECK(find_record(all, name));
+  }
+  for (const auto* name : {"dev", "proc"}) {
+    INFO(name);
+    CHECK_FALSE(find_record(all, name));
+  }
+}
+
 TEST_CASE("an option is found by its longest spelling, with the others and its usage") {
   const auto all = cut(parsed(page_format::html, "<h2>Options</h2><dl><dt>-b &lt;n&gt;, --branch-sim=no|yes [default: no]</dt>"
                                                  "<dd><p>Enables the collection of branch instruction and misprediction counts.</p></dd><dt>-k --kill</dt><dd><p>Ends a run.</p></dd></dl>"));
@@ -166,6 +184,23 @@ TEST_CASE("AsciiDoc: titles in both styles, tables without a header, definitions
   CHECK(contains(event->record.description, "May be given twice."));
   CHECK(std::any_of(all.begin(), all.end(), [](const auto& s) { return contains(s.text, "plain words at the margin"); }));
   for (const auto* rubbish : {"|===\n", "|===\n|a", "::", "====", "----\n", "|===\n|\n|===\n|===", "a::\n+\n+\n"}) CHECK(parse_page(page_format::asciidoc, rubbish, "https://h/x.adoc", {}));
+}
+
+TEST_CASE("variables below a heading of settings are options, whatever they speak of") {
+  const auto all = cut(parsed(page_format::html, "<h2>Config file</h2><h3>Variables</h3><dl><dt>annotate.show_nr_samples</dt><dd><p>Shows the number of samples.</p></dd></dl>"
+                                                 "<h2>Environment metrics</h2><dl><dt>fan_speed_rpm</dt><dd><p>Number of turns a minute.</p></dd></dl>"));
+  REQUIRE(find_record(all, "annotate.show_nr_samples"));
+  CHECK(find_record(all, "annotate.show_nr_samples")->record.kind == "option");
+  REQUIRE(find_record(all, "fan_speed_rpm"));
+  CHECK(find_record(all, "fan_speed_rpm")->record.kind == "metric");
+}
+
+TEST_CASE("a manual page in AsciiDoc is read as such, although its file is called .txt") {
+  const std::string page = "tool-stat(1)\n============\n\nNAME\n----\ntool-stat - counts\n\nOPTIONS\n-------\n-r::\n--repeat=<n>::\n\tRepeat the command and print the average.\n";
+  REQUIRE(format_of("https://h/tool-stat.txt", "", page) == page_format::asciidoc);
+  CHECK(find_record(cut(parsed(page_format::asciidoc, page)), "--repeat"));
+  CHECK(format_of("https://h/notes.txt", "", "Notes\n=====\n\nNothing.\n") == page_format::text);
+  CHECK(format_of("https://h/notes.txt", "", "f(x)\n") == page_format::text);
 }
 
 TEST_CASE("macros, files and calls are shaped like identifiers, and are none here") {

@@ -114,6 +114,7 @@ TEST_CASE("a fresh install answers before any build, cites, and says what it doe
   REQUIRE(bcm["exact"] == true);
   CHECK(bcm["entries"][0]["profiler"] == "valgrind");
   CHECK(bcm["entries"][0]["meaning"].get<std::string>().find("branches") != std::string::npos);
+  CHECK(h.run({"ask", "what is a good IPC"}).out.find("how to read it: ") != std::string::npos);
   const auto unknown = h.run({"ask", "how long should I boil an egg"});
   CHECK(unknown.exit_code == 3);
   CHECK(unknown.out.find("does not cover") != std::string::npos);
@@ -236,6 +237,7 @@ TEST_CASE("damaged indexes are built anew; export and import carry the compendiu
   const auto file = (h.dir.path() / "entries.jsonl").string();
   const auto exported = h.run_json({"kb", "export", file});
   CHECK(other.run_json({"kb", "import", file})["imported"] == exported["entries"]);
+  CHECK(other.run_json({"kb", "status"})["compendium"]["entries"] == exported["entries"]);
   std::ofstream(file, std::ios::app) << "{\"id\": \"x\"\n";
   const auto broken = other.run({"kb", "import", file});
   CHECK(broken.exit_code != 0);
@@ -310,26 +312,11 @@ TEST_CASE("a new profiler is a manifest and a page: registered, read, asked abou
   CHECK(names == std::vector<std::string>{"step_time", "rework", "slack", "widgets", "launches_per_call"});
 }
 
-TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a finding, cited, and asked for more") {
-  home h;
-  const auto site = h.dir.path() / "site";
-  fs::create_directories(site);
-  std::ofstream(site / "index.html") << "<html><head><title>faultcount</title></head><body><h1>faultcount</h1><h2>Counters</h2><table><tr><th>Counter</th><th>Description</th></tr>"
-                                        "<tr><td>child_minor_faults</td><td>Number of page faults of the program that needed no disk. Many of them indicate fresh memory in each call.</td></tr>"
-                                        "<tr><td>child_major_faults</td><td>Number of page faults of the program that read from disk.</td></tr></table></body></html>";
-  const web_server server(site);
-  // The tool of the example in the documentation: a shell that runs the program and prints what the kernel counted of it.
-  const auto pages = read_file(fs::path(TESTS_DIR).parent_path() / "configs/profilers/README.md").value();
-  const auto begin = pages.find("```json\n{\n  \"name\": \"faultcount\"");
-  REQUIRE(begin != std::string::npos);
-  auto manifest = parse_json(pages.substr(begin + 8, pages.find("\n```", begin + 8) - begin - 8), "README.md").value();
-  manifest["collect"]["rules"][0]["above"] = 0; // how many there are depends on the machine's pages
-  const auto file = h.dir.path() / "faultcount.json";
-  REQUIRE(write_file_atomic(file, manifest.dump()));
-  h.run_json({"profiler", "add", "faultcount", "--manifest", file.string(), "--docs", server.url(), "--allow-private", "--delay", "0"});
-  h.run_json({"kb", "build", "--profiler", "faultcount"});
+namespace {
 
-  // Another program writes the code: far from any limit of the machine, so that findings are made; the second is clearly slower, which is soon timed.
+/// Two attempts of another program that writes code far from any limit of the machine, so that findings are made; the second is clearly slower,
+/// which is soon timed. The tool counts `metric` in both and `asked` in the second, and the finding of its rule cites `source`.
+void measured_cited_and_asked_for_more(home& h, const std::string& tool, const char* metric, const char* asked, const std::string& source, const char* words) {
   const auto folder = h.dir.path().string();
   std::ofstream(h.dir.path() / "task.py") << small_task;
   std::ofstream(h.dir.path() / "answer.md")
@@ -344,23 +331,61 @@ TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a fin
   REQUIRE((ran.exit_code == 0 || ran.exit_code == 6)); // 6: its figure is not established, beside other tests; findings are there all the same
   const auto run = parse_json(ran.out, "stdout").value();
   REQUIRE(run["iterations"].size() == 2);
-  const auto names = [&](size_t attempt) {
-    std::vector<std::string> all;
-    for (const auto& m : run["iterations"][attempt]["code"]["measured"]["metrics"]) all.push_back(m["name"]);
-    return all;
+  const auto has = [&](size_t attempt, const std::string& name) {
+    const auto& all = run["iterations"][attempt]["code"]["measured"]["metrics"];
+    return std::any_of(all.begin(), all.end(), [&](const json& m) { return m["name"] == name; });
   };
-  const auto has = [](const std::vector<std::string>& all, const char* name) { return std::find(all.begin(), all.end(), name) != all.end(); };
   INFO(run["iterations"].dump(1).substr(0, 20'000));
-  CHECK(has(names(0), "child_minor_faults"));
-  CHECK_FALSE(has(names(0), "child_major_faults"));
-  CHECK(has(names(1), "child_major_faults")); // asked for by the Conductor, after the finding of the first attempt
+  CHECK(has(0, metric));
+  CHECK_FALSE(has(0, asked));
+  CHECK(has(1, asked)); // asked for by the Conductor, after the finding of the first attempt
   bool cited = false;
   for (const auto& f : run["iterations"][0]["findings"])
     for (const auto& c : f["documentation"])
-      cited = cited || (f["what"] == "memory_latency_bound" && c["metric"] == "child_minor_faults" && c["url"].get<std::string>().starts_with(server.url()));
+      cited = cited || (f["what"] == "memory_latency_bound" && c["metric"] == metric && c["url"].get<std::string>().starts_with(source));
   CHECK(cited);
-  CHECK(read_file(h.dir.path() / "prompt.2").value().find("needed no disk") != std::string::npos);
+  CHECK(read_file(h.dir.path() / "prompt.2").value().find(words) != std::string::npos);
   const auto report = read_file(out / "report.html").value();
-  CHECK(report.find(server.url()) != std::string::npos);
-  CHECK(report.find("a rule of faultcount") != std::string::npos);
+  CHECK(report.find(source) != std::string::npos);
+  CHECK(report.find("a rule of " + tool) != std::string::npos);
+}
+
+/// The manifest of that name in configs/profilers/README.md, as a file; its rule holds whatever the machine's pages are.
+fs::path manifest_of_the_readme(const home& h, const std::string& name) {
+  const auto pages = read_file(fs::path(TESTS_DIR).parent_path() / "configs/profilers/README.md").value();
+  const auto begin = pages.find("```json\n{\n  \"name\": \"" + name + "\"");
+  REQUIRE(begin != std::string::npos);
+  auto manifest = parse_json(pages.substr(begin + 8, pages.find("\n```", begin + 8) - begin - 8), "README.md").value();
+  manifest["collect"]["rules"][0]["above"] = 0;
+  const auto file = h.dir.path() / (name + ".json");
+  REQUIRE(write_file_atomic(file, manifest.dump()));
+  return file;
+}
+
+} // namespace
+
+TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a finding, cited, and asked for more") {
+  home h;
+  const auto site = h.dir.path() / "site";
+  fs::create_directories(site);
+  std::ofstream(site / "index.html") << "<html><head><title>faultcount</title></head><body><h1>faultcount</h1><h2>Counters</h2><table><tr><th>Counter</th><th>Description</th></tr>"
+                                        "<tr><td>child_minor_faults</td><td>Number of page faults of the program that needed no disk. Many of them indicate fresh memory in each call.</td></tr>"
+                                        "<tr><td>child_major_faults</td><td>Number of page faults of the program that read from disk.</td></tr></table></body></html>";
+  const web_server server(site);
+  // The tool of the example in the documentation: a shell that runs the program and prints what the kernel counted of it.
+  h.run_json({"profiler", "add", "faultcount", "--manifest", manifest_of_the_readme(h, "faultcount").string(), "--docs", server.url(), "--allow-private", "--delay", "0"});
+  h.run_json({"kb", "build", "--profiler", "faultcount"});
+  measured_cited_and_asked_for_more(h, "faultcount", "child_minor_faults", "child_major_faults", server.url(), "needed no disk");
+}
+
+TEST_CASE("a real tool of Debian, with its manual page: pidstat") {
+  std::error_code problem;
+  if (!fs::exists("/usr/bin/pidstat", problem) || !fs::exists("/usr/share/man/man1/pidstat.1.gz", problem)) {
+    WARN("no pidstat with its manual page here: not tried (install sysstat)");
+    return;
+  }
+  home h;
+  h.run_json({"profiler", "add", "pidstat", "--manifest", manifest_of_the_readme(h, "pidstat").string()});
+  h.run_json({"kb", "build", "--profiler", "pidstat"});
+  measured_cited_and_asked_for_more(h, "pidstat", "minflt/s", "majflt/s", "man:pidstat.1", "not required loading a memory page from disk");
 }

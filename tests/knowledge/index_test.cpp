@@ -1,6 +1,7 @@
 // The two indexes below retrieval: what they find, and what happens to hostile questions and damaged files.
 #include "base/files.hpp"
 #include "knowledge/lexical_index.hpp"
+#include "knowledge/rerank.hpp"
 #include "knowledge/vector_index.hpp"
 
 #include <catch2/catch.hpp>
@@ -234,4 +235,67 @@ TEST_CASE("a damaged vector index is refused with its name, and allocates nothin
     refused(false);
   }
   CHECK(peak_kilobytes() - before < 100 * 1024);
+}
+
+namespace {
+
+fs::path written_texts(const fs::path& folder) {
+  text_writer writer;
+  for (int i = 0; i < 20; ++i) {
+    entry e;
+    e.name = "LOADS.KIND_" + std::to_string(i);
+    e.meaning = "Loads of kind " + std::to_string(i) + ". The words behind the first sentence.";
+    e.summary = "Loads of kind " + std::to_string(i) + ".";
+    REQUIRE(writer.add(e));
+  }
+  const auto file = folder / "texts";
+  REQUIRE(writer.write(file));
+  return file;
+}
+
+/// Every row is read, and one that is none; with what a damaged file holds a score may be wrong, never an address.
+void read_all(const text_index& texts) {
+  understood_question u;
+  u.groups = {{{"load"}, {{"kind", "sentenc"}}}, {{"nowhere"}, {}}};
+  const reranker by(texts, u);
+  for (uint32_t row = 0; row <= std::min(texts.size(), 1000u); ++row) CHECK(std::isfinite(reranker::score(by.features(row, {1, 0.5, 0}))));
+}
+
+} // namespace
+
+TEST_CASE("an entry's words: by field and in order, with how rare they are") {
+  auto dir = temp_dir::create("index");
+  const auto opened = text_index::open(written_texts(dir->path()), true);
+  REQUIRE(opened);
+  CHECK(opened->size() == 20);
+  const auto load = opened->number_of("load"), behind = opened->number_of("sentenc");
+  REQUIRE(load != text_index::unknown);
+  REQUIRE(behind != text_index::unknown);
+  const auto has = [](std::span<const uint32_t> words, uint32_t n) { return std::find(words.begin(), words.end(), n) != words.end(); };
+  CHECK(has(opened->words(3, entry_field::name), load));
+  CHECK(has(opened->words(3, entry_field::meaning), behind));
+  CHECK_FALSE(has(opened->words(3, entry_field::summary), behind));
+  CHECK(opened->words(20, entry_field::name).empty());
+  CHECK(opened->number_of("nowhere") == text_index::unknown);
+  CHECK(opened->idf(load) < opened->idf(opened->number_of("13")));
+  CHECK(opened->idf(opened->number_of("13")) < opened->idf(text_index::unknown));
+  read_all(*opened);
+}
+
+TEST_CASE("a damaged file of words is refused with its name, or read without harm") {
+  auto dir = temp_dir::create("index");
+  const auto file = written_texts(dir->path()), copy = dir->path() / "copy";
+  const auto size = static_cast<std::streamoff>(fs::file_size(file));
+  for (std::streamoff at = 0; at < size; at += 7) {
+    INFO(at);
+    fs::copy_file(file, copy, fs::copy_options::overwrite_existing);
+    flip(copy, at);
+    if (const auto opened = text_index::open(copy)) read_all(*opened);
+    else CHECK(opened.error().message.find(copy.string()) != std::string::npos);
+  }
+  for (const auto kept : {size - 1, size / 2, std::streamoff{0}}) {
+    fs::copy_file(file, copy, fs::copy_options::overwrite_existing);
+    fs::resize_file(copy, static_cast<uintmax_t>(kept));
+    CHECK_FALSE(text_index::open(copy));
+  }
 }

@@ -300,7 +300,7 @@ TEST_CASE("an index of another generation or another embedder is refused") {
 
 TEST_CASE("a damaged index is refused with the file's name") {
   auto dir = temp_dir::create("retrieval");
-  for (const char* name : {"lexical.sqlite", "vectors", "names", "model.lsa", "meta.json"}) {
+  for (const char* name : {"lexical.sqlite", "vectors", "names", "texts", "model.lsa", "meta.json"}) {
     INFO(name);
     fs::remove_all(dir->path() / "i");
     REQUIRE(build(small_compendium(), dir->path() / "i"));
