@@ -197,7 +197,7 @@ bool is_noun_like(std::string_view phrase) {
   const auto last = phrase.substr(phrase.find_last_of(" /") == std::string_view::npos ? 0 : phrase.find_last_of(" /") + 1);
   const auto first = ascii_lower(phrase.substr(0, phrase.find(' ')));
   for (const std::string_view word : {"related", "corresponding", "such", "these", "those", "this", "other", "respective", "see",
-                                      "like", "use", "using", "versus", "pass", "call"})
+                                      "like", "use", "using", "versus", "pass", "call", "there"})
     if (first == word) return false;
   return !last.empty() && std::all_of(last.begin(), last.end(),
                                       [](unsigned char c) { return std::isalpha(c) || c == '-' || c == '\'' || c >= 0x80; });

@@ -137,6 +137,7 @@ void consolidation::add(const segment& from, const summary& what, source_trust t
     const auto c = qualified(from, told);
     auto& e = place_for(from.profiler, c, trust);
     if (from.kind == "catalogue") listed_.insert(e.id);
+    if (from.kind != "prose" || !c.meaning.empty()) defined_.insert(e.id);
     if (folded(e.name) != folded(told.name)) add_unique(e.aliases, told.name);
     if (!c.unit.empty()) {
       if (e.unit.empty()) e.unit = c.unit;
@@ -196,7 +197,7 @@ std::vector<entry> consolidation::finish() {
     const bool only_named = e.meaning.empty() ? e.measurement.empty() && e.reading.empty() : essence(e.meaning) == essence(e.name);
     if (only_named && !pieces_.empty() && listed_.contains(id))
       e.meaning = e.summary = (e.spelled.empty() ? folded(e.name) : e.spelled) + " (its documentation only names it)";
-    if (e.meaning.empty() && e.measurement.empty() && e.reading.empty()) continue; // a name alone tells nobody anything
+    if (e.meaning.empty() && ((e.measurement.empty() && e.reading.empty()) || !defined_.contains(id))) continue; // a name alone, or remarks on what nobody explains
     // A name with a roll-up suffix belongs to its base metric's family.
     const auto dot = e.name.find('.');
     if (e.kind == "metric" && e.name.find("__") != std::string::npos && dot != std::string::npos)

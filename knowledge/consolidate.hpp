@@ -33,6 +33,7 @@ private:
   std::string spelled_out(const std::string& name) const;
   std::map<std::string, std::string> pieces_;
   std::set<std::string> listed_;                      ///< ids that a catalogue names: they are metrics, described or not
+  std::set<std::string> defined_;                     ///< ids of which some text says what they are, and not only how to read them
   entry& place_for(const std::string& profiler, const claim& c, source_trust trust);
   std::map<std::string, entry> entries_;              ///< by id
   std::map<std::string, std::string> ids_of_aliases_; ///< "profiler/alias" -> id

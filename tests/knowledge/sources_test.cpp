@@ -1,5 +1,6 @@
 // Whose word counts, which hardware an entry is for, and what a build says of a source that gave nothing.
 #include "base/files.hpp"
+#include "crawler/summarise.hpp"
 #include "knowledge/answer.hpp"
 #include "knowledge/consolidate.hpp"
 #include "knowledge/hardware_words.hpp"
@@ -223,6 +224,26 @@ TEST_CASE("an event that its documentation only names is described by another so
     else CHECK(e.meaning == "Level 1 data cache refills by reads.");
     if (e.profiler == "n2") CHECK(e.hardware == std::vector<std::string>{"Neoverse N2"});
   }
+}
+
+TEST_CASE("what a text only remarks on is no entry, until some text says what it is") {
+  segment s;
+  s.profiler = "tracer";
+  s.url = "https://host/manual.html";
+  segment remark = s;
+  remark.text = "There are three ways in which instructions-per-cycle (IPC) is wrong. A high IPC indicates that cycles were counted before the packet arrived.";
+  consolidation only;
+  only.add(remark, summarise_extractive(remark), source_trust::user, {});
+  CHECK(only.finish().empty());
+  segment definition = s;
+  definition.text = "IPC: instructions that were retired in a cycle.";
+  consolidation both;
+  both.add(remark, summarise_extractive(remark), source_trust::user, {});
+  both.add(definition, summarise_extractive(definition), source_trust::user, {});
+  const auto entries = both.finish();
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].meaning.find("retired in a cycle") != std::string::npos);
+  CHECK(entries[0].reading.find("high IPC") != std::string::npos);
 }
 
 TEST_CASE("a source that gives nothing makes a build incomplete, and says why") {
