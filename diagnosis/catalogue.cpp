@@ -9,6 +9,7 @@ constexpr const char* timer = "pragma, docs/metrics.md (timer)";
 constexpr const char* tma = "Yasin, A Top-Down Method for Performance Analysis and Counters Architecture, ISPASS 2014; perf-stat(1)";
 constexpr const char* perf = "perf-list(1), perf-stat(1)";
 constexpr const char* software = "perf-stat(1) software events, proc(5)";
+constexpr const char* experiment = "pragma, docs/metrics.md (experiment)";
 constexpr const char* callgrind = "Valgrind manual, chapters Cachegrind and Callgrind";
 constexpr const char* loop = "pragma, docs/metrics.md (objdump)";
 constexpr const char* mca = "LLVM documentation, llvm-mca";
@@ -54,6 +55,13 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"software.cpu_migrations", "count", "Moves of a thread to another CPU, per call.", "Should be 0; each loses warm caches.", software},
       {"software.page_faults", "count", "Pages mapped on first touch, per call.", "1 and more: every call allocates fresh memory.", software},
       {"software.thread_imbalance", "ratio", "CPU time of the busiest thread over the mean.", "1 is balanced; above 1.2 some threads wait. Waiting in a spin loop hides it.", software},
+
+      {"experiment.cached_time", "%", "Time of a call with the pages of all tensors folded onto few that the first-level cache holds, of the usual time.", "Near 100: the core is the limit, not the data's way. Far below: waiting for data takes the rest.", experiment},
+      {"experiment.cached_reads_time", "%", "The same with only the inputs folded.", "Near 100 where cached_time is far below: storing the outputs is what costs.", experiment},
+      {"experiment.flushed_time", "%", "Time of a call with denormals flushed to zero, of the usual time.", "Far below 100: arithmetic on denormal numbers takes the rest.", experiment},
+      {"experiment.ones_time", "%", "Time of a call with every floating-point input 1, of the usual time.", "Far below 100: the time depends on the values, by mispredicted branches or by denormals (see flushed_time).", experiment},
+      {"experiment.huge_pages_time", "%", "Time of a call with the tensors on pages of 2 MiB, of the usual time.", "Far below 100: misses of the TLB take the rest; touch fewer pages at a time.", experiment},
+      {"experiment.one_thread_time", "%", "Time of a call with one thread, of the time with all.", "100 times the threads: they scale. 100 or less: more threads gain nothing.", experiment},
 
       {"callgrind.Ir", "count", "Instructions executed, simulated.", "Compare versions with it: it has no noise. It says nothing of how fast they run.", callgrind},
       {"callgrind.Dr", "count", "Instructions that read data.", "Few per element with wide vectors.", callgrind},

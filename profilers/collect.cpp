@@ -125,6 +125,13 @@ void running_metrics(const collect_context& context, const request& wanted, sour
   if (!open.empty()) perf_extra_metrics(context, open, *running, out);
 }
 
+/// The candidate under changed conditions: what other sources can only suspect.
+void experiments(const collect_context& context, const request& wanted, source_result& out) {
+  if (!wanted.needs("experiment.")) return;
+  if (context.options.progress) context.options.progress("experiments");
+  experiment_metrics(context, out);
+}
+
 bool cancelled(const collect_options& options) { return options.cancel && options.cancel->load(); }
 
 } // namespace
@@ -168,6 +175,8 @@ expected<profile> collect(const task& t, const candidate& c, const build_output&
   timer_metrics(t, time, limits, found);
   if (options.progress) options.progress("software events");
   running_metrics(context, wanted, found);
+  if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");
+  experiments(context, wanted, found);
   if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");
   if (options.progress) options.progress("compiler remarks");
   code_metrics(context, wanted, found);
