@@ -90,6 +90,10 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"samples.library_share", "%", "CPU time in functions that are not the candidate's.", "High: a scalar math function is called for each element.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.system_share", "%", "CPU time in the operating system.", "High: pages are touched for the first time in every call.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
 
+      {"samples.split_share", "%", "Share of the hot loop's accesses of 16 bytes and more that cross a line of 64 bytes.", "Each takes two accesses: let rows begin on lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+      {"samples.alias_share", "%", "Share of the samples at which a load had the low 12 bits of a store just before it, in another page.", "The load waits for the store for nothing: move one of the buffers by some lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+      {"samples.far_share", "%", "Share of the hot loop's loads that go to another page at each trip.", "High: each trip needs another entry of the TLB.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+
       {"hot_loop.line", "line", "Source line of the loop that most likely takes the time.", "Start there.", loop},
       {"hot_loop.instructions", "count", "Instructions in its body.", "Divide by the elements per iteration. Above 1000 the micro-op cache may not hold it.", loop},
       {"hot_loop.vector_bits", "bits", "Widest vector register used in it.", "0: scalar. Less than the machine has: -march=native and -mprefer-vector-width may be missing.", loop},
@@ -102,6 +106,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"hot_loop.chains", "count", "Registers, or places in memory, that carry a floating-point result from one trip to the next.", "0: trips are independent. 1 or 2 in a reduction: its latency is the limit; 8 and more hide it.", loop},
       {"hot_loop.flops", "FLOP", "Floating-point operations of one trip, a multiply-add counted as two.", "Grows with unrolling: it is what other figures of the loop are divided by.", loop},
       {"hot_loop.fused", "count", "Fused multiply-adds in it.", "0 in a loop with products and sums: half of the peak is out of reach.", loop},
+      {"hot_loop.blocked_loads", "count", "Loads in it that are wider than the stores just before them to the same place.", "Each waits until the stores are in the cache: load what was stored, or build the vector in registers.", loop},
       {"llvm_mca.cycles_per_iteration", "cycle", "Predicted cycles of one iteration if all data is in L1.", "Far below what is measured: the data does not come fast enough.", mca},
       {"llvm_mca.block_rthroughput", "cycle", "Cycles that the execution units need at the least.", "Far below cycles_per_iteration: a dependency chain is the limit.", mca},
       {"llvm_mca.ipc", "1/cycle", "Predicted instructions per cycle.", "Far above the measured IPC: memory is the limit.", mca},

@@ -60,11 +60,26 @@ int count_accumulators(const std::string& code) {
   return array ? std::max<int>(4, static_cast<int>(names.size())) : static_cast<int>(names.size());
 }
 
+/// A last level whose bandwidth is the memory's (a virtual machine that is told of a cache which others use) keeps nothing for us.
+bool pays_as_cache(const machine_limits& limits, size_t level) {
+  const auto& gbs = limits.copy_gbs;
+  return level == 0 || level + 1 >= gbs.size() || gbs[level] >= 1.3 * gbs.back();
+}
+
 /// Of the measured time, what the core needs by the time table with all data in L1.
 double predicted_core_share(const facts& f) {
   double core = 0;
   for (const auto& p : f.table.phases) core += p.core_seconds;
   return f.seconds > 0 ? core / f.seconds : 0;
+}
+
+/// The same by the experiment with all data in the first cache. Streaming stores go to memory wherever their pages lie. Folded inputs repeat, and a
+/// predictor of branches learns that: the time that depends on the values is taken out of both.
+std::optional<double> measured_core_share(const facts& f) {
+  const auto cached = f.left_by("experiment.cached_time");
+  if (!cached || f.streaming_stores) return std::nullopt;
+  const double values = f.left_by("experiment.ones_time").value_or(1);
+  return values < at(limit::without_surprises) / 100 ? std::min(1.0, *cached / values) : *cached;
 }
 
 } // namespace
@@ -92,7 +107,8 @@ facts::facts(const diagnosis_input& input) : in(input) {
   parallel_source = mentions(code, {"omp parallel", "std::thread", "pthread_create", "std::async", "std::jthread"});
   accumulators = count_accumulators(code);
   if (in.limits)
-    for (auto bytes : in.limits->cache_bytes) last_level_bytes = std::max(last_level_bytes, bytes);
+    for (size_t i = 0; i < in.limits->cache_bytes.size(); ++i)
+      if (pays_as_cache(*in.limits, i)) last_level_bytes = std::max(last_level_bytes, in.limits->cache_bytes[i]);
   if (in.written_bytes >= 0) {
     written_bytes = in.written_bytes;
   } else if (auto reads = value("callgrind.Dr"), writes = value("callgrind.Dw"); reads && writes && *reads + *writes > 0) {
@@ -110,6 +126,8 @@ facts::facts(const diagnosis_input& input) : in(input) {
   if (!device) table = table_of(in);
   if (value_or("hot_loop.calls", 0) > 0) mca_trust = 0.4;
   else core_share = predicted_core_share(*this);
+  cached = measured_core_share(*this);
+  if (cached) core_share = *cached;
   const bool from_memory = level.empty() || level == "memory";
   traffic_ratio = std::max(1.0, value_or(from_memory ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio", 1));
 }
@@ -125,6 +143,31 @@ std::optional<double> facts::sum(std::initializer_list<std::string_view> names) 
   for (const auto name : names)
     if (const auto v = value(name)) total = total.value_or(0) + *v;
   return total;
+}
+
+std::optional<double> facts::left_by(std::string_view experiment) const {
+  const auto percent = value(experiment);
+  return percent ? std::optional<double>(std::clamp(*percent / 100, 0.0, 1.0)) : std::nullopt;
+}
+
+std::optional<double> facts::unmodelled() const {
+  if (!cached || mca_trust < 1) return std::nullopt;
+  double modelled = 0;
+  for (const auto& p : table.phases) {
+    if (p.core_seconds <= 0 && p.line > 0) return std::nullopt;
+    modelled += p.line > 0 ? p.core_seconds : p.seconds; // what lies outside of the loops is not theirs
+  }
+  return seconds > 0 && modelled > 0 ? std::optional<double>(std::max(0.0, *cached - modelled / seconds)) : std::nullopt;
+}
+
+std::optional<double> facts::storing() const {
+  const auto reads = left_by("experiment.cached_reads_time");
+  return cached && reads ? std::optional<double>(std::max(0.0, *reads - *cached)) : std::nullopt;
+}
+
+std::optional<double> facts::thread_gain() const {
+  const auto one = value("experiment.one_thread_time");
+  return one && in.threads > 1 ? std::optional<double>(std::clamp(*one / 100 / in.threads, 0.0, 1.0)) : std::nullopt;
 }
 
 bool facts::has_flag(std::string_view start) const {
@@ -151,6 +194,8 @@ bool facts::vector_hot_loop() const {
 }
 
 double facts::core_weight() const {
+  // Where the loop would take far less by the model even with its data in L1, what the model has (units, chains) is not what takes the time.
+  if (cached) return std::clamp(*cached * 100 / at(limit::core_share), 0.15, 1.0) * std::clamp(1.6 - unmodelled().value_or(0) / std::max(0.01, *cached), 0.3, 1.0);
   double weight = 1;
   // Whichever side needs more of the time by the model is the limit: bandwidth that the core's own time covers is not what it waits for.
   if (has_roof && at_bandwidth && core_share < roof.share * traffic_ratio) weight = std::clamp((1 - std::min(1.0, roof.share * traffic_ratio)) / 0.5, 0.15, 1.0);
@@ -159,6 +204,7 @@ double facts::core_weight() const {
 }
 
 double facts::memory_weight() const {
+  if (cached) return std::clamp(*waiting() * 100 / at(limit::waiting_share), 0.15, 1.0);
   const double moving = roof.share * traffic_ratio;
   if (!at_bandwidth || core_share * 100 < at(limit::core_share) || core_share <= moving) return 1;
   return std::clamp(moving / std::min(1.0, core_share), 0.15, 1.0) * 0.7;

@@ -11,9 +11,10 @@ namespace {
 
 /// All rules, the more specific ones first: the order decides between findings of equal confidence.
 constexpr rule::rule_function all_rules[] = {
-    rule::call_overhead,     rule::redundant_work, rule::load_imbalance,   rule::thread_overhead, rule::strided_access,
+    rule::call_overhead,     rule::redundant_work, rule::load_imbalance,   rule::false_sharing, rule::thread_overhead, rule::strided_access,
     rule::too_many_passes,   rule::store_bandwidth, rule::not_vectorized,  rule::divider,         rule::dependency_chain,
-    rule::scalar_tail,       rule::bad_speculation, rule::front_end,       rule::memory_latency,  rule::memory_bandwidth,
+    rule::scalar_tail,       rule::bad_speculation, rule::front_end,       rule::split_access,    rule::address_aliasing,
+    rule::store_forwarding, rule::memory_latency,  rule::memory_bandwidth,
     rule::port_pressure,     rule::denormals,
 };
 
