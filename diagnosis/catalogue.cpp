@@ -93,6 +93,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"samples.split_share", "%", "Share of the hot loop's accesses of 16 bytes and more that cross a line of 64 bytes.", "Each takes two accesses: let rows begin on lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
       {"samples.alias_share", "%", "Share of the samples at which a load had the low 12 bits of a store just before it, in another page.", "The load waits for the store for nothing: move one of the buffers by some lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
       {"samples.far_share", "%", "Share of the hot loop's loads that go to another page at each trip.", "High: each trip needs another entry of the TLB.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+      {"samples.strided_share", "%", "Share of the hot loop's loads that go to another line at each trip and take less than a line there.", "High: most of each line is fetched and not used.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
 
       {"hot_loop.line", "line", "Source line of the loop that most likely takes the time.", "Start there.", loop},
       {"hot_loop.instructions", "count", "Instructions in its body.", "Divide by the elements per iteration. Above 1000 the micro-op cache may not hold it.", loop},

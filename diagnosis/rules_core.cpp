@@ -12,6 +12,7 @@ namespace {
 
 constexpr double divide_cycles = 5;      ///< per vector division or square root, see the table of thresholds
 constexpr double float_bits = 32;
+constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
 
 /// Source line where the time goes, 0 = unknown.
 int hot_line(const facts& f) {
@@ -214,7 +215,8 @@ std::string busy_units_sentence(const facts& f) {
 }
 
 /// Only what fits the kernel and is not fulfilled already.
-std::vector<std::string> port_remedies(const facts& f) {
+/// `nothing_left`: the kernel has all of it; what remains is other mathematics.
+std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
   std::vector<std::string> all;
   if (!f.loops.empty()) {
     const auto& l = f.loops.front();
@@ -231,7 +233,8 @@ std::vector<std::string> port_remedies(const facts& f) {
     if (l.instructions > 0 && arithmetic > 0 && l.instructions > 2.5 * (arithmetic + loads))
       all.push_back("Most instructions of the loop are neither arithmetic nor loads of its data: unroll it, and take addresses and conditions out of it.");
   }
-  if (all.empty()) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
+  nothing_left = all.empty();
+  if (nothing_left) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
   return all;
 }
 
@@ -248,6 +251,10 @@ std::optional<finding> port_pressure(const facts& f) {
   if (!waits) {
     e.metric("llvm_mca.resource_pressure", limit::resource_pressure, "cycles in which an execution port was full", 0.8 * f.mca_trust);
     e.metric("llvm_mca.top_port_pressure", limit::port_pressure, "use of the busiest port", 0.6 * f.mca_trust);
+    const auto hot = std::find_if(f.table.phases.begin(), f.table.phases.end(), [&](const time_phase& p) { return p.line > 0 && p.line == hot_line(f); });
+    if (hot != f.table.phases.end() && hot->by == bound::execution_units && hot->core_seconds > 0)
+      e.derived("llvm_mca.cycles_per_iteration", f.value_or("llvm_mca.cycles_per_iteration", 0), "cycle", provenance::static_analysis, 0.5 * std::min(1.0, hot->core_seconds / hot->seconds),
+                "the units need " + format_seconds(hot->core_seconds) + " of the loop's " + format_seconds(hot->seconds));
     add_core_share(f, e);
   }
   const auto ipc = f.value("ipc");
@@ -256,7 +263,10 @@ std::optional<finding> port_pressure(const facts& f) {
   if (!e.any()) return std::nullopt;
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
-  return e.finish(busy_units_sentence(f), port_remedies(f));
+  bool nothing_left = false;
+  auto remedies = port_remedies(f, nothing_left);
+  if (nothing_left && f.cached) e.scale(nothing_to_follow);
+  return e.finish(busy_units_sentence(f), std::move(remedies));
 }
 
 namespace {
@@ -273,7 +283,7 @@ std::vector<std::string> tail_remedies() {
 /// By the samples: a vector loop that is there, and the time in scalar loops and outside of all loops.
 std::optional<finding> scalar_time(const facts& f) {
   double scalar = f.value_or("samples.outside_loops_share", 0), vector = 0;
-  for (const auto& l : f.loops) (l.vector_share > 0 ? vector : scalar) += 100 * l.share;
+  for (const auto& l : f.loops) (l.vector_share > 0 || (l.vector_share < 0 && l.vector_bits >= 128) ? vector : scalar) += 100 * l.share; // copies have no arithmetic
   if (vector <= 0 && f.value_or("remarks.vectorized_loops", 0) <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::scalar_tail);
   e.derived("samples.outside_loops_share", scalar, "%", provenance::measured, severity(limit::scalar_time, scalar),

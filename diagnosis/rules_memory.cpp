@@ -11,6 +11,7 @@ namespace pragma::rule {
 namespace {
 
 constexpr double line_bytes = 64;
+constexpr double once = 1.2, near_bandwidth = 0.8; ///< traffic / compulsory bytes; share of the measured bandwidth
 
 /// "11.8 GB/s of the 12.9 GB/s that memory gives this mix of reads and writes"
 std::string bandwidth_text(const facts& f) {
@@ -107,13 +108,15 @@ std::optional<finding> too_many_passes(const facts& f) {
 std::optional<finding> strided_access(const facts& f) {
   evidence_for e(f, bottleneck::strided_access);
   e.metric("callgrind.l1_traffic_ratio", limit::stride_traffic, "most of each 64-byte line is fetched and not used");
+  e.metric("samples.strided_share", limit::strided_share, "loads that go to another line at each trip and take less than a line there");
   const auto loads = f.value("callgrind.Dr"), misses = f.value("callgrind.D1mr");
-  if (f.scalar_hot_loop() && loads && misses && *loads > 0) {
+  const bool scalar_loads = f.scalar_hot_loop() && f.value_or("hot_loop.vector_bits", 0) <= 0; // a vector's load misses more often
+  if (scalar_loads && loads && misses && *loads > 0) {
     const double rate = *misses / *loads * 100;
     e.derived("callgrind.D1mr / callgrind.Dr", rate, "%", provenance::simulated, severity(limit::stride_miss_rate, rate),
               short_number(rate) + "% of the scalar loads miss L1d, where sequential float32 would miss 6%");
   }
-  if (f.scalar_hot_loop()) e.metric("l1d_miss_rate", limit::stride_miss_rate, "sequential scalar loads would miss 6%");
+  if (scalar_loads) e.metric("l1d_miss_rate", limit::stride_miss_rate, "sequential scalar loads would miss 6%");
   if (const auto gathers = f.value("hot_loop.gathers"); gathers && *gathers > 0)
     e.derived("hot_loop.gathers", *gathers, "count", provenance::static_analysis, 0.9, short_number(*gathers) + " gather instructions in the hot loop load one element each");
   if (e.any()) add_waiting(f, e);
@@ -163,6 +166,9 @@ std::optional<finding> memory_bandwidth(const facts& f) {
   const bool far_below = f.at_bandwidth && severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
   if (!far_below) e.metric("topdown.memory_bound", limit::memory_bound, "slots that wait for data");
   e.scale(f.memory_weight());
+  // Each byte moves once, and the measured bandwidth is not reached: what keeps it from there is not known.
+  const auto traffic = f.value(f.level == "memory" ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio");
+  if (f.cached && traffic && *traffic < once && f.roof.share < near_bandwidth) e.scale(0.5);
   e.result().level = f.level;
   const std::string where = f.level.empty() ? "memory" : f.level == "memory" ? "memory" : f.level + " cache";
   std::vector<std::string> remedies;
@@ -181,7 +187,10 @@ std::optional<finding> memory_bandwidth(const facts& f) {
 }
 
 std::optional<finding> memory_latency(const facts& f) {
-  if (const auto left = f.value("experiment.huge_pages_time"); left && severity(limit::with_huge_pages, *left) > 0) {
+  if (f.in.threads > 1 && !f.in.source.empty() && !f.parallel_source) return std::nullopt; // the limits are those of all threads
+  // What goes page by page in order gains by large pages, too, but no other order of the loops would help it.
+  const bool jumps = !f.value("samples.far_share") || severity(limit::far_share, *f.value("samples.far_share")) > 0;
+  if (const auto left = f.value("experiment.huge_pages_time"); left && jumps && severity(limit::with_huge_pages, *left) > 0) {
     evidence_for pages(f, bottleneck::memory_latency_bound);
     pages.metric("experiment.huge_pages_time", limit::with_huge_pages, "the rest is address translation");
     pages.result().level = "TLB";
@@ -202,6 +211,10 @@ std::optional<finding> memory_latency(const facts& f) {
     add_unmodelled(f, e);
   }
   add_waiting(f, e);
+  // Loads in order are fetched ahead by the hardware: it is not their latency.
+  const bool in_order = f.value("samples.far_share") && f.value("samples.strided_share") && severity(limit::far_share, *f.value("samples.far_share")) <= 0 &&
+                        severity(limit::strided_share, *f.value("samples.strided_share")) <= 0 && f.value_or("hot_loop.gathers", 0) <= 0;
+  if (in_order) e.scale(0.5);
   const auto gathers = f.value("hot_loop.gathers");
   const bool beyond_l2 = f.in.limits && f.in.limits->cache_bytes.size() > 1 && f.in.bytes > static_cast<double>(f.in.limits->cache_bytes[1]);
   if (gathers && *gathers > 0 && beyond_l2)

@@ -73,6 +73,7 @@ const std::vector<threshold>& thresholds() {
       {"samples.split_share", 20, "%", "arithmetic: a second access for each of them; our choice", 50},
       {"samples.alias_share", 50, "%", "our choice", 90},
       {"samples.far_share", 50, "%", "our choice", 100},
+      {"samples.strided_share", 40, "%", "our choice: an operand of a product is one of two loads", 80},
       {"time in scalar code beside a vector loop", 25, "%", "our choice", 60},
       {"busy unit of a device", 60, "%", ncu_rules, 80},
       {"busiest unit of a device, where warps wait", 60, "%", ncu_rules, 20},

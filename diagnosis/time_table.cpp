@@ -46,12 +46,12 @@ bound kind_of_core(const loop_cost& l) {
 
 std::string sentence(const time_phase& p, const loop_cost& l, const std::string& level) {
   std::vector<std::string> parts;
-  if (p.core_seconds > 0) parts.push_back("as written llvm-mca predicts " + format_seconds(p.core_seconds) + " of the " + format_seconds(p.seconds) + " with all data in L1");
-  if (p.move_seconds > 0) parts.push_back("its bytes need " + format_seconds(p.move_seconds) + " at the bandwidth of " + level);
-  if (l.vector_bits > 0) parts.push_back("vectors of " + std::to_string(l.vector_bits) + " bits");
+  if (p.core_seconds > 0) parts.push_back("llvm-mca predicts " + format_seconds(p.core_seconds) + " as written, with all data in L1");
+  if (p.move_seconds > 0) parts.push_back("its bytes need " + format_seconds(p.move_seconds) + " at " + level + "'s bandwidth");
+  if (l.vector_bits > 0) parts.push_back(std::to_string(l.vector_bits) + "-bit vectors");
   if (p.by == bound::execution_units && !l.port.empty()) parts.push_back("busiest unit " + l.port);
   if (p.by == bound::dependency_chain && l.chains > 0) parts.push_back(std::to_string(l.chains) + (l.chains == 1 ? " accumulator" : " accumulators"));
-  if (l.calls > 0) parts.push_back(std::to_string(l.calls) + " calls in it, which the prediction leaves out");
+  if (l.calls > 0) parts.push_back(std::to_string(l.calls) + " calls, which the prediction leaves out");
   return join(parts, "; ");
 }
 

@@ -103,6 +103,14 @@ double step_of(const access& a, const std::array<int64_t, 16>& steps) {
   return static_cast<double>((a.base >= 0 ? steps[static_cast<size_t>(a.base)] : 0) + (a.index >= 0 ? steps[static_cast<size_t>(a.index)] * a.scale : 0));
 }
 
+/// Bytes of the loads of a trip that share this one's registers: what a trip takes from the place to which it goes.
+double run_of(const access& a, const std::vector<access>& all) {
+  double bytes = 0;
+  for (const auto& b : all)
+    if (!b.store && b.base == a.base && b.index == a.index && b.scale == a.scale) bytes += b.bytes;
+  return bytes;
+}
+
 /// Loads that a store of a few trips before has the low 12 bits of, in another page: the core takes one for the other until the whole address is known.
 bool aliased(const std::vector<access>& all, const std::array<uint64_t, 16>& values, double stored_bytes) {
   for (const auto& load : all)
@@ -140,7 +148,7 @@ void address_metrics(const time_samples& samples, const formats::hot_loop& loop,
   const auto all = accesses_of(loop);
   std::set<uint64_t> inside;
   for (const auto& i : loop.body) inside.insert(i.address);
-  double taken = 0, wide_accesses = 0, splits = 0, alias = 0, loads = 0, far = 0;
+  double taken = 0, wide_accesses = 0, splits = 0, alias = 0, loads = 0, far = 0, strided = 0;
   for (const auto& r : samples.registers) {
     if (inside.count(r.address) == 0) continue;
     ++taken;
@@ -153,7 +161,9 @@ void address_metrics(const time_samples& samples, const formats::hot_loop& loop,
       }
       if (a.store) continue;
       ++loads;
-      far += std::abs(step_of(a, steps)) >= page_bytes;
+      const double step = std::abs(step_of(a, steps));
+      far += step >= page_bytes;
+      strided += step >= line_bytes && run_of(a, all) < line_bytes;
     }
     alias += aliased(all, r.values, loop.stored_bytes);
   }
@@ -163,6 +173,7 @@ void address_metrics(const time_samples& samples, const formats::hot_loop& loop,
   if (wide_accesses > 0) add("split_share", 100 * splits / wide_accesses);
   add("alias_share", 100 * alias / taken);
   if (loads > 0) add("far_share", 100 * far / loads);
+  if (loads > 0) add("strided_share", 100 * strided / loads);
 }
 
 } // namespace pragma

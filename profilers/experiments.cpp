@@ -1,6 +1,6 @@
 // Differential profiling: the candidate runs once more under conditions that take one possible cause away, and the time that is gone was that cause's.
 // Needs no counter. The runner changes what lies round the code (execution/run_conditions.hpp), never the code; both runs alternate, and the
-// shortest time of each counts. Nothing of this enters the candidate's own time.
+// shortest time of each counts once a second one confirms it. Nothing of this enters the candidate's own time.
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "profilers/running.hpp"
@@ -13,7 +13,8 @@ namespace pragma {
 
 namespace {
 
-constexpr int rounds = 5;                     ///< of each of the two, alternating
+constexpr int fewest_rounds = 5, most_rounds = 20; ///< of each of the two, alternating
+constexpr double settled = 1.03;              ///< second shortest over shortest time: from here on another round would change nothing
 constexpr double round_seconds = 0.012;       ///< at least one call
 constexpr double longest_call = 0.15;         ///< longer calls would cost seconds
 constexpr uint64_t page = 4096;
@@ -71,11 +72,20 @@ std::vector<experiment> experiments_for(const collect_context& context) {
   return all;
 }
 
-/// Seconds of one call, the shortest so far of `best`; negative when the candidate failed.
-double shorter(running_candidate& running, double best) {
+/// The two shortest times of a call so far.
+struct shortest {
+  double first = std::numeric_limits<double>::infinity(), second = first;
+  bool stands() const { return second <= settled * first; }
+};
+
+/// One round more; false when the candidate failed.
+bool run_round(running_candidate& running, shortest& times) {
   const auto calls = running.calls_for(round_seconds);
-  if (!running.call(calls)) return -1;
-  return std::min(best, running.runner.last_call().seconds / static_cast<double>(calls));
+  if (!running.call(calls)) return false;
+  const double seconds = running.runner.last_call().seconds / static_cast<double>(calls);
+  times.second = std::min(times.second, std::max(times.first, seconds));
+  times.first = std::min(times.first, seconds);
+  return seconds > 0;
 }
 
 /// kB of anonymous huge pages that a process has; the kernel need not give any.
@@ -104,18 +114,18 @@ void experiment_metrics(const collect_context& context, source_result& out) {
       leave_out("the system gave no pages of 2 MiB");
       continue;
     }
-    double before = std::numeric_limits<double>::infinity(), after = before;
-    for (int round = 0; round < rounds && before >= 0 && after >= 0; ++round) {
-      before = shorter(*usual, before);
-      after = shorter(*changed, after);
+    shortest before, after;
+    bool came_back = true;
+    for (int round = 0; came_back && round < most_rounds && (round < fewest_rounds || !before.stands() || !after.stands()); ++round) {
+      if (!run_round(*usual, before)) return leave_out("the candidate did not come back");
+      came_back = run_round(*changed, after);
     }
-    if (before < 0) return leave_out("the candidate did not come back");
-    if (after < 0 || !(before > 0)) {
-      leave_out(std::string(one.name) + ": the candidate did not come back");
+    if (!came_back || !before.stands() || !after.stands()) {
+      leave_out(std::string(one.name) + (came_back ? ": times differ from round to round: other work was running" : ": the candidate did not come back"));
       continue;
     }
-    out.metrics.push_back({std::string("experiment.") + one.name, 100 * after / before, "%", "experiment", provenance::measured,
-                           one.changed + ": " + format_seconds(after) + " instead of " + format_seconds(before)});
+    out.metrics.push_back({std::string("experiment.") + one.name, 100 * after.first / before.first, "%", "experiment", provenance::measured,
+                           one.changed + ": " + format_seconds(after.first) + " instead of " + format_seconds(before.first)});
   }
 }
 
