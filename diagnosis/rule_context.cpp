@@ -71,7 +71,10 @@ bool shared_with_others(const machine_limits& limits) {
 /// Of the measured time, what the core needs by the time table with all data in L1.
 double predicted_core_share(const facts& f) {
   double core = 0;
-  for (const auto& p : f.table.phases) core += p.core_seconds;
+  for (const auto& p : f.table.phases) {
+    if (p.line > 0 && p.core_seconds <= 0 && f.table.share(p) >= minor_phase) return 0; // what is known of the rest says nothing of this loop
+    core += p.core_seconds;
+  }
   return f.seconds > 0 ? core / f.seconds : 0;
 }
 

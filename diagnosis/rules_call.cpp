@@ -51,6 +51,9 @@ std::optional<finding> load_imbalance(const facts& f) {
   if (idle_source)
     e.derived("source", f.in.threads, "threads", provenance::static_analysis, 1, "the source starts no threads although it may use " + std::to_string(f.in.threads));
   e.metric("software.thread_imbalance", limit::thread_imbalance, "CPU time of the busiest thread over the mean");
+  // Beside other work a thread waits for a CPU; where an experiment shows that the threads gain what they can, none waits for another.
+  const bool threads_gain = f.thread_gain() && severity(limit::thread_gain, *f.thread_gain() * 100) <= 0;
+  if (!idle_source && (f.in.current->time.contended || threads_gain)) e.scale(0.5);
   if (const auto used = f.value("software.cpus_utilized")) {
     const double share = *used / threads * 100;
     e.derived("software.cpus_utilized", *used, "CPUs", provenance::measured, severity(limit::cpus_share, share), short_number(*used) + " of " + std::to_string(f.in.threads) + " CPUs were busy");

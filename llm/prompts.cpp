@@ -16,7 +16,7 @@ namespace pragma {
 namespace {
 
 // How much of each list goes into a prompt: the first ones are the most telling, and a model drowns in the rest.
-constexpr size_t max_findings = 4, max_proof = 2, max_remedies = 3, max_metrics = 40, max_remarks = 4, max_meanings = 3,
+constexpr size_t max_findings = 4, max_proof = 2, max_remedies = 3, max_metrics = 40, max_remarks = 4, max_meanings = 1,
                  max_repairs = 4, max_notes = 6, max_lines = 20, max_past = 40, max_text = 400, max_idea = 200;
 constexpr int remark_distance = 3;    ///< lines between a compiler's remark and a loop in which the time goes
 constexpr double vectorised = 90;     ///< %; what the compiler says of a loop of intrinsics is of no use
@@ -349,7 +349,8 @@ std::string part_2(const brief& b) {
   for (size_t i = 0; i < b.repairs.size() && i < max_repairs; ++i) {
     const auto& r = b.repairs[i];
     // The log above has the first symptom.
-    out += "- " + (i == 0 && b.failure.find(r.symptom) != std::string::npos ? "" : "Symptom: " + clip(r.symptom) + "\n  ") + "Probable cause: " + clip(r.cause) + "\n  Remedy: " + clip(r.remedy) + "\n";
+    out += "- " + (i == 0 && b.failure.find(r.symptom) != std::string::npos ? "" : "Symptom: " + clip(r.symptom) + "\n  ") + "Probable cause: " + clip(r.cause) + "\n";
+    if (std::find(b.actions.begin(), b.actions.end(), r.remedy) == b.actions.end()) out += "  Remedy: " + clip(r.remedy) + "\n"; // those stand at the end
   }
   return out;
 }
@@ -360,7 +361,7 @@ std::string part_3(const brief& b) {
     const auto& m = b.meanings[i];
     if (m.source.find("://") == std::string::npos) continue; // the sentence of the finding says what our own metrics mean
     ++shown;
-    out += "- " + clip(m.metric, 120) + ": " + clip(m.reading.empty() ? m.meaning : m.meaning + " " + m.reading, 200) + (m.source.find("://") == std::string::npos ? "" : " [" + clip(m.source, 200) + "]") + "\n";
+    out += "- " + clip(m.metric, 120) + ": " + clip(m.reading.empty() ? m.meaning : m.meaning + " " + m.reading, 160) + (m.source.find("://") == std::string::npos ? "" : " [" + clip(m.source, 200) + "]") + "\n";
   }
   return out.empty() ? out : "\n# 3. What the metrics mean\n\n" + out;
 }
