@@ -30,9 +30,12 @@ std::optional<finding> thread_overhead(const facts& f) {
   if (f.in.threads <= 1) return std::nullopt;
   evidence_for e(f, bottleneck::thread_overhead);
   e.metric("software.context_switches", limit::context_switches, "threads are put to sleep and woken within a call");
-  if (const auto library = f.value("samples.library_share"), gain = f.thread_gain(); library && gain && f.parallel_source && severity(limit::library_waiting, *library) > 0 && severity(limit::thread_gain, *gain * 100) > 0) {
+  const auto library = f.value("samples.library_share"), gain = f.thread_gain();
+  if (library && gain && f.parallel_source && severity(limit::library_waiting, *library) > 0 && severity(limit::thread_gain, *gain * 100) > 0) {
     e.metric("samples.library_share", limit::library_waiting, "the main thread waits in the OpenMP library");
     add_thread_gain(f, e);
+  } else if (gain && f.parallel_source && *gain * f.in.threads < 1 && !library) {
+    add_thread_gain(f, e); // slower than one of them: without samples nobody knows where they wait, but that is most of what they do
   }
   if (f.parallel_source && f.seconds > 0)
     e.derived("seconds_per_call", f.seconds, "s", provenance::measured, severity(limit::parallel_call, f.seconds),

@@ -194,6 +194,7 @@ std::optional<finding> memory_latency(const facts& f) {
     evidence_for pages(f, bottleneck::memory_latency_bound);
     pages.metric("experiment.huge_pages_time", limit::with_huge_pages, "the rest is address translation");
     pages.result().level = "TLB";
+    if (!f.value("samples.far_share")) pages.scale(0.5); // whether the loop jumps is not known
     return pages.finish("Addresses wait for their translation: the loop touches more pages than the TLB holds.", {"Touch few pages at a time: block the loops so that a tile spans few 4 KiB pages, or pack it into contiguous memory."});
   }
   const bool below = !f.at_bandwidth || severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
