@@ -138,7 +138,7 @@ double seconds_without(const facts& f, const finding& found) {
       double scalar = 0;
       for (const auto& p : f.table.phases) {
         const auto loop = std::find_if(f.loops.begin(), f.loops.end(), [&](const loop_cost& l) { return l.line == p.line && l.vector_share == 0; });
-        if (p.by == bound::unknown && p.line == 0) scalar += p.seconds;
+        if (p.by == bound::unknown && p.line == 0) scalar += p.seconds * (1 - 1 / core::vector_gain(f.in, 32));
         else if (p.line > 0 && loop != f.loops.end()) scalar += p.seconds * (1 - 1 / core::vector_gain(f.in, 32));
       }
       return scalar > 0 ? f.seconds - scalar : 0;

@@ -17,6 +17,7 @@ namespace {
 // 1 - product of (1 - weight x strength). Without anything measured 0.7 is the ceiling (finding.hpp).
 constexpr double weight_of[] = {0.9, 0.6, 0.5}; // measured, simulated, static
 constexpr double ceiling_measured = 0.97, ceiling_unmeasured = 0.7;
+constexpr double telling_share = 0.3;           ///< of the time: a loop with less is not what a finding about the core should be read from
 constexpr double minor_phase = 0.1;             ///< of the time: a loop of which nothing is known that does not spoil the sum
 constexpr double bonus_of_getting_worse = 0.2; ///< of what is missing to certainty
 
@@ -203,7 +204,10 @@ bool facts::vector_hot_loop() const {
 
 double facts::core_weight() const {
   // Where the loop would take far less by the model even with its data in L1, what the model has (units, chains) is not what takes the time.
-  if (cached) return std::clamp(*cached * 100 / at(limit::core_share), 0.15, 1.0) * std::clamp(1.3 - 1.5 * unmodelled().value_or(0) / std::max(0.01, *cached), 0.3, 1.0);
+  // What is said of a loop counts by the time that it takes.
+  const bool sampled = value("samples.count") && !loops.empty() && loops.front().calls == 0;
+  const double loop_weight = sampled ? std::clamp(loops.front().share / telling_share, 0.3, 1.0) : 1;
+  if (cached) return loop_weight * std::clamp(*cached * 100 / at(limit::core_share), 0.15, 1.0) * std::clamp(1.3 - 1.5 * unmodelled().value_or(0) / std::max(0.01, *cached), 0.3, 1.0);
   double weight = 1;
   // Whichever side needs more of the time by the model is the limit: bandwidth that the core's own time covers is not what it waits for.
   if (has_roof && at_bandwidth && core_share < roof.share * traffic_ratio) weight = std::clamp((1 - std::min(1.0, roof.share * traffic_ratio)) / 0.5, 0.15, 1.0);

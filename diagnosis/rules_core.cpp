@@ -12,6 +12,7 @@ namespace {
 
 constexpr double divide_cycles = 5;      ///< per vector division or square root, see the table of thresholds
 constexpr double float_bits = 32;
+constexpr double main_loop = 0.6;        ///< of the time
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
 
 /// Source line where the time goes, 0 = unknown.
@@ -282,6 +283,7 @@ std::vector<std::string> tail_remedies() {
 
 /// By the samples: a vector loop that is there, and the time in scalar loops and outside of all loops.
 std::optional<finding> scalar_time(const facts& f) {
+  if (f.scalar_hot_loop() && !f.loops.empty() && f.loops.front().share >= main_loop) return std::nullopt; // no tail: not_vectorized says it
   double scalar = f.value_or("samples.outside_loops_share", 0), vector = 0;
   for (const auto& l : f.loops) (l.vector_share > 0 || (l.vector_share < 0 && l.vector_bits >= 128) ? vector : scalar) += 100 * l.share; // copies have no arithmetic
   if (vector <= 0 && f.value_or("remarks.vectorized_loops", 0) <= 0) return std::nullopt;

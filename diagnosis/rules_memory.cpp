@@ -216,6 +216,7 @@ std::optional<finding> memory_latency(const facts& f) {
   const bool in_order = f.value("samples.far_share") && f.value("samples.strided_share") && severity(limit::far_share, *f.value("samples.far_share")) <= 0 &&
                         severity(limit::strided_share, *f.value("samples.strided_share")) <= 0 && f.value_or("hot_loop.gathers", 0) <= 0;
   if (in_order) e.scale(0.5);
+  else if (f.cached && !f.value("samples.far_share")) e.scale(0.6); // in which order they go is not known
   if (severity(limit::strided_share, f.value_or("samples.strided_share", 0)) > 0) e.scale(0.7); // strided_access says why they wait
   const auto gathers = f.value("hot_loop.gathers");
   const bool beyond_l2 = f.in.limits && f.in.limits->cache_bytes.size() > 1 && f.in.bytes > static_cast<double>(f.in.limits->cache_bytes[1]);
