@@ -15,6 +15,7 @@ namespace {
 constexpr double told_unexplained = 0.005; ///< of the time: less is not told
 constexpr double least_share = 0.02;      ///< of a phase with a row of its own
 constexpr double explains = 0.6;          ///< of a phase's time: from here on the model's figure accounts for it
+constexpr double takes_time_away = 93;    ///< %: more is the spread of experiments
 constexpr double hardly_waits = 0.75;     ///< of the time, with all data in L1
 constexpr double contradiction = 1.3;     ///< times the measured time: a prediction above it rests on wrong trips
 constexpr double inferred_share = 0.25;   ///< a loop with less of the time is seldom the one that does the task's work
@@ -160,6 +161,8 @@ time_table table_of(const diagnosis_input& in) {
     table.phases.push_back(std::move(phase));
   }
   add_other_phases(p, std::max(0.0, seconds - sum), table);
+  for (const auto& m : p.metrics)
+    if (m.name.starts_with("experiment.") && m.value < takes_time_away) table.tried.push_back(m.note);
   std::stable_sort(table.phases.begin(), table.phases.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   for (const auto& phase : table.phases) table.unexplained_seconds += std::max(0.0, phase.seconds - std::max(phase.core_seconds, phase.move_seconds));
   return table;
@@ -177,6 +180,7 @@ std::vector<std::string> table_lines(const time_table& table) {
     lines.push_back(std::move(line));
   }
   if (table.unexplained_seconds >= told_unexplained * table.seconds) lines.push_back("  in all, nothing explains " + format_number(100 * table.unexplained_seconds / table.seconds, 0) + "% (" + format_seconds(table.unexplained_seconds) + ")");
+  for (const auto& note : table.tried) lines.push_back("  tried (measured): " + note);
   return lines;
 }
 

@@ -65,11 +65,9 @@ std::string build_line(const code_version& v) {
          ", flags: " + (v.flags.empty() ? "(none)" : clip(join(v.flags, " "), 2000)) + "\n";
 }
 
-constexpr double unchanged = 7; ///< %: an experiment that took less from the time says that its cause costs nothing, which no finding then does either
-
 /// Raw counts that a ratio beside them says better, what says that nothing is the matter, and the time, which has a line of its own.
 bool says_little(const metric& m, int threads) {
-  if (m.name.starts_with("experiment.") && std::fabs(m.value - 100) < unchanged) return true;
+  if (m.name.starts_with("experiment.")) return true; // the table has those that took time away
   if (threads == 1 && (m.name == "software.cpus_utilized" || m.name == "software.context_switches")) return true;
   static constexpr std::string_view raw[] = {"seconds_per_call", "callgrind.Dr", "callgrind.Dw", "callgrind.I1mr", "callgrind.ILmr", "callgrind.D1mr", "callgrind.D1mw",
                                              "callgrind.DLmr", "callgrind.DLmw", "callgrind.Bc", "callgrind.Bcm", "callgrind.Bi", "callgrind.Bim", "callgrind.hottest_line",
@@ -95,10 +93,6 @@ std::string metrics_lines(const profile& p, const profile* best, bool with_table
       return f.confidence >= explaining_confidence && std::any_of(f.proof.begin(), f.proof.end(), [&](const evidence& e) { return e.metric == m.name; });
     });
     if (told || says_little(m, p.time.threads) || (with_table && in_the_table(m)) || shown++ >= max_metrics) continue;
-    if (m.name.starts_with("experiment.")) { // the note says what was done, and both times
-      groups.emplace_back("measured, experiment", clip(m.note, 160));
-      continue;
-    }
     const auto how = how_of(m) + (m.note.empty() || m.tool == "timer" ? "" : "; " + clip(m.note, 120));
     auto text = clip(m.name, 120) + " " + with_unit(m.value, m.unit);
     if (const auto* other = best ? best->find(m.name) : nullptr) text += " (best " + with_unit(other->value, other->unit) + ")";
