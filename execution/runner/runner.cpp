@@ -216,6 +216,7 @@ void reply(uint64_t nonce, uint64_t flags) {
 /// argv[1]: the number of threads, then the layouts of parameters, inputs and outputs, then for an experiment its conditions.
 int main(int argc, char** argv) {
   if (argc != 2) give_up("this program is started by pragma, not by hand");
+  uint64_t flags = check_state(false) | check_x87_registers(); // a constructor may have changed it; first of all, as copies of memory would go backwards
   char* text = argv[1];
   const auto threads = static_cast<int32_t>(number(text));
   for (auto& g : groups) read_layout(text, g);
@@ -262,7 +263,6 @@ int main(int argc, char** argv) {
   }
   mprotect(table, size, PROT_READ);
 
-  uint64_t flags = check_state(how.flush) | check_x87_registers(); // a constructor may have changed it
   reply(PRAGMA_READY, 0);
   pragma_command command;
   while (read_all(&command, sizeof command)) {
