@@ -77,7 +77,7 @@ double without_scalar_code(const facts& f, const what_if& w) {
     else kept += p.seconds;
   }
   const double least = f.has_roof && f.at_bandwidth ? f.roof.attainable_seconds : 0;
-  return moved > 0 ? least + kept + moved / gain : 0; // computing and moving overlap in part only: measured, the sum comes nearer than the larger
+  return moved > 0 ? least + kept + moved / gain : 0; // they overlap in part only: of two scalar exponentials the sum came nearer than the larger
 }
 
 double without_divisions(const facts& f, const what_if& w) {

@@ -4,7 +4,6 @@
 // or: load_imbalance
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -fopenmp
 // threads: 2
-// written after the rules
 #include "common.hpp"
 
 #include <omp.h>

@@ -2,7 +2,6 @@
 // good: exp_good
 // cause: denormals
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math
-// written after the rules
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

@@ -3,7 +3,6 @@
 // cause: store_forwarding
 // or: scalar_tail, not_vectorized
 // flags: -O2 -march=native
-// written after the rules
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

@@ -2,7 +2,6 @@
 // good: squares_buffered_good
 // cause: split_access
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// written after the rules
 #include "common.hpp"
 
 alignas(64) static float kept[2048 + 16];
