@@ -34,15 +34,13 @@ std::string describe_device(const machine_limits& m) {
 std::string describe(const machine_limits& m) {
   if (m.backend != "cpu") return describe_device(m);
   if (m.cpu.empty()) return "unknown CPU";
-  std::string text = m.cpu + (m.microarchitecture.empty() ? "" : " (" + m.microarchitecture + ")") + ", SIMD width " + std::to_string(m.simd_bits) + " bits, " + std::to_string(m.threads) + " thread(s)";
-  if (m.clock_ghz > 0) text += ", " + format_number(m.clock_ghz, 2) + " GHz while it works";
+  std::string text = m.cpu + (m.microarchitecture.empty() ? "" : " (" + m.microarchitecture + ")") + ", " + std::to_string(m.simd_bits) + "-bit SIMD, " + std::to_string(m.threads) + (m.threads == 1 ? " thread" : " threads");
+  if (m.clock_ghz > 0) text += ", " + format_number(m.clock_ghz, 2) + " GHz";
   static constexpr const char* levels[] = {"L1", "L2", "L3", "memory"};
   for (size_t i = 0; i < m.copy_gbs.size() && i < 4; ++i) {
-    text += std::string(", ") + levels[i] + (i < m.cache_bytes.size() && i < 3 ? " " + format_bytes(static_cast<double>(m.cache_bytes[i])) : "") + ": copying " + format_number(m.copy_gbs[i], 1);
-    if (i < m.read_gbs.size()) text += ", reading " + format_number(m.read_gbs[i], 1);
-    text += " GB/s";
+    text += std::string(", ") + levels[i] + (i < m.cache_bytes.size() && i < 3 ? " " + format_bytes(static_cast<double>(m.cache_bytes[i])) : "") + " " + format_number(m.copy_gbs[i], 0) + (i < m.read_gbs.size() ? "/" + format_number(m.read_gbs[i], 0) : "");
   }
-  return text + ", peak " + format_number(m.peak_gflops, 1) + " GFLOP/s float32 (all measured). Timed calls repeat on the same inputs: caches are as warm as their sizes allow";
+  return text + " GB/s copying/reading, peak " + format_number(m.peak_gflops, 0) + " GFLOP/s float32 (all measured). Timed calls repeat on the same inputs, so caches are warm";
 }
 
 chat_usage operator-(const chat_usage& a, const chat_usage& b) {

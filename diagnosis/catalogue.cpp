@@ -9,6 +9,7 @@ constexpr const char* timer = "pragma, docs/metrics.md (timer)";
 constexpr const char* tma = "Yasin, A Top-Down Method for Performance Analysis and Counters Architecture, ISPASS 2014; perf-stat(1)";
 constexpr const char* perf = "perf-list(1), perf-stat(1)";
 constexpr const char* software = "perf-stat(1) software events, proc(5)";
+constexpr const char* experiment = "pragma, docs/metrics.md (experiment)";
 constexpr const char* callgrind = "Valgrind manual, chapters Cachegrind and Callgrind";
 constexpr const char* loop = "pragma, docs/metrics.md (objdump)";
 constexpr const char* mca = "LLVM documentation, llvm-mca";
@@ -55,6 +56,13 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"software.page_faults", "count", "Pages mapped on first touch, per call.", "1 and more: every call allocates fresh memory.", software},
       {"software.thread_imbalance", "ratio", "CPU time of the busiest thread over the mean.", "1 is balanced; above 1.2 some threads wait. Waiting in a spin loop hides it.", software},
 
+      {"experiment.cached_time", "%", "Time of a call with the pages of all tensors folded onto few that the first-level cache holds, of the usual time.", "Near 100: the core is the limit, not the data's way. Far below: waiting for data takes the rest.", experiment},
+      {"experiment.cached_reads_time", "%", "The same with only the inputs folded.", "Near 100 where cached_time is far below: storing the outputs is what costs.", experiment},
+      {"experiment.flushed_time", "%", "Time of a call with denormals flushed to zero, of the usual time.", "Far below 100: arithmetic on denormal numbers takes the rest.", experiment},
+      {"experiment.ones_time", "%", "Time of a call with every floating-point input 1, of the usual time.", "Far below 100: the time depends on the values, by mispredicted branches or by denormals (see flushed_time).", experiment},
+      {"experiment.huge_pages_time", "%", "Time of a call with the tensors on pages of 2 MiB, of the usual time.", "Far below 100: misses of the TLB take the rest; touch fewer pages at a time.", experiment},
+      {"experiment.one_thread_time", "%", "Time of a call with one thread, of the time with all.", "100 times the threads: they scale. 100 or less: more threads gain nothing.", experiment},
+
       {"callgrind.Ir", "count", "Instructions executed, simulated.", "Compare versions with it: it has no noise. It says nothing of how fast they run.", callgrind},
       {"callgrind.Dr", "count", "Instructions that read data.", "Few per element with wide vectors.", callgrind},
       {"callgrind.Dw", "count", "Instructions that write data.", "More than outputs / vector width: temporaries or spilled registers.", callgrind},
@@ -82,6 +90,11 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"samples.library_share", "%", "CPU time in functions that are not the candidate's.", "High: a scalar math function is called for each element.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.system_share", "%", "CPU time in the operating system.", "High: pages are touched for the first time in every call.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
 
+      {"samples.split_share", "%", "Share of the hot loop's accesses of 16 bytes and more that cross a line of 64 bytes.", "Each takes two accesses: let rows begin on lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+      {"samples.alias_share", "%", "Share of the samples at which a load had the low 12 bits of a store just before it, in another page.", "The load waits for the store for nothing: move one of the buffers by some lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+      {"samples.far_share", "%", "Share of the hot loop's loads that go to another page at each trip.", "High: each trip needs another entry of the TLB.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+      {"samples.strided_share", "%", "Share of the hot loop's loads that go to another line at each trip and take less than a line there.", "High: most of each line is fetched and not used.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+
       {"hot_loop.line", "line", "Source line of the loop that most likely takes the time.", "Start there.", loop},
       {"hot_loop.instructions", "count", "Instructions in its body.", "Divide by the elements per iteration. Above 1000 the micro-op cache may not hold it.", loop},
       {"hot_loop.vector_bits", "bits", "Widest vector register used in it.", "0: scalar. Less than the machine has: -march=native and -mprefer-vector-width may be missing.", loop},
@@ -94,6 +107,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"hot_loop.chains", "count", "Registers, or places in memory, that carry a floating-point result from one trip to the next.", "0: trips are independent. 1 or 2 in a reduction: its latency is the limit; 8 and more hide it.", loop},
       {"hot_loop.flops", "FLOP", "Floating-point operations of one trip, a multiply-add counted as two.", "Grows with unrolling: it is what other figures of the loop are divided by.", loop},
       {"hot_loop.fused", "count", "Fused multiply-adds in it.", "0 in a loop with products and sums: half of the peak is out of reach.", loop},
+      {"hot_loop.blocked_loads", "count", "Loads in it that are wider than the stores just before them to the same place.", "Each waits until the stores are in the cache: load what was stored, or build the vector in registers.", loop},
       {"llvm_mca.cycles_per_iteration", "cycle", "Predicted cycles of one iteration if all data is in L1.", "Far below what is measured: the data does not come fast enough.", mca},
       {"llvm_mca.block_rthroughput", "cycle", "Cycles that the execution units need at the least.", "Far below cycles_per_iteration: a dependency chain is the limit.", mca},
       {"llvm_mca.ipc", "1/cycle", "Predicted instructions per cycle.", "Far above the measured IPC: memory is the limit.", mca},

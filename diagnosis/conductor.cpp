@@ -239,9 +239,9 @@ std::vector<std::string> remedies(const std::vector<finding>& findings, bool pro
     if (list.size() < max_actions && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
   };
   for (const auto& f : findings)
-    if (!f.remedies.empty()) add(f.remedies.front());
+    if (worth_following(f) && !f.remedies.empty()) add(f.remedies.front());
   for (const auto& f : findings)
-    if (f.remedies.size() > 1) add(f.remedies[1]);
+    if (worth_following(f) && f.remedies.size() > 1) add(f.remedies[1]);
   if (list.empty())
     add(device     ? "Try one change at a time (BLOCK sizes, num_warps, num_stages, fusion, a split of the reduced axis), and keep what is faster."
         : profiled ? "No single bottleneck: vary tile sizes, unrolling and the number of accumulators, and keep what is faster."

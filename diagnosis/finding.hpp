@@ -21,7 +21,11 @@ enum class bottleneck {
   not_vectorized,         ///< finding.line
   scalar_tail,
   thread_overhead,
-  load_imbalance,         ///< or false sharing
+  load_imbalance,
+  false_sharing,          ///< threads write into the same cache line
+  split_access,           ///< loads and stores that cross a cache line
+  address_aliasing,       ///< a load has the low 12 bits of a store just before it (4 KiB aliasing)
+  store_forwarding,       ///< a load is wider than the stores to the same place just before it
   denormals,
   call_overhead,          ///< the kernel is so short that the call itself counts
   at_roofline,            ///< nothing left: the measured limit is reached
@@ -51,6 +55,10 @@ NLOHMANN_JSON_SERIALIZE_ENUM(bottleneck, {{bottleneck::front_end_bound, "front_e
                                           {bottleneck::scalar_tail, "scalar_tail"},
                                           {bottleneck::thread_overhead, "thread_overhead"},
                                           {bottleneck::load_imbalance, "load_imbalance"},
+                                          {bottleneck::false_sharing, "false_sharing"},
+                                          {bottleneck::split_access, "split_access"},
+                                          {bottleneck::address_aliasing, "address_aliasing"},
+                                          {bottleneck::store_forwarding, "store_forwarding"},
                                           {bottleneck::denormals, "denormals"},
                                           {bottleneck::call_overhead, "call_overhead"},
                                           {bottleneck::at_roofline, "at_roofline"},

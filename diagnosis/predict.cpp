@@ -77,13 +77,19 @@ double without_scalar_code(const facts& f, const what_if& w) {
     else kept += p.seconds;
   }
   const double least = f.has_roof && f.at_bandwidth ? f.roof.attainable_seconds : 0;
-  return moved > 0 ? std::max(least, kept + moved / gain) : 0;
+  return moved > 0 ? least + kept + moved / gain : 0; // they overlap in part only: of two scalar exponentials the sum came nearer than the larger
 }
 
 double without_divisions(const facts& f, const what_if& w) {
   if (!w.known()) return 0;
   const double rest = (w.loop->instructions + newton_instructions * w.loop->divides) / instructions_per_cycle;
   return w.with_cycles(std::max({rest, core::cycles_of(*w.loop, f.in) - core::divider_cycles(*w.loop), 1.0}));
+}
+
+/// What an experiment took from the time is what its cause costs.
+double by_experiment(const facts& f, std::string_view name) {
+  const auto left = f.left_by(name);
+  return left ? f.seconds * *left : 0;
 }
 
 /// Without a prediction of its own a class gives 0.
@@ -99,20 +105,31 @@ double seconds_without(const facts& f, const finding& found) {
     case bottleneck::too_many_passes: return with_traffic(f, 1 / f.traffic_ratio);
     case bottleneck::strided_access: return in_order(f, w);
     case bottleneck::store_bandwidth_bound: {
+      if (f.storing()) return f.seconds * (1 - *f.storing() / 2); // reading the lines first is half of what storing moves
       const double out = f.written_bytes, all = f.in.bytes;
       return all > 0 ? f.seconds * (1 - std::min(1.0, f.has_roof ? f.roof.needed_share * (all + out) / all : 0) * out / (all + out)) : 0;
     }
+    case bottleneck::denormals:
+      if (const double left = by_experiment(f, "experiment.flushed_time"); left > 0) return left;
+      [[fallthrough]];
     case bottleneck::memory_latency_bound:
-    case bottleneck::denormals: return w.phase && w.phase->core_seconds > 0 ? f.seconds - std::max(0.0, w.phase->seconds - std::max(w.phase->core_seconds, w.phase->move_seconds)) : 0;
+      if (found.level == "TLB") return by_experiment(f, "experiment.huge_pages_time");
+      return w.phase && w.phase->core_seconds > 0 ? f.seconds - std::max(0.0, w.phase->seconds - std::max(w.phase->core_seconds, w.phase->move_seconds)) : 0;
     case bottleneck::redundant_work: {
       const double system = seconds_of(f.table, bound::system);
       return system > 0 ? f.seconds - system : 0;
     }
+    case bottleneck::split_access:
+    case bottleneck::address_aliasing:
+    case bottleneck::store_forwarding: return f.unmodelled() ? f.seconds * (1 - *f.unmodelled()) : 0;
+    case bottleneck::thread_overhead:
+    case bottleneck::false_sharing: return f.thread_gain() ? f.seconds * *f.thread_gain() : 0;
     case bottleneck::load_imbalance: {
       const auto used = f.value("software.cpus_utilized");
       return used && f.in.threads > 1 ? f.seconds * std::min(1.0, *used / f.in.threads) : 0;
     }
     case bottleneck::bad_speculation: {
+      if (const double left = by_experiment(f, "experiment.ones_time"); left > 0) return left;
       const auto misses = f.first({"branch-misses", "callgrind.Bcm"});
       const double lost = misses ? misses->value * core::mispredict_cycles / core::hertz(f.in) / std::max(1, f.in.threads) : 0;
       return lost > 0 && lost < f.seconds ? f.seconds - lost : 0;
@@ -121,7 +138,7 @@ double seconds_without(const facts& f, const finding& found) {
       double scalar = 0;
       for (const auto& p : f.table.phases) {
         const auto loop = std::find_if(f.loops.begin(), f.loops.end(), [&](const loop_cost& l) { return l.line == p.line && l.vector_share == 0; });
-        if (p.by == bound::unknown && p.line == 0) scalar += p.seconds;
+        if (p.by == bound::unknown && p.line == 0) scalar += p.seconds * (1 - 1 / core::vector_gain(f.in, 32));
         else if (p.line > 0 && loop != f.loops.end()) scalar += p.seconds * (1 - 1 / core::vector_gain(f.in, 32));
       }
       return scalar > 0 ? f.seconds - scalar : 0;

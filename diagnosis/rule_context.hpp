@@ -14,7 +14,8 @@ enum class limit : size_t {
   loop_instructions, bandwidth_share, low_bandwidth_share, peak_share, at_roofline, stored_share, store_bandwidth_share, passes, stride_traffic,
   stride_miss_rate, tlb_misses, register_dependencies, latency_ratio, resource_pressure, port_pressure, core_share, divide_share,
   scalar_share, instructions_per_element, outside_hot_loop, branches_per_element, context_switches, parallel_call, cpus_share,
-  thread_imbalance, seconds_per_instruction, page_faults, call_seconds,
+  thread_imbalance, thread_gain, library_waiting, seconds_per_instruction, page_faults, call_seconds,
+  waiting_share, storing_share, without_denormals, without_surprises, with_huge_pages, unmodelled_share, split_share, alias_share, far_share, strided_share, scalar_time,
   // of devices
   unit_busy, units_idle, stall_share, theoretical_occupancy, achieved_occupancy, bytes_per_sector, sectors_per_request, bank_conflict_share,
   lds_conflict_share, local_share, scratch_bytes, tail_share, launch_share, outside_kernels, device_call_seconds, fma_without_tensor, unit_ratio, scalar_ratio,
@@ -65,6 +66,20 @@ struct facts {
   /// Time that the loops would take with all data in L1 (the table's core_seconds) over the time measured; 0 = unknown. Far below 1 the core is not
   /// what takes the time.
   double core_share = 0;
+  /// The same as an experiment measured it, with the tensors folded into the first cache; nothing where none was made or it says nothing (streaming stores).
+  /// `core_share` then is this figure.
+  std::optional<double> cached;
+  /// Of the time, what waits for data beyond the first cache, by that experiment; nothing without it.
+  std::optional<double> waiting() const { return cached ? std::optional<double>(1 - *cached) : std::nullopt; }
+  /// Of the time, what storing the outputs costs, by folding them as well as the inputs; nothing where that was not tried.
+  std::optional<double> storing() const;
+  /// What an experiment left of the time, 0..1; nothing where it was not made.
+  std::optional<double> left_by(std::string_view experiment) const;
+  /// Of the time, what neither the units and chains of the loops as llvm-mca has them nor waiting for data beyond the first cache explains; nothing without
+  /// the experiment, or where a loop's trips or cycles are unknown.
+  std::optional<double> unmodelled() const;
+  /// Of n threads' ideal gain, what one thread instead of all showed, 0..1; nothing where that was not tried.
+  std::optional<double> thread_gain() const;
   /// How far llvm-mca's figures can be relied on: less where the loop calls functions that it does not see.
   double mca_trust = 1;
   /// What is left to gain for findings about the core: 1 while the memory side is far from its limit, towards 0 at it.
@@ -113,6 +128,9 @@ std::optional<finding> strided_access(const facts&);
 std::optional<finding> store_bandwidth(const facts&);
 std::optional<finding> memory_bandwidth(const facts&);
 std::optional<finding> memory_latency(const facts&);
+std::optional<finding> split_access(const facts&);
+std::optional<finding> address_aliasing(const facts&);
+std::optional<finding> store_forwarding(const facts&);
 // rules_core.cpp
 std::optional<finding> not_vectorized(const facts&);
 std::optional<finding> divider(const facts&);
@@ -126,6 +144,7 @@ std::optional<finding> denormals(const facts&);
 std::optional<finding> call_overhead(const facts&);
 std::optional<finding> thread_overhead(const facts&);
 std::optional<finding> load_imbalance(const facts&);
+std::optional<finding> false_sharing(const facts&);
 std::optional<finding> redundant_work(const facts&);
 
 // Rules that read the profiles of devices; those above never do.

@@ -16,10 +16,27 @@ std::optional<finding> call_overhead(const facts& f) {
                    "Use one thread."});
 }
 
+namespace {
+
+void add_thread_gain(const facts& f, evidence_for& e) {
+  const double gain = *f.thread_gain();
+  e.derived("experiment.one_thread_time", 100 * gain * f.in.threads, "%", provenance::measured, severity(limit::thread_gain, gain * 100),
+            std::to_string(f.in.threads) + " threads are " + short_number(gain * f.in.threads) + " times as fast as one");
+}
+
+} // namespace
+
 std::optional<finding> thread_overhead(const facts& f) {
   if (f.in.threads <= 1) return std::nullopt;
   evidence_for e(f, bottleneck::thread_overhead);
   e.metric("software.context_switches", limit::context_switches, "threads are put to sleep and woken within a call");
+  const auto library = f.value("samples.library_share"), gain = f.thread_gain();
+  if (library && gain && f.parallel_source && severity(limit::library_waiting, *library) > 0 && severity(limit::thread_gain, *gain * 100) > 0) {
+    e.metric("samples.library_share", limit::library_waiting, "the main thread waits in the OpenMP library");
+    add_thread_gain(f, e);
+  } else if (gain && f.parallel_source && *gain * f.in.threads < 1 && !library) {
+    add_thread_gain(f, e); // slower than one of them: without samples nobody knows where they wait, but that is most of what they do
+  }
   if (f.parallel_source && f.seconds > 0)
     e.derived("seconds_per_call", f.seconds, "s", provenance::measured, severity(limit::parallel_call, f.seconds),
               "one call takes " + format_seconds(f.seconds) + ", and starting and joining " + std::to_string(f.in.threads) + " threads takes some microseconds of it");
@@ -37,19 +54,34 @@ std::optional<finding> load_imbalance(const facts& f) {
   if (idle_source)
     e.derived("source", f.in.threads, "threads", provenance::static_analysis, 1, "the source starts no threads although it may use " + std::to_string(f.in.threads));
   e.metric("software.thread_imbalance", limit::thread_imbalance, "CPU time of the busiest thread over the mean");
+  // Beside other work a thread waits for a CPU; where an experiment shows that the threads gain what they can, none waits for another.
+  const bool threads_gain = f.thread_gain() && severity(limit::thread_gain, *f.thread_gain() * 100) <= 0;
+  if (!idle_source && (f.in.current->time.contended || threads_gain)) e.scale(0.5);
   if (const auto used = f.value("software.cpus_utilized")) {
     const double share = *used / threads * 100;
     e.derived("software.cpus_utilized", *used, "CPUs", provenance::measured, severity(limit::cpus_share, share), short_number(*used) + " of " + std::to_string(f.in.threads) + " CPUs were busy");
   }
-  if (f.parallel_source) e.metric("topdown.machine_clears", limit::machine_clears, "two threads writing into one line cause these", 0.7);
   if (idle_source)
     return e.finish("One thread does all the work while the others are idle.",
                     {"Run the outer loop with #pragma omp parallel for schedule(static) num_threads(args->threads), over rows or large blocks.",
                      "For a single long reduction give each thread a contiguous part and combine the partial results."});
-  return e.finish("Some threads wait for others: the work is not split evenly, or they write into the same cache line.",
+  return e.finish("Some threads wait for others: the work is not split evenly.",
                   {"Split into pieces of equal work: collapse outer loops so that there are several times more pieces than threads, or schedule(dynamic) with pieces of at least 10 us.",
-                   "Give each thread its own accumulator on a cache line of its own (alignas(64)), and combine them once at the end.",
-                   "Let each thread write contiguous blocks whose borders are multiples of 64 bytes."});
+                   "Take what only one thread does (setting up, combining) out of the call's way, or split it as well."});
+}
+
+std::optional<finding> false_sharing(const facts& f) {
+  if (f.in.threads <= 1 || !f.parallel_source) return std::nullopt;
+  evidence_for e(f, bottleneck::false_sharing);
+  e.metric("topdown.machine_clears", limit::machine_clears, "two threads writing into one line cause these");
+  const bool uneven = severity(limit::thread_imbalance, f.value_or("software.thread_imbalance", 1)) > 0 || severity(limit::cpus_share, f.value_or("software.cpus_utilized", f.in.threads) / f.in.threads * 100) > 0;
+  const bool waits = severity(limit::library_waiting, f.value_or("samples.library_share", 0)) > 0 || severity(limit::context_switches, f.value_or("software.context_switches", 0)) > 0;
+  const bool shares_bandwidth = f.at_bandwidth && severity(limit::bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
+  // Busy, balanced, in their own code, far from the bandwidth that they share: then it is what they write that they share.
+  if (f.thread_gain() && f.value("samples.library_share") && f.value("software.cpus_utilized") && !uneven && !waits && !shares_bandwidth) add_thread_gain(f, e);
+  return e.finish("The threads slow each other down while all of them work: they write into the same cache lines, which go back and forth between the cores.",
+                  {"Give each thread its own accumulator on a cache line of its own (alignas(64)), or keep it in a register, and combine them once at the end.",
+                   "Let each thread write contiguous blocks whose borders are multiples of 64 bytes: schedule(static) over whole rows."});
 }
 
 std::optional<finding> redundant_work(const facts& f) {

@@ -12,6 +12,8 @@ namespace {
 
 constexpr double divide_cycles = 5;      ///< per vector division or square root, see the table of thresholds
 constexpr double float_bits = 32;
+constexpr double main_loop = 0.6;        ///< of the time
+constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
 
 /// Source line where the time goes, 0 = unknown.
 int hot_line(const facts& f) {
@@ -50,7 +52,7 @@ double latency_ratio(const facts& f) {
 /// Where the hot loop alone explains the measured time, the core is the limit for certain.
 void add_core_share(const facts& f, evidence_for& e) {
   if (e.any() && f.core_share > 0)
-    e.derived("seconds_per_call", f.seconds, "s", provenance::static_analysis, severity(limit::core_share, f.core_share * 100),
+    e.derived(f.cached ? "experiment.cached_time" : "seconds_per_call", f.cached ? 100 * *f.cached : f.seconds, f.cached ? "%" : "s", f.cached ? provenance::measured : provenance::static_analysis, severity(limit::core_share, f.core_share * 100),
               "with all data in L1 the loop would take " + format_number(std::min(100.0, f.core_share * 100), 0) + "% of the measured time");
 }
 
@@ -113,6 +115,7 @@ std::optional<finding> not_vectorized(const facts& f) {
     if (bits && *bits > 0 && *bits * 2 <= f.in.limits->simd_bits && core::vector_gain(f.in, *bits) > 1) {
       e.derived("hot_loop.vector_bits", *bits, "bits", provenance::static_analysis, *bits * 4 <= f.in.limits->simd_bits ? 1 : 0.7,
                 "vectors of " + short_number(*bits) + " bits on a machine that has " + std::to_string(f.in.limits->simd_bits));
+      add_core_share(f, e);
       e.scale(f.core_weight());
       e.result().line = hot_line(f);
       const auto width = "-mprefer-vector-width=" + std::to_string(f.in.limits->simd_bits);
@@ -213,7 +216,8 @@ std::string busy_units_sentence(const facts& f) {
 }
 
 /// Only what fits the kernel and is not fulfilled already.
-std::vector<std::string> port_remedies(const facts& f) {
+/// `nothing_left`: the kernel has all of it; what remains is other mathematics.
+std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
   std::vector<std::string> all;
   if (!f.loops.empty()) {
     const auto& l = f.loops.front();
@@ -230,7 +234,8 @@ std::vector<std::string> port_remedies(const facts& f) {
     if (l.instructions > 0 && arithmetic > 0 && l.instructions > 2.5 * (arithmetic + loads))
       all.push_back("Most instructions of the loop are neither arithmetic nor loads of its data: unroll it, and take addresses and conditions out of it.");
   }
-  if (all.empty()) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
+  nothing_left = all.empty();
+  if (nothing_left) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
   return all;
 }
 
@@ -247,6 +252,10 @@ std::optional<finding> port_pressure(const facts& f) {
   if (!waits) {
     e.metric("llvm_mca.resource_pressure", limit::resource_pressure, "cycles in which an execution port was full", 0.8 * f.mca_trust);
     e.metric("llvm_mca.top_port_pressure", limit::port_pressure, "use of the busiest port", 0.6 * f.mca_trust);
+    const auto hot = std::find_if(f.table.phases.begin(), f.table.phases.end(), [&](const time_phase& p) { return p.line > 0 && p.line == hot_line(f); });
+    if (hot != f.table.phases.end() && hot->by == bound::execution_units && hot->core_seconds > 0)
+      e.derived("llvm_mca.cycles_per_iteration", f.value_or("llvm_mca.cycles_per_iteration", 0), "cycle", provenance::static_analysis, 0.5 * std::min(1.0, hot->core_seconds / hot->seconds),
+                "the units need " + format_seconds(hot->core_seconds) + " of the loop's " + format_seconds(hot->seconds));
     add_core_share(f, e);
   }
   const auto ipc = f.value("ipc");
@@ -255,16 +264,47 @@ std::optional<finding> port_pressure(const facts& f) {
   if (!e.any()) return std::nullopt;
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
-  return e.finish(busy_units_sentence(f), port_remedies(f));
+  bool nothing_left = false;
+  auto remedies = port_remedies(f, nothing_left);
+  if (nothing_left && f.cached) e.scale(nothing_to_follow);
+  return e.finish(busy_units_sentence(f), std::move(remedies));
 }
+
+namespace {
+
+constexpr const char* tail_sentence = "The vectorised loop does little of the work: most of it goes into scalar remainders or into the set-up of a loop with few iterations.";
+
+std::vector<std::string> tail_remedies() {
+  return {"Handle the remainder with a masked vector operation, or with one overlapping vector at the end of the row.",
+          "Where rows are short, vectorise across rows (or collapse the loops) instead of along them.",
+          "Make the trip count a compile-time constant that is a multiple of the vector width (the shapes are fixed), and use smaller unroll factors.",
+          "Hoist set-up work (horizontal sums, constants, address computation) out of the outer loop."};
+}
+
+/// By the samples: a vector loop that is there, and the time in scalar loops and outside of all loops.
+std::optional<finding> scalar_time(const facts& f) {
+  if (f.scalar_hot_loop() && !f.loops.empty() && f.loops.front().share >= main_loop) return std::nullopt; // no tail: not_vectorized says it
+  double scalar = f.value_or("samples.outside_loops_share", 0), vector = 0;
+  for (const auto& l : f.loops) (l.vector_share > 0 || (l.vector_share < 0 && l.vector_bits >= 128) ? vector : scalar) += 100 * l.share; // copies have no arithmetic
+  if (vector <= 0 && f.value_or("remarks.vectorized_loops", 0) <= 0) return std::nullopt;
+  evidence_for e(f, bottleneck::scalar_tail);
+  e.derived("samples.outside_loops_share", scalar, "%", provenance::measured, severity(limit::scalar_time, scalar),
+            format_number(scalar, 0) + "% of the time go into scalar loops and what lies outside of all loops, beside a vector loop with " + format_number(vector, 0) + "%");
+  e.scale(f.core_weight());
+  return e.finish(tail_sentence, tail_remedies());
+}
+
+} // namespace
 
 std::optional<finding> scalar_tail(const facts& f) {
   const auto loop = f.value("hot_loop.instructions"), bits = f.value("hot_loop.vector_bits");
   const auto n = instructions(f);
+  if (f.value("samples.count")) return scalar_time(f);
   if (!f.vector_hot_loop() || !loop || !bits || *bits < 128 || !n || f.elements <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::scalar_tail);
-  // As if the loop were not unrolled: an upper bound of what it needs for all the elements.
-  const double loop_needs = *loop * f.elements / (*bits / float_bits);
+  // As if the loop were not unrolled: an upper bound of what it needs for all the elements, and in a product for all the arithmetic.
+  const double flops = f.loops.empty() ? 0 : f.loops.front().flops;
+  const double loop_needs = std::max(*loop * f.elements / (*bits / float_bits), f.contracts() && flops > 0 ? *loop * f.in.flops / flops : 0);
   const double ratio = loop_needs > 0 ? n->first / loop_needs : 0;
   e.derived("instructions / expected", ratio, "ratio", n->second, severity(limit::outside_hot_loop, ratio),
             "a call executes " + short_number(ratio) + " times the instructions that its vector loop needs for all elements");
@@ -275,11 +315,7 @@ std::optional<finding> scalar_tail(const facts& f) {
               short_number(per_element) + " conditional branches per element, where a vector loop needs " + short_number(float_bits / *bits));
   }
   e.scale(f.core_weight());
-  return e.finish("The vectorised loop does little of the work: most instructions run in scalar remainders or in the set-up of a loop with few iterations.",
-                  {"Handle the remainder with a masked vector operation, or with one overlapping vector at the end of the row.",
-                   "Where rows are short, vectorise across rows (or collapse the loops) instead of along them.",
-                   "Make the trip count a compile-time constant that is a multiple of the vector width (the shapes are fixed), and use smaller unroll factors.",
-                   "Hoist set-up work (horizontal sums, constants, address computation) out of the outer loop."});
+  return e.finish(tail_sentence, tail_remedies());
 }
 
 std::optional<finding> front_end(const facts& f) {
@@ -314,8 +350,14 @@ std::optional<finding> bad_speculation(const facts& f) {
     return strength > 0;
   };
   if (cost("branch-misses", "instructions", provenance::measured)) e.metric("branch_miss_rate", limit::branch_miss_rate, "", 0.5);
+  const auto values = f.left_by("experiment.ones_time"), flushed = f.left_by("experiment.flushed_time");
+  const bool tried = values && flushed;
+  // What denormals take is not the branches'.
+  if (tried && severity(limit::without_surprises, 100 * *values / std::max(*flushed, *values)) > 0)
+    e.metric("experiment.ones_time", limit::without_surprises, "with other values in the inputs the same instructions take less time");
   if (cost("callgrind.Bcm", "callgrind.Ir", provenance::simulated)) e.metric("callgrind.branch_miss_rate", limit::simulated_branch_miss_rate, "", 0.5);
   if (!e.any()) return std::nullopt;
+  if (tried && severity(limit::without_surprises, *values * 100) <= 0) e.scale(0.3); // whatever is predicted wrongly costs no time
   e.result().line = hot_line(f);
   return e.finish("Branches that depend on the data go the unpredicted way and the work behind them is thrown away.",
                   {"Compute both sides and select: std::min, std::max, a conditional expression on values, _mm256_blendv_ps, masks.",
@@ -324,8 +366,24 @@ std::optional<finding> bad_speculation(const facts& f) {
                    "For argmax keep the maximum and its index by compare and blend."});
 }
 
+namespace {
+
+constexpr const char* denormals_sentence = "Instructions take far longer than their latencies: arithmetic on denormal numbers falls back to microcode on many cores.";
+
+std::vector<std::string> denormal_remedies() {
+  return {"Avoid values below 1.2e-38: clamp the argument of exp() from below (results under 1e-30 do not matter next to 1), scale before squaring tiny numbers.",
+                   "Flush denormals inside the call and restore the mode before it returns (_mm_getcsr, _mm_setcsr with FTZ and DAZ): a changed mode that outlives the call is refused.",
+                   "Initialise padding and accumulators with 0, not with tiny numbers."};
+}
+
+} // namespace
+
 std::optional<finding> denormals(const facts& f) {
   evidence_for e(f, bottleneck::denormals);
+  if (const auto flushed = f.value("experiment.flushed_time")) {
+    if (!e.metric("experiment.flushed_time", limit::without_denormals, "with denormals flushed to zero the same instructions take less time")) return std::nullopt;
+    return e.finish(denormals_sentence, denormal_remedies());
+  }
   const bool memory_idle = !f.has_roof || severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
   const bool faults = f.value_or("software.page_faults", 0) >= at(limit::page_faults);
   const auto n = instructions(f);
@@ -338,10 +396,7 @@ std::optional<finding> denormals(const facts& f) {
               format_seconds(per_instruction) + " per instruction although the data comes from the cache or at a fraction of the bandwidth");
     if (strength > 0) e.metric("topdown.heavy_operations", limit::heavy_operations, "microcode assists count here", 0.8);
   }
-  return e.finish("Instructions take far longer than their latencies: arithmetic on denormal numbers falls back to microcode on many cores.",
-                  {"Avoid values below 1.2e-38: clamp the argument of exp() from below (results under 1e-30 do not matter next to 1), scale before squaring tiny numbers.",
-                   "Flush denormals inside the call and restore the mode before it returns (_mm_getcsr, _mm_setcsr with FTZ and DAZ): a changed mode that outlives the call is refused.",
-                   "Initialise padding and accumulators with 0, not with tiny numbers."});
+  return e.finish(denormals_sentence, denormal_remedies());
 }
 
 } // namespace pragma::rule

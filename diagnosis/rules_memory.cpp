@@ -11,12 +11,35 @@ namespace pragma::rule {
 namespace {
 
 constexpr double line_bytes = 64;
+constexpr double once = 1.2, near_bandwidth = 0.8; ///< traffic / compulsory bytes; share of the measured bandwidth
 
 /// "11.8 GB/s of the 12.9 GB/s that memory gives this mix of reads and writes"
 std::string bandwidth_text(const facts& f) {
   const double possible = f.in.bytes / f.roof.attainable_seconds / 1e9;
   return "achieved " + short_number(f.roof.gbs) + " GB/s of the " + short_number(possible) + " GB/s measured for " +
          (f.level == "memory" ? "memory" : "the " + f.level + " cache");
+}
+
+/// What an experiment says of how much data costs at all: with the tensors in the first cache the time is gone.
+void add_waiting(const facts& f, evidence_for& e) {
+  if (const auto waiting = f.waiting())
+    e.derived("experiment.cached_time", 100 * *f.cached, "%", provenance::measured, severity(limit::waiting_share, 100 * *waiting),
+              "with all tensors in the first cache a call takes " + whole_percent(*f.cached) + " of the time: the rest waits for data");
+}
+
+/// Traffic costs nothing where the time does not depend on where the data lies. Memory of the candidate's own is not folded: pages that it touches count.
+void scale_by_waiting(const facts& f, evidence_for& e) {
+  if (f.cached && f.value_or("software.page_faults", 0) < at(limit::page_faults)) e.scale(f.memory_weight());
+}
+
+/// Time that the units, the chains and the caches do not explain: only then a cause that none of these models has can cost anything.
+void add_unmodelled(const facts& f, evidence_for& e) {
+  const auto rest = f.unmodelled();
+  if (!rest) return e.scale(0.5);
+  const double strength = severity(limit::unmodelled_share, 100 * *rest);
+  if (strength <= 0) return e.scale(0.3);
+  e.derived("experiment.cached_time", 100 * *f.cached, "%", provenance::measured, strength,
+            "with all data in the first cache " + whole_percent(*rest) + " of the time is more than units and chains account for");
 }
 
 double best_gbs(const facts& f) {
@@ -73,6 +96,7 @@ std::optional<finding> too_many_passes(const facts& f) {
   if (f.at_bandwidth)
     e.derived("roofline_share x traffic", f.roof.share * ratio * 100, "%", provenance::measured, severity(limit::bandwidth_share, f.roof.share * ratio * 100),
               "the bytes that really move take " + whole_percent(std::min(1.0, f.roof.share * ratio)) + " of the measured " + f.roof.limit);
+  scale_by_waiting(f, e);
   e.result().level = level.empty() ? f.level : level;
   return e.finish("The data travels " + short_number(ratio) + " times although each byte is needed once: the kernel passes over it again after it has left the cache.",
                   {"Fuse the passes: compute running statistics (online maximum and sum, Welford's mean and variance, sum and sum of squares) in one pass.",
@@ -84,15 +108,19 @@ std::optional<finding> too_many_passes(const facts& f) {
 std::optional<finding> strided_access(const facts& f) {
   evidence_for e(f, bottleneck::strided_access);
   e.metric("callgrind.l1_traffic_ratio", limit::stride_traffic, "most of each 64-byte line is fetched and not used");
+  e.metric("samples.strided_share", limit::strided_share, "loads that go to another line at each trip and take less than a line there");
   const auto loads = f.value("callgrind.Dr"), misses = f.value("callgrind.D1mr");
-  if (f.scalar_hot_loop() && loads && misses && *loads > 0) {
+  const bool scalar_loads = f.scalar_hot_loop() && f.value_or("hot_loop.vector_bits", 0) <= 0; // a vector's load misses more often
+  if (scalar_loads && loads && misses && *loads > 0) {
     const double rate = *misses / *loads * 100;
     e.derived("callgrind.D1mr / callgrind.Dr", rate, "%", provenance::simulated, severity(limit::stride_miss_rate, rate),
               short_number(rate) + "% of the scalar loads miss L1d, where sequential float32 would miss 6%");
   }
-  if (f.scalar_hot_loop()) e.metric("l1d_miss_rate", limit::stride_miss_rate, "sequential scalar loads would miss 6%");
+  if (scalar_loads) e.metric("l1d_miss_rate", limit::stride_miss_rate, "sequential scalar loads would miss 6%");
   if (const auto gathers = f.value("hot_loop.gathers"); gathers && *gathers > 0)
     e.derived("hot_loop.gathers", *gathers, "count", provenance::static_analysis, 0.9, short_number(*gathers) + " gather instructions in the hot loop load one element each");
+  if (e.any()) add_waiting(f, e);
+  scale_by_waiting(f, e);
   e.result().level = f.level;
   if (auto line = f.value("hot_loop.line")) e.result().line = static_cast<int>(*line);
   return e.finish("Neighbouring iterations touch elements that lie far apart, so each cache line is fetched for little of its content and SIMD loads need gathers.",
@@ -105,14 +133,18 @@ std::optional<finding> strided_access(const facts& f) {
 std::optional<finding> store_bandwidth(const facts& f) {
   if (f.streaming_stores || f.written_bytes <= 0 || f.in.bytes <= 0 || f.last_level_bytes <= 0) return std::nullopt;
   if (f.written_bytes <= static_cast<double>(f.last_level_bytes)) return std::nullopt;
-  if (f.has_roof && f.level != "memory") return std::nullopt;
+  if (f.has_roof && f.level == "L1") return std::nullopt;
   const double stored = f.written_bytes / f.in.bytes;
   const double weight = severity(limit::stored_share, stored * 100);
   if (weight <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::store_bandwidth_bound);
   e.derived("source", f.written_bytes, "bytes", provenance::static_analysis, weight,
             format_bytes(f.written_bytes) + " are written per call, more than the last-level cache holds (" + format_bytes(static_cast<double>(f.last_level_bytes)) + "), and no store is a streaming one");
-  if (f.has_roof) {
+  if (f.storing()) {
+    if (severity(limit::storing_share, 100 * *f.storing()) <= 0) return std::nullopt;
+    e.derived("experiment.cached_reads_time", 100 * *f.left_by("experiment.cached_reads_time"), "%", provenance::measured, severity(limit::storing_share, 100 * *f.storing()),
+              "with inputs and outputs in the first cache " + whole_percent(*f.storing()) + " of the time is gone that inputs alone leave");
+  } else if (f.has_roof) {
     const double strength = severity(limit::store_bandwidth_share, f.roof.share * 100);
     if (strength > 0) add_bandwidth(f, e, strength);
     else e.scale(0.5); // far below the bandwidth something else comes first
@@ -129,10 +161,14 @@ std::optional<finding> memory_bandwidth(const facts& f) {
   if (f.at_bandwidth) {
     const double strength = severity(limit::bandwidth_share, f.roof.share * 100);
     if (strength > 0) add_bandwidth(f, e, strength);
+    if (strength > 0) add_waiting(f, e);
   }
   const bool far_below = f.at_bandwidth && severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
   if (!far_below) e.metric("topdown.memory_bound", limit::memory_bound, "slots that wait for data");
   e.scale(f.memory_weight());
+  // Each byte moves once, and the measured bandwidth is not reached: what keeps it from there is not known.
+  const auto traffic = f.value(f.level == "memory" ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio");
+  if (f.cached && traffic && *traffic < once && f.roof.share < near_bandwidth) e.scale(0.5);
   e.result().level = f.level;
   const std::string where = f.level.empty() ? "memory" : f.level == "memory" ? "memory" : f.level + " cache";
   std::vector<std::string> remedies;
@@ -151,6 +187,16 @@ std::optional<finding> memory_bandwidth(const facts& f) {
 }
 
 std::optional<finding> memory_latency(const facts& f) {
+  if (f.in.threads > 1 && !f.in.source.empty() && !f.parallel_source) return std::nullopt; // the limits are those of all threads
+  // What goes page by page in order gains by large pages, too, but no other order of the loops would help it.
+  const bool jumps = !f.value("samples.far_share") || severity(limit::far_share, *f.value("samples.far_share")) > 0;
+  if (const auto left = f.value("experiment.huge_pages_time"); left && jumps && severity(limit::with_huge_pages, *left) > 0) {
+    evidence_for pages(f, bottleneck::memory_latency_bound);
+    pages.metric("experiment.huge_pages_time", limit::with_huge_pages, "the rest is address translation");
+    pages.result().level = "TLB";
+    if (!f.value("samples.far_share")) pages.scale(0.5); // whether the loop jumps is not known
+    return pages.finish("Addresses wait for their translation: the loop touches more pages than the TLB holds.", {"Touch few pages at a time: block the loops so that a tile spans few 4 KiB pages, or pack it into contiguous memory."});
+  }
   const bool below = !f.at_bandwidth || severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
   if (!below) return std::nullopt;
   evidence_for e(f, bottleneck::memory_latency_bound);
@@ -161,6 +207,17 @@ std::optional<finding> memory_latency(const facts& f) {
     e.derived("dTLB-load-misses", *misses, "count", provenance::measured, severity(limit::tlb_misses, per_thousand),
               short_number(per_thousand) + " TLB misses in 1000 instructions");
   }
+  if (f.value("samples.far_share") && f.unmodelled() && severity(limit::unmodelled_share, 100 * *f.unmodelled()) > 0 && severity(limit::far_share, *f.value("samples.far_share")) > 0) {
+    e.metric("samples.far_share", limit::far_share, "each trip of the loop needs the translation of another page");
+    add_unmodelled(f, e);
+  }
+  add_waiting(f, e);
+  // Loads in order are fetched ahead by the hardware: it is not their latency.
+  const bool in_order = f.value("samples.far_share") && f.value("samples.strided_share") && severity(limit::far_share, *f.value("samples.far_share")) <= 0 &&
+                        severity(limit::strided_share, *f.value("samples.strided_share")) <= 0 && f.value_or("hot_loop.gathers", 0) <= 0;
+  if (in_order) e.scale(0.5);
+  else if (f.cached && !f.value("samples.far_share")) e.scale(0.6); // in which order they go is not known
+  if (severity(limit::strided_share, f.value_or("samples.strided_share", 0)) > 0) e.scale(0.7); // strided_access says why they wait
   const auto gathers = f.value("hot_loop.gathers");
   const bool beyond_l2 = f.in.limits && f.in.limits->cache_bytes.size() > 1 && f.in.bytes > static_cast<double>(f.in.limits->cache_bytes[1]);
   if (gathers && *gathers > 0 && beyond_l2)
@@ -171,6 +228,35 @@ std::optional<finding> memory_latency(const facts& f) {
                    "Prefetch in software (__builtin_prefetch) some hundred cycles ahead where addresses are known early.",
                    "Handle several independent rows or chains at once to have more misses in flight.",
                    "Touch few pages at a time: block the loops so that a tile spans few 4 KiB pages."});
+}
+
+std::optional<finding> split_access(const facts& f) {
+  evidence_for e(f, bottleneck::split_access);
+  if (!e.metric("samples.split_share", limit::split_share, "wide loads and stores that cross a line", 0.7)) return std::nullopt;
+  add_unmodelled(f, e);
+  return e.finish("Loads and stores cross cache lines, and each such one takes two accesses.",
+                  {"Let each row begin on a line: pad the rows of a buffer of your own to multiples of 64 bytes and align it (alignas(64)).",
+                   "Where the rows are the task's, start each one with a masked vector up to the next line."});
+}
+
+std::optional<finding> address_aliasing(const facts& f) {
+  evidence_for e(f, bottleneck::address_aliasing);
+  if (!e.metric("samples.alias_share", limit::alias_share, "loads with the low 12 bits of a store just before them", 0.6)) return std::nullopt;
+  add_unmodelled(f, e);
+  return e.finish("Loads wait for stores that they have nothing to do with: their addresses agree in the low 12 bits (4 KiB aliasing).",
+                  {"Move one of the buffers by a few lines within its page, so that what is loaded does not lie a little behind, modulo 4096, what is stored.",
+                   "Load some vectors ahead of the stores: unroll, all loads first."});
+}
+
+std::optional<finding> store_forwarding(const facts& f) {
+  const auto blocked = f.value("hot_loop.blocked_loads");
+  if (!blocked || *blocked <= 0) return std::nullopt;
+  evidence_for e(f, bottleneck::store_forwarding);
+  e.derived("hot_loop.blocked_loads", *blocked, "count", provenance::static_analysis, 1, short_number(*blocked) + " loads of the hot loop are wider than the stores before them to the same place");
+  add_unmodelled(f, e);
+  return e.finish("Loads need bytes of several stores that are still on their way to the cache, and wait until all are there (store forwarding is blocked).",
+                  {"Load with the width that was stored, or build the vector in registers (insert, unpack, permute, set) instead of in memory.",
+                   "Put some hundred cycles of other work between the stores and the load."});
 }
 
 } // namespace pragma::rule

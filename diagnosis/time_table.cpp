@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace pragma {
 
@@ -14,6 +15,8 @@ namespace {
 constexpr double told_unexplained = 0.005; ///< of the time: less is not told
 constexpr double least_share = 0.02;      ///< of a phase with a row of its own
 constexpr double explains = 0.6;          ///< of a phase's time: from here on the model's figure accounts for it
+constexpr double takes_time_away = 93;    ///< %: more is the spread of experiments
+constexpr double hardly_waits = 0.75;     ///< of the time, with all data in L1
 constexpr double contradiction = 1.3;     ///< times the measured time: a prediction above it rests on wrong trips
 constexpr double inferred_share = 0.25;   ///< a loop with less of the time is seldom the one that does the task's work
 constexpr double contraction = 4;         ///< FLOP for each float32 element moved: the FLOPs say how often a loop runs
@@ -46,12 +49,12 @@ bound kind_of_core(const loop_cost& l) {
 
 std::string sentence(const time_phase& p, const loop_cost& l, const std::string& level) {
   std::vector<std::string> parts;
-  if (p.core_seconds > 0) parts.push_back("as written llvm-mca predicts " + format_seconds(p.core_seconds) + " of the " + format_seconds(p.seconds) + " with all data in L1");
-  if (p.move_seconds > 0) parts.push_back("its bytes need " + format_seconds(p.move_seconds) + " at the bandwidth of " + level);
-  if (l.vector_bits > 0) parts.push_back("vectors of " + std::to_string(l.vector_bits) + " bits");
+  if (p.core_seconds > 0) parts.push_back("llvm-mca predicts " + format_seconds(p.core_seconds) + " as written, with all data in L1");
+  if (p.move_seconds > 0) parts.push_back("its bytes need " + format_seconds(p.move_seconds) + " at " + level + "'s bandwidth");
+  if (l.vector_bits > 0) parts.push_back(std::to_string(l.vector_bits) + "-bit vectors");
   if (p.by == bound::execution_units && !l.port.empty()) parts.push_back("busiest unit " + l.port);
   if (p.by == bound::dependency_chain && l.chains > 0) parts.push_back(std::to_string(l.chains) + (l.chains == 1 ? " accumulator" : " accumulators"));
-  if (l.calls > 0) parts.push_back(std::to_string(l.calls) + " calls in it, which the prediction leaves out");
+  if (l.calls > 0) parts.push_back(std::to_string(l.calls) + " calls, which the prediction leaves out");
   return join(parts, "; ");
 }
 
@@ -72,13 +75,15 @@ memory_side memory_of(const diagnosis_input& in, double seconds) {
   return m;
 }
 
-void explain(time_phase& p, const loop_cost& l) {
-  const double model = std::max(p.core_seconds, p.move_seconds);
+/// `cached`: time of the call with its data in L1, of the usual time, where an experiment says so: then bytes do not bound what hardly waits for them.
+void explain(time_phase& p, const loop_cost& l, std::optional<double> cached) {
+  const bool moves = p.move_seconds > p.core_seconds && !(cached && *cached > hardly_waits);
+  const double model = moves ? p.move_seconds : p.core_seconds;
   if (model < explains * p.seconds) {
     p.by = l.calls > 0 ? bound::calls : bound::unknown;
     return;
   }
-  p.by = p.core_seconds >= p.move_seconds ? kind_of_core(l) : bound::bandwidth;
+  p.by = moves ? bound::bandwidth : kind_of_core(l);
   if (p.by != bound::bandwidth) p.level.clear();
 }
 
@@ -131,6 +136,8 @@ time_table table_of(const diagnosis_input& in) {
   table.shares = sampled ? "samples" : !loops.empty() && loops.front().share > 0 ? "simulated instructions" : "one loop";
   const auto memory = memory_of(in, seconds);
   const auto times = loop_seconds(loops, seconds);
+  const auto percent = p.value("experiment.cached_time");
+  const auto cached = percent ? std::optional<double>(*percent / 100) : std::nullopt;
   double in_loops = 0;
   for (double t : times) in_loops += t;
   double sum = 0;
@@ -148,12 +155,14 @@ time_table table_of(const diagnosis_input& in) {
     phase.move_seconds = memory.seconds * part;
     const double peak = in.limits && in.limits->peak_gflops > 0 ? trips * l.flops / (in.limits->peak_gflops * 1e9) : 0;
     phase.least_seconds = std::min(phase.seconds, std::max(peak, memory.needed_seconds * part));
-    explain(phase, l);
+    explain(phase, l, cached);
     phase.evidence = sentence(phase, l, memory.level);
     sum += phase.seconds;
     table.phases.push_back(std::move(phase));
   }
   add_other_phases(p, std::max(0.0, seconds - sum), table);
+  for (const auto& m : p.metrics)
+    if (m.name.starts_with("experiment.") && m.value < takes_time_away) table.tried.push_back(m.note);
   std::stable_sort(table.phases.begin(), table.phases.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   for (const auto& phase : table.phases) table.unexplained_seconds += std::max(0.0, phase.seconds - std::max(phase.core_seconds, phase.move_seconds));
   return table;
@@ -171,6 +180,7 @@ std::vector<std::string> table_lines(const time_table& table) {
     lines.push_back(std::move(line));
   }
   if (table.unexplained_seconds >= told_unexplained * table.seconds) lines.push_back("  in all, nothing explains " + format_number(100 * table.unexplained_seconds / table.seconds, 0) + "% (" + format_seconds(table.unexplained_seconds) + ")");
+  for (const auto& note : table.tried) lines.push_back("  tried (measured): " + note);
   return lines;
 }
 

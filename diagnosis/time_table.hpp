@@ -40,9 +40,10 @@ struct time_table {
   std::string shares;            ///< how the shares were found: "samples", "simulated instructions", "one loop"; "" = no table
   std::vector<time_phase> phases; ///< the longest first; their seconds add up to `seconds`
   double unexplained_seconds = 0; ///< what no phase's model accounts for
+  std::vector<std::string> tried; ///< experiments that took time away: what was changed, and both times
   double share(const time_phase& p) const { return seconds > 0 ? p.seconds / seconds : 0; }
 };
-PRAGMA_JSON(time_table, seconds, shares, phases, unexplained_seconds)
+PRAGMA_JSON(time_table, seconds, shares, phases, unexplained_seconds, tried)
 
 /// The table for a CPU's profile; empty (seconds = 0) without a measured time or for a device.
 time_table table_of(const diagnosis_input& input);

@@ -7,6 +7,7 @@ namespace pragma {
 
 namespace {
 
+constexpr double worth_a_try = 0.95;      ///< of the time
 constexpr double far_from_roofline = 60, vectorised = 90, predicted = 1; ///< percent
 
 std::string name_of(const finding& f) { return json(f.what).get<std::string>() + (f.level.empty() ? "" : " (" + f.level + ")"); }
@@ -25,6 +26,8 @@ std::vector<std::string> ruled_out(const profile& p) {
 }
 
 } // namespace
+
+bool worth_following(const finding& f) { return f.confidence >= explaining_confidence || f.seconds_without <= 0 || f.seconds_without < worth_a_try * f.seconds; }
 
 std::string what_limits(const std::vector<finding>& findings, const profile* measured) {
   if (!findings.empty() && findings.front().confidence >= explaining_confidence) return name_of(findings.front()) + " - " + findings.front().why;

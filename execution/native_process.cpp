@@ -36,6 +36,15 @@ std::string describe(const tensor_layout& layout) {
   return text;
 }
 
+/// What follows the layouts in the argument: bytes of a fold for parameters, inputs and outputs, then 0 or 1 for the other conditions.
+std::string describe(const run_conditions& c) {
+  if (!c.any()) return {};
+  std::string text;
+  for (const uint64_t number : {c.fold_reads ? c.fold_bytes : 0, c.fold_reads ? c.fold_bytes : 0, c.fold_writes ? c.fold_bytes : 0, uint64_t{c.flush_denormals}, uint64_t{c.ones}, uint64_t{c.huge_pages}})
+    text += " " + std::to_string(number);
+  return text;
+}
+
 /// A descriptor to execute. Where the folder for temporary files is mounted noexec, a copy in memory serves.
 expected<int> open_executable(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -73,7 +82,8 @@ expected<int> prepare_native(const build_output& built, const runner_memory& mem
   const auto threads = std::to_string(count);
   auto executable = open_executable(built.executable);
   if (!executable) return executable;
-  spec.argv = {"candidate", layout};
+  const auto argument = layout + describe(options.conditions);
+  spec.argv = {"candidate", argument};
   spec.exec_fd = *executable;
   spec.cwd = "/";
   spec.env = {{"OMP_NUM_THREADS", threads}, {"OMP_DYNAMIC", "false"}, {"OMP_THREAD_LIMIT", threads}, {"GOMP_SPINCOUNT", spin_count},
@@ -88,7 +98,7 @@ expected<int> prepare_native(const build_output& built, const runner_memory& mem
   if (options.wrapper.empty()) return executable;
   // An interpreter of machine code (valgrind) opens files and keeps shadow memory; the candidate has been verified before.
   spec.argv = options.wrapper;
-  spec.argv.insert(spec.argv.end(), {built.executable.string(), layout});
+  spec.argv.insert(spec.argv.end(), {built.executable.string(), argument});
   spec.exec_fd = -1;
   spec.env.push_back({PRAGMA_WRAPPED, "1"});
   spec.limits.memory_bytes += wrapper_memory_bytes;

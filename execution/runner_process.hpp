@@ -3,6 +3,7 @@
 #pragma once
 
 #include "execution/build.hpp"
+#include "execution/run_conditions.hpp"
 #include "reference/reference.hpp"
 
 #include <functional>
@@ -30,6 +31,7 @@ struct runner_options {
   double start_seconds = 0;                   ///< limit until a Python candidate's process has started Torch; 0: the default
   double first_call_seconds = 0;              ///< limit from there until it is ready: its module, and a first call; 0: the default
   std::filesystem::path scratch;              ///< with a wrapper: the folder that it may write
+  run_conditions conditions;                  ///< C++ only: an experiment of the profilers
   const std::atomic<bool>* cancel = nullptr;  ///< when true, whatever is waited for ends as interrupted, and the process with it
 };
 

@@ -36,8 +36,11 @@ constexpr row callgrind_rows[] = {{"callgrind.Ir", "count"}, {"callgrind.Dr", "c
 constexpr row loop_rows[] = {{"hot_loop.line", "line"}, {"hot_loop.instructions", "count"}, {"hot_loop.vector_bits", "bits"},
                              {"hot_loop.vector_share", "%"}, {"hot_loop.divides", "count"}, {"hot_loop.gathers", "count"},
                              {"hot_loop.calls", "count"}, {"hot_loop.streaming_stores", "count"}, {"hot_loop.stores", "count"},
-                             {"hot_loop.chains", "count"}, {"hot_loop.flops", "FLOP"}, {"hot_loop.fused", "count"}};
-constexpr row sample_rows[] = {{"samples.count", "count"}, {"samples.outside_loops_share", "%"}, {"samples.library_share", "%"}, {"samples.system_share", "%"}};
+                             {"hot_loop.chains", "count"}, {"hot_loop.flops", "FLOP"}, {"hot_loop.fused", "count"}, {"hot_loop.blocked_loads", "count"}};
+constexpr row sample_rows[] = {{"samples.count", "count"}, {"samples.outside_loops_share", "%"}, {"samples.library_share", "%"}, {"samples.system_share", "%"},
+                               {"samples.split_share", "%"}, {"samples.alias_share", "%"}, {"samples.far_share", "%"}, {"samples.strided_share", "%"}};
+constexpr row experiment_rows[] = {{"experiment.cached_time", "%"}, {"experiment.cached_reads_time", "%"}, {"experiment.flushed_time", "%"},
+                                   {"experiment.ones_time", "%"}, {"experiment.huge_pages_time", "%"}, {"experiment.one_thread_time", "%"}};
 constexpr row mca_rows[] = {{"llvm_mca.cycles_per_iteration", "cycle"}, {"llvm_mca.block_rthroughput", "cycle"}, {"llvm_mca.ipc", "1/cycle"},
                             {"llvm_mca.uops_per_cycle", "1/cycle"}, {"llvm_mca.backend_pressure", "%"}, {"llvm_mca.resource_pressure", "%"},
                             {"llvm_mca.data_dependencies", "%"}, {"llvm_mca.register_dependencies", "%"},
@@ -54,6 +57,7 @@ std::vector<available_metric> list_all() {
   add(timer_rows, "timer", provenance::measured);
   if (counters) add(perf_rows, "perf " + perf_version(), provenance::measured);
   add(software_rows, "proc", provenance::measured);
+  add(experiment_rows, "experiment", provenance::measured);
   if (!valgrind_version().empty()) add(callgrind_rows, "callgrind " + valgrind_version(), provenance::simulated);
   if (!objdump_version().empty()) add(sample_rows, "cpu-clock", provenance::measured);
   if (!objdump_version().empty()) add(loop_rows, "objdump " + objdump_version(), provenance::static_analysis);

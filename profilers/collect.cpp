@@ -44,17 +44,18 @@ private:
   std::set<std::string> wanted_;
 };
 
-/// The loops with most of the time, each with what llvm-mca says of it; the first one's figures are metrics as well.
-void add_loops(const collect_context& context, const request& wanted, const std::vector<formats::hot_loop>& loops, const std::optional<callgrind_run>& run, double limit,
-               source_result& out) {
+/// The loops with most of the time, each with what llvm-mca says of it; the first one's figures are metrics as well. `sampled`: a loop without a
+/// sample takes no time, whatever callgrind counted on its lines.
+void add_loops(const collect_context& context, const request& wanted, const std::vector<formats::hot_loop>& loops, const std::optional<callgrind_run>& run, bool sampled,
+               double limit, source_result& out) {
   const double total = run && run->counts.totals.count("Ir") ? run->counts.totals.at("Ir") : 0;
   for (size_t i = 0; i < loops.size() && i < most_loops; ++i) {
     const auto& loop = loops[i];
-    const double part = loop.share > 0 ? loop.share : total > 0 ? loop.weight / total : 0;
+    const double part = sampled ? loop.share : total > 0 ? loop.weight / total : 0;
     if (i > 0 && part < least_loop_share) break;
     const auto modelled = model_loop(loop, context.facts, limit);
     if (!modelled) out.missing.push_back(modelled.error().message);
-    out.loops.push_back(cost_of(loop, modelled ? &*modelled : nullptr, total, run && run->same_code));
+    out.loops.push_back(cost_of(loop, modelled ? &*modelled : nullptr, sampled ? 0 : total, run && run->same_code));
     if (i == 0 && modelled && wanted.needs("llvm_mca.")) mca_metrics(loop, *modelled, out);
   }
 }
@@ -90,13 +91,15 @@ void code_metrics(const collect_context& context, const request& wanted, source_
     return;
   }
   auto loops = find_loops(code->functions, run);
-  if (const auto samples = take_samples(context, *with_lines, out)) attribute_samples(*samples, *code, loops, out);
+  const auto samples = take_samples(context, *with_lines, out);
+  if (samples) attribute_samples(*samples, *code, loops, out);
   if (loops.empty()) {
     out.missing.push_back("llvm-mca: the candidate has no loop of its own (straight-line code, or all work is in library calls)");
     return;
   }
   if (wanted.needs("hot_loop.")) hot_loop_metrics(loops.front(), out);
-  add_loops(context, wanted, loops, run, limit, out);
+  if (samples) address_metrics(*samples, loops.front(), out);
+  add_loops(context, wanted, loops, run, samples.has_value(), limit, out);
 }
 
 /// What needs the measured binary to run: software events and hardware counters.
@@ -123,6 +126,13 @@ void running_metrics(const collect_context& context, const request& wanted, sour
   for (const auto& name : extras)
     if (std::none_of(out.metrics.begin(), out.metrics.end(), [&](const metric& m) { return m.name == name; })) open.push_back(name);
   if (!open.empty()) perf_extra_metrics(context, open, *running, out);
+}
+
+/// The candidate under changed conditions: what other sources can only suspect.
+void experiments(const collect_context& context, const request& wanted, source_result& out) {
+  if (!wanted.needs("experiment.")) return;
+  if (context.options.progress) context.options.progress("experiments");
+  experiment_metrics(context, out);
 }
 
 bool cancelled(const collect_options& options) { return options.cancel && options.cancel->load(); }
@@ -168,6 +178,8 @@ expected<profile> collect(const task& t, const candidate& c, const build_output&
   timer_metrics(t, time, limits, found);
   if (options.progress) options.progress("software events");
   running_metrics(context, wanted, found);
+  if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");
+  experiments(context, wanted, found);
   if (cancelled(options)) return fail(ec::interrupted, "profiling was interrupted");
   if (options.progress) options.progress("compiler remarks");
   code_metrics(context, wanted, found);

@@ -98,7 +98,8 @@ int vector_width(const instruction& i) {
   return 128;
 }
 
-/// Bytes that an operand in memory of this instruction has; 0 for integers of the scalar unit.
+} // namespace
+
 double memory_bytes(const instruction& i) {
   std::string_view m = i.mnemonic;
   if (m.find("broadcast") != std::string_view::npos || i.operands.find("{1to") != std::string::npos) return m.find("sd") != std::string_view::npos || ends_with(m, "pd") ? 8 : 4;
@@ -107,6 +108,20 @@ double memory_bytes(const instruction& i) {
   if (ends_with(m, "sd") || m == "movq" || m == "movlps" || m == "movhps") return 8;
   return vector_width(i) / 8.0;
 }
+
+std::vector<std::string> operands_of(const std::string& text) {
+  std::vector<std::string> all(1);
+  int depth = 0;
+  for (char c : text) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == ',' && depth == 0) all.emplace_back();
+    else all.back() += c;
+  }
+  for (auto& one : all) one = trim(one);
+  return all;
+}
+
+namespace {
 
 bool on_the_stack_or_constant(const std::string& operand) {
   return operand.find("%rsp") != std::string::npos || operand.find("(%rbp") != std::string::npos || operand.find("(%rip") != std::string::npos;
@@ -119,19 +134,6 @@ bool is_shuffle(std::string_view m) {
 }
 
 bool is_fused(std::string_view m) { return starts_with(m, "vfm") || starts_with(m, "vfnm"); }
-
-/// AT&T operands, split at the commas outside of parentheses.
-std::vector<std::string> operands_of(const std::string& text) {
-  std::vector<std::string> all(1);
-  int depth = 0;
-  for (char c : text) {
-    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-    if (c == ',' && depth == 0) all.emplace_back();
-    else all.back() += c;
-  }
-  for (auto& one : all) one = trim(one);
-  return all;
-}
 
 /// "%zmm17{%k1}{z}" -> 17; -1 for what is no vector register.
 int vector_register(const std::string& operand) {

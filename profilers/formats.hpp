@@ -86,6 +86,10 @@ struct instruction {
   uint64_t target = 0;             ///< of a direct jump or call, else 0
   std::string target_symbol;       ///< "expf" in "call 401040 <expf>"
 };
+/// Bytes that an operand in memory of this instruction has; 0 for integers of the scalar unit.
+double memory_bytes(const instruction& i);
+/// AT&T operands, split at the commas outside of parentheses.
+std::vector<std::string> operands_of(const std::string& text);
 struct code_function {
   std::string name;
   std::vector<instruction> body;

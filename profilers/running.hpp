@@ -19,12 +19,16 @@ public:
 };
 
 /// Starts the measured binary on the reference's input slots (filled when nobody has done so) and warms it up.
-expected<running_candidate> start_running(const collect_context& context);
+/// `conditions`: an experiment; `threads`: other than the context's, 0 = those.
+expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions = {}, int threads = 0);
 /// Makes sure that input slot 0 holds the task's own inputs: fresh shared memory holds zeros.
 expected<int> filled_slots(reference& ref);
 
 /// software.*: CPU time, context switches, page faults, migrations per call, from /proc.
 void software_metrics(const collect_context& context, running_candidate& running, source_result& out);
+
+/// experiments.cpp: experiment.*, times of a call under changed conditions in % of the usual one.
+void experiment_metrics(const collect_context& context, source_result& out);
 
 /// perf.cpp: hardware counters and top-down where there is a PMU.
 void perf_metrics(const collect_context& context, running_candidate& running, source_result& out);

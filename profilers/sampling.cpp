@@ -9,6 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <linux/perf_event.h>
+#if defined(__x86_64__)
+#include <asm/perf_regs.h>
+#endif
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -18,11 +21,17 @@ namespace pragma {
 
 namespace {
 
-constexpr double run_seconds = 0.4;           ///< of calls: a thousand samples and more
+constexpr double run_seconds = 0.3;           ///< of calls: a thousand samples and more
 constexpr uint64_t period_ns = 200'000;
-constexpr size_t ring_pages = 64;             ///< power of two; holds 16,000 samples, so that nobody needs to drain it
+constexpr size_t ring_pages = 64;             ///< power of two; holds 1,700 samples with their registers, so that nobody needs to drain it
 constexpr int fewest_samples = 50;            ///< below it shares say nothing
 constexpr double system_noise = 0.03;         ///< of the CPU time: less is the end of the run and the timer's own grain
+
+#if defined(__x86_64__)
+/// ax, bx, cx, dx, si, di, bp, sp and r8 to r15.
+constexpr uint64_t register_mask = (1ull << PERF_REG_X86_AX) | (1ull << PERF_REG_X86_BX) | (1ull << PERF_REG_X86_CX) | (1ull << PERF_REG_X86_DX) | (1ull << PERF_REG_X86_SI) |
+                                   (1ull << PERF_REG_X86_DI) | (1ull << PERF_REG_X86_BP) | (1ull << PERF_REG_X86_SP) | (0xffull << PERF_REG_X86_R8);
+#endif
 
 /// Of the main thread, as the kernel accounts for it; negative where it does not.
 double cpu_seconds_of(int pid) {
@@ -41,6 +50,10 @@ public:
     how.config = PERF_COUNT_SW_CPU_CLOCK;
     how.sample_period = period_ns;
     how.sample_type = PERF_SAMPLE_IP;
+#if defined(__x86_64__)
+    how.sample_type |= PERF_SAMPLE_REGS_USER;
+    how.sample_regs_user = register_mask;
+#endif
     how.disabled = 1;
     how.exclude_kernel = 1;
     how.exclude_hv = 1;
@@ -80,6 +93,14 @@ public:
         copy(at + sizeof header, &address, sizeof address);
         ++out.at[address];
         ++out.count;
+#if defined(__x86_64__)
+        if (header.size >= sizeof header + (2 + 16) * sizeof(uint64_t)) { // the address, the ABI, the registers in the order of the mask's bits
+          sampled_registers r;
+          r.address = address;
+          copy(at + sizeof header + 2 * sizeof(uint64_t), r.values.data(), sizeof r.values);
+          out.registers.push_back(r);
+        }
+#endif
       }
       at += header.size;
     }

@@ -92,12 +92,13 @@ expected<int> filled_slots(reference& ref) {
   return 1;
 }
 
-expected<running_candidate> start_running(const collect_context& context) {
+expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions, int threads) {
   auto slots = filled_slots(context.ref);
   if (!slots) return fail(slots.error());
   runner_options options;
-  options.threads = context.options.threads;
-  options.cpus = measuring_cpus(context.options.threads);
+  options.threads = threads > 0 ? threads : context.options.threads;
+  options.cpus = measuring_cpus(options.threads);
+  options.conditions = conditions;
   options.cancel = context.options.cancel;
   auto runner = runner_process::start(context.built, context.ref, options);
   if (!runner) return fail(runner.error());

@@ -8,6 +8,7 @@
 #include "profilers/collect.hpp"
 #include "profilers/formats.hpp"
 
+#include <array>
 #include <chrono>
 #include <map>
 
@@ -108,9 +109,15 @@ void mca_metrics(const formats::hot_loop& loop, const modelled_loop& modelled, s
 loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, double total_instructions, bool same_code);
 
 // sampling.cpp
+/// The registers of a sample, as the next instruction finds them: ax, bx, cx, dx, si, di, bp, sp, r8 to r15. x86-64 only.
+struct sampled_registers {
+  uint64_t address = 0;         ///< of that instruction
+  std::array<uint64_t, 16> values{};
+};
 /// Where the candidate's main thread was when a timer of its CPU time went off.
 struct time_samples {
   std::map<uint64_t, int> at;   ///< by instruction address
+  std::vector<sampled_registers> registers;
   int count = 0;                ///< in user mode
   double sampled_seconds = 0;   ///< of CPU time that they stand for
   double cpu_seconds = 0;       ///< of the thread while they were taken; the rest was spent in the operating system
@@ -119,6 +126,12 @@ struct time_samples {
 std::optional<time_samples> take_samples(const collect_context& context, const build_output& built, source_result& out);
 /// Puts the samples beside the loops and sorts those by them; what fell elsewhere becomes samples.* metrics.
 void attribute_samples(const time_samples& samples, const disassembled& code, std::vector<formats::hot_loop>& loops, source_result& out);
+
+// addresses.cpp
+/// Accesses that cross a cache line, that alias at 4 KiB, that go to another page at each trip: samples.* metrics of this loop.
+void address_metrics(const time_samples& samples, const formats::hot_loop& loop, source_result& out);
+/// Loads of a trip that are wider than the stores just before them to the same place, so that the core cannot forward the stored bytes.
+int blocked_loads(const formats::hot_loop& loop);
 
 // remarks.cpp
 void remark_metrics(const build_output& with_remarks, source_result& out);

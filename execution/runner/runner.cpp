@@ -22,8 +22,8 @@ constexpr unsigned short x87_default = 0x37f, x87_rounding = 0xc00;
 constexpr unsigned long long flag_direction = 0x400, flag_alignment = 0x40000;
 constexpr unsigned short x87_empty = 0xffff;
 
-/// What differs from the state every program starts with; restores it where it does.
-uint64_t check_state() {
+/// What differs from the state every program starts with, but for denormals that are flushed in an experiment; restores it where it does.
+uint64_t check_state(bool flushes) {
   // First of all, since with these two every copy of memory and every unaligned access here would go wrong, too.
   const auto processor = __builtin_ia32_readeflags_u64();
   uint64_t flags = 0;
@@ -35,18 +35,25 @@ uint64_t check_state() {
   unsigned short x87 = 0;
   __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
   __asm__ volatile("fnstcw %0" : "=m"(x87));
-  const unsigned changed = (mxcsr ^ mxcsr_default) & ~mxcsr_sticky;
+  const unsigned expected = mxcsr_default | (flushes ? mxcsr_denormals : 0);
+  const unsigned changed = (mxcsr ^ expected) & ~mxcsr_sticky;
   const auto changed_x87 = static_cast<unsigned short>(x87 ^ x87_default);
   if (__builtin_expect((changed | changed_x87) == 0, 1)) return flags;
   if ((changed & mxcsr_rounding) || (changed_x87 & x87_rounding)) flags |= PRAGMA_CHANGED_ROUNDING;
   if (changed & mxcsr_denormals) flags |= PRAGMA_CHANGED_DENORMALS;
   if ((changed & ~(mxcsr_rounding | mxcsr_denormals)) || (changed_x87 & static_cast<unsigned short>(~x87_rounding)))
     flags |= PRAGMA_CHANGED_TRAPS;
-  mxcsr = mxcsr_default;
+  mxcsr = expected;
   x87 = x87_default;
   __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
   __asm__ volatile("fldcw %0" : : "m"(x87));
   return flags;
+}
+
+/// From here on: threads that are started later inherit it.
+void flush_denormals() {
+  const unsigned mxcsr = mxcsr_default | mxcsr_denormals;
+  __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
 }
 
 /// Registers of the x87 unit left full (MMX without emms): long double in the host would compute NaN. Once a command, since it takes 50 ns.
@@ -65,21 +72,25 @@ uint64_t check_x87_registers() {
 }
 #elif defined(__aarch64__)
 uint64_t check_x87_registers() { return 0; }
-uint64_t check_state() {
+constexpr uint64_t fpcr_flushes = 1ull << 24;
+void flush_denormals() { __asm__ volatile("msr fpcr, %0" : : "r"(fpcr_flushes)); }
+uint64_t check_state(bool flushes) {
+  const uint64_t expected = flushes ? fpcr_flushes : 0;
   uint64_t fpcr = 0;
   __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+  fpcr ^= expected;
   if (__builtin_expect(fpcr == 0, 1)) return 0;
   uint64_t flags = 0;
   if (fpcr & (3ull << 22)) flags |= PRAGMA_CHANGED_ROUNDING;
   if (fpcr & ((1ull << 24) | (1ull << 19) | 1ull)) flags |= PRAGMA_CHANGED_DENORMALS;
   if (!flags) flags |= PRAGMA_CHANGED_TRAPS;
-  fpcr = 0;
-  __asm__ volatile("msr fpcr, %0" : : "r"(fpcr));
+  __asm__ volatile("msr fpcr, %0" : : "r"(expected));
   return flags;
 }
 #else
 uint64_t check_x87_registers() { return 0; }
-uint64_t check_state() { return 0; }
+uint64_t check_state(bool) { return 0; }
+void flush_denormals() {}
 #endif
 
 // -- set-up --------------------------------------------------------------------------------------------------------
@@ -118,21 +129,68 @@ void read_layout(char*& text, group& g) {
   }
 }
 
+/// How an experiment of the profilers lays the tensors (execution/run_conditions.hpp); zeros in every other process.
+struct experiment {
+  uint64_t fold[3]; ///< bytes, for each group
+  bool flush, ones, huge;
+};
+
+bool floats(const tensor_map& t) { return t.dtype <= PRAGMA_BFLOAT16; }
+
+/// One after the other until the tensor ends: its first `fold` bytes again and again, or all of it at once.
+void map_pages(group& g, const tensor_map& t, uint64_t start, int fd, int protection, uint64_t fold) {
+  const uint64_t from = start / page * page, to = (start + t.bytes + page - 1) / page * page;
+  const uint64_t first = start > from && from + page + fold <= to ? from + page : from; // the first page may hold little of the tensor
+  const bool folded = fold > 0 && floats(t) && first + fold <= to;
+  const uint64_t piece = folded ? fold : to - from;
+  for (uint64_t at = from; at < to; at += piece) {
+    const uint64_t size = to - at < piece ? to - at : piece;
+    if (mmap(g.base + at, size, protection, MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(folded ? first : at)) == MAP_FAILED) give_up("cannot map a tensor");
+  }
+}
+
+void fill_with_ones(char* at, const tensor_map& t) {
+  const double d = 1;
+  const float f = 1;
+  const uint16_t half = t.dtype == PRAGMA_FLOAT16 ? 0x3c00 : 0x3f80;
+  const uint64_t size = t.dtype == PRAGMA_FLOAT64 ? 8 : t.dtype == PRAGMA_FLOAT32 ? 4 : 2;
+  const void* one = size == 8 ? static_cast<const void*>(&d) : size == 4 ? static_cast<const void*>(&f) : &half;
+  for (uint64_t i = 0; i + size <= t.bytes; i += size) memcpy(at + i, one, size);
+}
+
+/// A copy of the whole group in memory of this process, which begins on a page of 2 MiB.
+void copy_group(group& g, int fd, int protection, const experiment& how) {
+  constexpr uint64_t large = 2 << 20;
+  const uint64_t total = (g.slot_bytes * static_cast<uint64_t>(g.slots) + large - 1) / large * large;
+  char* reserved = static_cast<char*>(mmap(nullptr, total + large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (reserved == MAP_FAILED) give_up("out of memory");
+  g.base = reinterpret_cast<char*>((reinterpret_cast<uint64_t>(reserved) + large - 1) / large * large);
+  if (how.huge) madvise(g.base, total, MADV_HUGEPAGE);
+  const char* original = static_cast<const char*>(mmap(nullptr, g.slot_bytes * static_cast<uint64_t>(g.slots), PROT_READ, MAP_SHARED, fd, 0));
+  if (original == MAP_FAILED) give_up("cannot map the tensors");
+  memcpy(g.base, original, g.slot_bytes * static_cast<uint64_t>(g.slots));
+  munmap(const_cast<char*>(original), g.slot_bytes * static_cast<uint64_t>(g.slots));
+  for (long s = 0; how.ones && s < g.slots; ++s)
+    for (long i = 0; i < g.count; ++i)
+      if (floats(g.tensors[i])) fill_with_ones(g.base + static_cast<uint64_t>(s) * g.slot_bytes + g.tensors[i].offset, g.tensors[i]);
+  mprotect(g.base, total, protection);
+}
+
 /// Reserves the whole range without access and maps only the tensors' own pages into it: what lies between faults.
-void map_group(group& g, int fd, int protection) {
+void map_group(group& g, int fd, int protection, const experiment& how) {
   const uint64_t total = g.slot_bytes * static_cast<uint64_t>(g.slots);
   if (total == 0) return;
+  if (how.huge || (how.ones && !(protection & PROT_WRITE))) {
+    copy_group(g, fd, protection, how);
+    close(fd);
+    return;
+  }
   char* reserved = static_cast<char*>(mmap(nullptr, total + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (reserved == MAP_FAILED) give_up("cannot reserve address space for the tensors");
   g.base = reserved + page;
   for (long s = 0; s < g.slots; ++s)
-    for (long i = 0; i < g.count; ++i) {
-      const uint64_t start = static_cast<uint64_t>(s) * g.slot_bytes + g.tensors[i].offset;
-      const uint64_t from = start / page * page, to = (start + g.tensors[i].bytes + page - 1) / page * page;
-      if (to == from) continue;
-      if (mmap(g.base + from, to - from, protection, MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(from)) == MAP_FAILED)
-        give_up("cannot map a tensor");
-    }
+    for (long i = 0; i < g.count; ++i)
+      if (g.tensors[i].bytes > 0) map_pages(g, g.tensors[i], static_cast<uint64_t>(s) * g.slot_bytes + g.tensors[i].offset, fd, protection, how.fold[&g - groups]);
   close(fd);
 }
 
@@ -155,15 +213,24 @@ void reply(uint64_t nonce, uint64_t flags) {
 
 } // namespace
 
-/// argv[1]: the number of threads, then the layouts of parameters, inputs and outputs.
+/// argv[1]: the number of threads, then the layouts of parameters, inputs and outputs, then for an experiment its conditions.
 int main(int argc, char** argv) {
   if (argc != 2) give_up("this program is started by pragma, not by hand");
+  uint64_t flags = check_state(false) | check_x87_registers(); // a constructor may have changed it; first of all, as copies of memory would go backwards
   char* text = argv[1];
   const auto threads = static_cast<int32_t>(number(text));
   for (auto& g : groups) read_layout(text, g);
-  map_group(groups[0], PRAGMA_FD_PARAMS, PROT_READ);
-  map_group(groups[1], PRAGMA_FD_INPUTS, PROT_READ);
-  map_group(groups[2], PRAGMA_FD_OUTPUTS, PROT_READ | PROT_WRITE);
+  experiment how{};
+  if (*text) {
+    for (auto& bytes : how.fold) bytes = static_cast<uint64_t>(number(text)) / page * page;
+    how.flush = number(text) != 0;
+    how.ones = number(text) != 0;
+    how.huge = number(text) != 0;
+  }
+  map_group(groups[0], PRAGMA_FD_PARAMS, PROT_READ, how);
+  map_group(groups[1], PRAGMA_FD_INPUTS, PROT_READ, how);
+  map_group(groups[2], PRAGMA_FD_OUTPUTS, PROT_READ | PROT_WRITE, how);
+  if (how.flush) flush_denormals();
 
   // The descriptors of all slots, made read-only: a candidate that scribbles on them faults instead of confusing itself.
   const long slots = groups[1].slots > groups[2].slots ? groups[1].slots : groups[2].slots;
@@ -196,7 +263,6 @@ int main(int argc, char** argv) {
   }
   mprotect(table, size, PROT_READ);
 
-  uint64_t flags = check_state() | check_x87_registers(); // a constructor may have changed it
   reply(PRAGMA_READY, 0);
   pragma_command command;
   while (read_all(&command, sizeof command)) {
@@ -204,7 +270,7 @@ int main(int argc, char** argv) {
     int32_t slot = 0;
     for (int64_t i = 0; i < command.calls; ++i) {
       pragma_kernel(args + command.first_slot + slot);
-      flags |= check_state();
+      flags |= check_state(how.flush);
       if (++slot == command.slot_count) slot = 0;
     }
     reply(command.nonce, flags | check_x87_registers());

@@ -103,24 +103,24 @@ TEST_CASE("the prompt has the paper's five parts, the best version first, with w
   CHECK_THAT(part(2), Catch::Contains("instructions per cycle") && Catch::Contains("https://cpu.example/manual"));
   CHECK_THAT(part(3), Catch::Contains("1.50x") && Catch::Contains("memory_bandwidth_bound (L3)") && Catch::Contains("line 12") &&
                           Catch::Contains("use non-temporal stores") && Catch::Contains("not vectorized: control flow") &&
-                          Catch::Contains("(best 5.625 1/cycle)"));
+                          Catch::Contains("(best 1234 count)"));
   const auto best = text.find("# 5. Best version so far");
   REQUIRE(best < at[0]); // what changes least comes first
   CHECK_THAT(text.substr(best, at[0] - best), Catch::Contains("best_version") && Catch::Contains("2.25x"));
-  CHECK_THAT(text, Catch::Contains("Current code is slower than the best.") && Catch::Contains("Fuse the loops."));
+  CHECK_THAT(text, !Catch::Contains("Current code is slower than the best.") && Catch::Contains("Fuse the loops.")); // each metric stands beside the best version's
   CHECK_THAT(text, Catch::Contains("AMD EPYC") && Catch::Contains("x: float32[16, 256, 256]") && Catch::Contains("out0: float32[16, 256]"));
 }
 
 TEST_CASE("no number is shown without how it was obtained") {
   const auto text = user_text(a_task(), a_brief());
-  for (const char* how : {"measured, perf 6.1", "simulated, cachegrind 3.19", "static, llvm-mca 14", "scaled to one call"})
+  for (const char* how : {"simulated, cachegrind 3.19", "static, llvm-mca 14", "scaled to one call"})
     CHECK_THAT(text, Catch::Contains(how));
   CHECK_THAT(text, Catch::Contains("- ipc = 3.75 1/cycle (measured; best version: 5.6): low"));
 }
 
 TEST_CASE("the system message carries the ABI, the rules and the form of an answer") {
   const auto system = render_prompt(a_task(), a_brief())[0].content;
-  CHECK_THAT(system, Catch::Contains("typedef struct pragma_args") && Catch::Contains("-march=native") &&
+  CHECK_THAT(system, Catch::Contains("typedef struct pragma_args") && !Catch::Contains("#include") && !Catch::Contains("PRAGMA_INT64") && Catch::Contains("-march=native") &&
                          Catch::Contains("exactly one fenced C++ block") && Catch::Contains("flags:"));
 }
 
@@ -130,7 +130,9 @@ TEST_CASE("a first attempt says that there is nothing yet, and shows the seed") 
   t.seed_source = "int the_seed;\n";
   const auto text = user_text(t, b);
   CHECK_THAT(text, Catch::Contains("# 1. Your last code") && Catch::Contains("None yet") && Catch::Contains("the_seed"));
-  CHECK_THAT(text, Catch::Contains("# 5. Best version so far"));
+  CHECK_THAT(text, !Catch::Contains("# 5. Best version so far") && !Catch::Contains("# 2.") && !Catch::Contains("# 4.")); // of nothing there is no part
+  t.seed_source = "template <class T> T helper();\nextern \"C\" void pragma_kernel(const pragma_args* args) {}\n";
+  CHECK_THAT(user_text(t, b), Catch::Contains("pragma_kernel(const pragma_args* args) {}") && !Catch::Contains("T helper"));
 }
 
 TEST_CASE("a small change is sent as a diff to the best version, which is sent whole and once") {
@@ -156,7 +158,9 @@ TEST_CASE("each attempt has a line: idea, ratio side by side, what was predicted
   b.table.seconds = 2.85e-3;
   b.table.shares = "samples";
   time_phase loop;
-  loop.phase = "loop at line 12";
+  loop.phase = "loop at line 2";
+  loop.line = 2;
+  b.code.source = "first\n  for (;;) body;\n";
   loop.seconds = 2.8e-3;
   loop.by = bound::execution_units;
   loop.evidence = "as written llvm-mca predicts 2.8 ms";
@@ -165,7 +169,7 @@ TEST_CASE("each attempt has a line: idea, ratio side by side, what was predicted
   const auto text = user_text(a_task(), b);
   CHECK_THAT(text, Catch::Contains("- 2: packs the operand -> 1.90x the best of then [1.85, 1.95], predicted 2.50x, new best") && Catch::Contains("- 3: (no idea stated) -> failed at build: no"));
   CHECK_THAT(text, Catch::Contains("4 left with it") && Catch::Contains("Worst error 0.031 of what is allowed (relative tolerance 0.0001)"));
-  CHECK_THAT(text, Catch::Contains("98% loop at line 12: 2.80 ms, bound by execution units") && Catch::Contains("as written llvm-mca predicts 2.8 ms") && Catch::Contains("nothing explains"));
+  CHECK_THAT(text, Catch::Contains("98% loop at line 2 `for (;;) body;`: 2.80 ms, bound by execution units") && Catch::Contains("as written llvm-mca predicts 2.8 ms") && Catch::Contains("nothing explains"));
 }
 
 TEST_CASE("figures of nothing are left out, and remarks of loops in which no time goes") {
@@ -200,6 +204,21 @@ TEST_CASE("a finding that does not explain the time is not asserted") {
   b.findings.front().confidence = 0.3;
   const auto text = user_text(a_task(), b);
   CHECK_THAT(text, Catch::Contains("no finding explains the time; memory_bandwidth_bound (L3) comes nearest") && Catch::Contains("Perhaps: memory_bandwidth_bound"));
+}
+
+TEST_CASE("experiments are told by the table alone, a cause whose removal brings nothing is not told at all") {
+  auto b = a_brief();
+  b.code.measured.metrics.push_back({"experiment.flushed_time", 99, "%", "experiment", provenance::measured, "denormals flushed: 9.9 ms instead of 10 ms"});
+  b.table.seconds = 10e-3;
+  b.table.tried = {"all tensors in L1: 4 ms instead of 10 ms"};
+  finding none;
+  none.what = bottleneck::dependency_chain;
+  none.confidence = 0.3;
+  none.seconds = 1e-3;
+  none.seconds_without = 0.99e-3;
+  b.findings.push_back(none);
+  const auto text = user_text(a_task(), b);
+  CHECK_THAT(text, Catch::Contains("tried (measured): all tensors in L1: 4 ms instead of 10 ms") && !Catch::Contains("denormals flushed") && !Catch::Contains("dependency_chain"));
 }
 
 TEST_CASE("code that is the best version is not sent twice") {
@@ -347,8 +366,7 @@ TEST_CASE("Triton: the prompt asks for a module, names the device and has nothin
   const auto& user = messages[1].content;
   CHECK_THAT(system, Catch::Contains("class ModelNew(nn.Module)") && Catch::Contains("exactly one fenced Python block") && Catch::Contains("powers of two") &&
                          Catch::Contains("same constructor arguments"));
-  CHECK_THAT(user, Catch::Contains("NVIDIA H200") && Catch::Contains("```python\n// second") && Catch::Contains("# 5. Best version so far") &&
-                       Catch::Contains("in the form that the rules ask for"));
+  CHECK_THAT(user, Catch::Contains("NVIDIA H200") && Catch::Contains("```python\n// second") && Catch::Contains("# 5. Best version so far"));
   for (const char* word : {"pragma_kernel", "args->", "C++", "OpenMP", "Compiler:", "flags:", "gcc", "```cpp"}) {
     INFO(word);
     CHECK(system.find(word) == std::string::npos);

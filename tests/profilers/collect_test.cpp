@@ -215,6 +215,42 @@ TEST_CASE("only what was asked for, when the default set is off", "[alone]") {
   CHECK(p->value("remarks.missed_loops"));
 }
 
+namespace {
+
+/// Experiments alone, of a kernel whose body is `code`; x and y have `n` elements.
+profile experiments_of(const std::string& code) {
+  auto& s = shared();
+  const auto c = build(("#include \"pragma_kernel.h\"\n#include <cstring>\nextern \"C\" void pragma_kernel(const pragma_args* args) {\n"
+                        "  const float* x = static_cast<const float*>(args->inputs[0].data);\n  float* y = static_cast<float*>(args->outputs[0].data);\n  const int64_t n = 64 * 1024;\n" + code + "}\n").c_str());
+  collect_options options;
+  options.default_metrics = false;
+  options.extra_metrics = {"experiment.cached_time", "experiment.flushed_time", "experiment.ones_time"};
+  auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(1e-3), nullptr, options);
+  REQUIRE(p);
+  INFO(json(*p).dump());
+  REQUIRE((p->value("experiment.cached_time") || mentions(p->missing, "experiments:"))); // beside other work there is no figure, and that is said
+  return *p;
+}
+
+bool below(const profile& p, const char* name, double most) { return !p.value(name) || *p.value(name) < most; }
+bool above(const profile& p, const char* name, double least) { return !p.value(name) || *p.value(name) > least; }
+
+} // namespace
+
+TEST_CASE("an experiment takes away the time that its cause takes, and no other", "[alone]") {
+  const auto denormal = experiments_of("  for (int64_t i = 0; i < n; ++i) {\n    float t = x[i] * 1e-38f;\n    for (int k = 0; k < 8; ++k) t = t * 0.9f + 1e-40f;\n    y[i] = t;\n  }\n");
+  CHECK(below(denormal, "experiment.flushed_time", 60));
+  CHECK(above(denormal, "experiment.cached_time", 80));
+  const auto branches = experiments_of("  for (int64_t i = 0; i < n; ++i) {\n    float v = x[i];\n    if (v < 0) {\n      v = 0;\n      __asm__ volatile(\"\" : \"+x\"(v));\n    }\n    y[i] = v;\n  }\n");
+  CHECK(below(branches, "experiment.ones_time", 70));
+  CHECK(above(branches, "experiment.flushed_time", 90));
+  // Each load needs the one before it for its address, and goes to another line.
+  const auto waiting = experiments_of("  uint32_t at = 0;\n  for (int64_t i = 0; i < n; ++i) {\n    uint32_t bits;\n    std::memcpy(&bits, x + at, 4);\n    __asm__ volatile(\"and $0, %0\" : \"+r\"(bits));\n"
+                                      "    at = (at + 16 * 37 + bits) % 65536;\n  }\n  y[0] = x[at];\n");
+  CHECK(below(waiting, "experiment.cached_time", 85));
+  CHECK(above(waiting, "experiment.ones_time", 90));
+}
+
 TEST_CASE("an event of perf can be asked for by its own name", "[alone]") {
   if (find_program("perf").empty()) return;
   const auto all = available_metrics();

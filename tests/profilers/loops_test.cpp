@@ -2,7 +2,9 @@
 #include "profilers/sources.hpp"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <functional>
 
 using namespace pragma;
 using namespace pragma::formats;
@@ -91,4 +93,55 @@ TEST_CASE("the loop with the samples is the hot one, not the one with most arith
   const auto cost = cost_of(loops[0], nullptr, 0, false);
   CHECK(cost.how == provenance::measured);
   CHECK(cost.trips == 0);
+}
+
+namespace {
+
+/// Samples in the loop of `lines`, the k-th with registers that `at` gives: ax, bx, cx, dx, si, di.
+std::vector<metric> addresses(const std::vector<std::string>& lines, const std::function<std::array<uint64_t, 6>(uint64_t)>& at) {
+  const auto loops = innermost_loops({function_of("f", 0x1000, lines)});
+  REQUIRE(loops.size() == 1);
+  time_samples samples;
+  for (uint64_t k = 0; k < 100; ++k) {
+    sampled_registers r;
+    r.address = 0x1000;
+    const auto values = at(k);
+    std::copy(values.begin(), values.end(), r.values.begin());
+    samples.registers.push_back(r);
+  }
+  source_result out;
+  address_metrics(samples, loops[0], out);
+  return out.metrics;
+}
+
+double named(const std::vector<metric>& all, const std::string& name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const metric& m) { return m.name == name; });
+  return found == all.end() ? -1 : found->value;
+}
+
+} // namespace
+
+TEST_CASE("the registers of the samples say what a loop touches") {
+  const std::vector<std::string> copy = {"vmovups (%rsi,%rax,1),%zmm0", "vmovups %zmm0,(%rdi,%rax,1)", "add $0x40,%rax", "jne 1000 @0"};
+  const auto apart = addresses(copy, [](uint64_t k) { return std::array<uint64_t, 6>{64 * k, 0, 0, 0, 0x100000, 0x200800}; });
+  CHECK(named(apart, "samples.split_share") == 0);
+  CHECK(named(apart, "samples.alias_share") == 0);
+  CHECK(named(apart, "samples.far_share") == 0);
+  const auto off = addresses(copy, [](uint64_t k) { return std::array<uint64_t, 6>{64 * k, 0, 0, 0, 0x100004, 0x200800}; });
+  CHECK(named(off, "samples.split_share") == 50); // the loads, not the stores
+  const auto behind = addresses(copy, [](uint64_t k) { return std::array<uint64_t, 6>{64 * k, 0, 0, 0, 0x100000, 0x200080}; });
+  CHECK(named(behind, "samples.alias_share") == 100); // what is loaded has the low bits of what was stored two trips before
+  const auto ahead = addresses(copy, [](uint64_t k) { return std::array<uint64_t, 6>{64 * k, 0, 0, 0, 0x100080, 0x200000}; });
+  CHECK(named(ahead, "samples.alias_share") == 0);
+  const auto rows = addresses({"vaddps (%rsi),%zmm0,%zmm0", "add %rdx,%rsi", "jne 1000 @0"}, [](uint64_t k) { return std::array<uint64_t, 6>{0, 0, 0, 8192, 0x100000 + 8192 * k, 0}; });
+  CHECK(named(rows, "samples.far_share") == 100);
+  CHECK(named(addresses({"vaddps (%rsi),%zmm0,%zmm0", "sub $0xffffffffffffff80,%rsi", "jne 1000 @0"}, [](uint64_t) { return std::array<uint64_t, 6>{}; }), "samples.far_share") == 0);
+}
+
+TEST_CASE("a load that is wider than the stores just before it cannot be served by them") {
+  const auto blocked = [](const std::vector<std::string>& lines) { return blocked_loads(innermost_loops({function_of("f", 0x1000, lines)}).at(0)); };
+  CHECK(blocked({"vmovss %xmm0,0x40(%rsp)", "vmovss %xmm1,0x44(%rsp)", "vmovaps 0x40(%rsp),%zmm2", "jne 1000 @0"}) == 1);
+  CHECK(blocked({"vmovaps %zmm0,0x40(%rsp)", "vmovaps 0x40(%rsp),%zmm2", "jne 1000 @0"}) == 0);
+  CHECK(blocked({"vmovss %xmm0,0x80(%rsp)", "vmovaps 0x40(%rsp),%zmm2", "jne 1000 @0"}) == 0); // beside it
+  CHECK(blocked({"vmovaps 0x40(%rsp),%zmm2", "vmovss %xmm0,0x40(%rsp)", "jne 1000 @0"}) == 0); // the load comes first
 }

@@ -28,3 +28,18 @@ static inline float fast_exp(float x) {
   std::memcpy(&scale, &bits, 4);
   return p * scale;
 }
+
+/// The largest of n values, n a multiple of 64, in four vectors: compilers keep a plain loop's order where NaN matters.
+static inline float largest_of(const float* x, int n) {
+  v16 m[4];
+  for (int k = 0; k < 4; ++k) m[k] = *reinterpret_cast<const v16*>(x + 16 * k);
+  for (int c = 64; c < n; c += 64)
+    for (int k = 0; k < 4; ++k) {
+      const v16 v = *reinterpret_cast<const v16*>(x + c + 16 * k);
+      m[k] = v > m[k] ? v : m[k];
+    }
+  float most = m[0][0];
+  for (int k = 0; k < 4; ++k)
+    for (int l = 0; l < 16; ++l) most = m[k][l] > most ? m[k][l] : most;
+  return most;
+}

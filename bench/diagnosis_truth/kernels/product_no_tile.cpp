@@ -2,7 +2,7 @@
 // good: product_good
 // cause: port_pressure
 // or: memory_bandwidth_bound
-// flags: -O3 -march=native -ffast-math -fno-finite-math-only
+// flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

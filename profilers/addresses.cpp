@@ -1,0 +1,179 @@
+// What a loop's instructions touch, by the registers of the samples that fell into it: the timer's interrupt finds all of them as the next instruction
+// will, so that every address of a trip can be computed. Needs no PMU and no change to the candidate. x86-64 (AT&T syntax).
+#include "base/text.hpp"
+#include "profilers/sources.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <set>
+
+namespace pragma {
+
+namespace {
+
+constexpr double line_bytes = 64, page_bytes = 4096;
+constexpr int fewest = 40;                    ///< samples inside a loop; below it shares say nothing
+constexpr double trips_in_flight = 8;         ///< stores of so many trips wait for their place in the cache while later loads look past them
+constexpr double wide = 16;                   ///< bytes: narrower accesses that are aligned to themselves never cross a line
+
+constexpr const char* register_names[] = {"ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
+
+/// Place of "%rax", "%eax" or "%r10" in sampled_registers; -1 for others.
+int register_of(std::string_view name) {
+  if (name.size() < 3 || name[0] != '%') return -1;
+  name.remove_prefix(1);
+  for (int k = 0; k < 16; ++k)
+    if (name == register_names[k] || (k < 8 && name.size() == 3 && (name[0] == 'r' || name[0] == 'e') && name.substr(1) == register_names[k])) return k;
+  return -1;
+}
+
+/// One access to memory of a loop: displacement + base + index x scale.
+struct access {
+  int64_t displacement = 0;
+  int base = -1, index = -1;
+  int scale = 1;
+  double bytes = 0;
+  bool store = false;
+  size_t at = 0;      ///< place in the body
+};
+
+std::optional<access> parse(const std::string& operand) {
+  const auto open = operand.find('('), close = operand.find(')');
+  if (open == std::string::npos || close == std::string::npos || operand.find("%rip") != std::string::npos || operand.find("mm") != std::string::npos || operand.find(':') != std::string::npos) return std::nullopt;
+  access a;
+  const auto star = operand.find_first_not_of('*');
+  a.displacement = static_cast<int64_t>(std::strtoll(operand.c_str() + star, nullptr, 16));
+  const auto parts = split(operand.substr(open + 1, close - open - 1), ',');
+  if (!parts.empty() && !trim(parts[0]).empty() && (a.base = register_of(trim(parts[0]))) < 0) return std::nullopt;
+  if (parts.size() > 1 && (a.index = register_of(trim(parts[1]))) < 0) return std::nullopt;
+  if (parts.size() > 2) a.scale = std::atoi(parts[2].c_str());
+  return a;
+}
+
+std::vector<access> accesses_of(const formats::hot_loop& loop) {
+  std::vector<access> all;
+  for (size_t n = 0; n < loop.body.size(); ++n) {
+    const auto& i = loop.body[n];
+    const double bytes = formats::memory_bytes(i);
+    if (bytes <= 0 || i.mnemonic.starts_with("lea") || i.mnemonic.starts_with("prefetch")) continue;
+    const auto operands = formats::operands_of(i.operands);
+    for (size_t k = 0; k < operands.size(); ++k)
+      if (auto a = parse(operands[k])) {
+        a->bytes = bytes;
+        a->store = k + 1 == operands.size() && operands.size() > 1;
+        a->at = n;
+        all.push_back(*a);
+      }
+  }
+  return all;
+}
+
+double address_of(const access& a, const std::array<uint64_t, 16>& values) {
+  uint64_t at = static_cast<uint64_t>(a.displacement);
+  if (a.base >= 0) at += values[static_cast<size_t>(a.base)];
+  if (a.index >= 0) at += values[static_cast<size_t>(a.index)] * static_cast<uint64_t>(a.scale);
+  return static_cast<double>(at);
+}
+
+/// How far a register moves in a trip: constants added to it, and other registers, whose values the sample has.
+std::array<int64_t, 16> steps_of(const formats::hot_loop& loop, const std::array<uint64_t, 16>& values) {
+  std::array<int64_t, 16> steps{};
+  for (const auto& i : loop.body) {
+    const bool adds = i.mnemonic.starts_with("add"), subtracts = i.mnemonic.starts_with("sub"), incremented = i.mnemonic.starts_with("inc");
+    if (!adds && !subtracts && !incremented) continue;
+    const auto operands = formats::operands_of(i.operands);
+    const int to = register_of(operands.back());
+    if (to < 0) continue;
+    int64_t by = 1;
+    if (!incremented) {
+      const int from = register_of(operands.front());
+      if (from >= 0) by = static_cast<int64_t>(values[static_cast<size_t>(from)]);
+      else if (operands.front().starts_with("$")) by = static_cast<int64_t>(std::strtoull(operands.front().c_str() + 1, nullptr, 16)); // -128 is written as 0xff...80
+      else continue;
+    }
+    steps[static_cast<size_t>(to)] += subtracts ? -by : by;
+  }
+  return steps;
+}
+
+double step_of(const access& a, const std::array<int64_t, 16>& steps) {
+  return static_cast<double>((a.base >= 0 ? steps[static_cast<size_t>(a.base)] : 0) + (a.index >= 0 ? steps[static_cast<size_t>(a.index)] * a.scale : 0));
+}
+
+/// Bytes of the loads of a trip that share this one's registers: what a trip takes from the place to which it goes.
+double run_of(const access& a, const std::vector<access>& all) {
+  double bytes = 0;
+  for (const auto& b : all)
+    if (!b.store && b.base == a.base && b.index == a.index && b.scale == a.scale) bytes += b.bytes;
+  return bytes;
+}
+
+/// Loads that a store of a few trips before has the low 12 bits of, in another page: the core takes one for the other until the whole address is known.
+bool aliased(const std::vector<access>& all, const std::array<uint64_t, 16>& values, double stored_bytes) {
+  for (const auto& load : all)
+    for (const auto& store : all) {
+      if (load.store || !store.store) continue;
+      const double l = address_of(load, values), s = address_of(store, values);
+      if (std::abs(s - l) < page_bytes) continue;
+      const double ahead = std::fmod(std::fmod(s - l, page_bytes) + page_bytes, page_bytes);
+      if (ahead > 0 && ahead <= trips_in_flight * stored_bytes) return true;
+    }
+  return false;
+}
+
+} // namespace
+
+int blocked_loads(const formats::hot_loop& loop) {
+  int blocked = 0;
+  const auto all = accesses_of(loop);
+  for (const auto& load : all) {
+    if (load.store) continue;
+    double covered = 0, narrow = 0;
+    for (const auto& store : all) {
+      if (!store.store || store.at > load.at || store.base != load.base || store.index != load.index || store.scale != load.scale) continue;
+      const auto from = static_cast<double>(store.displacement - load.displacement);
+      if (from < 0 || from >= load.bytes) continue;
+      if (store.bytes < load.bytes) narrow = 1;
+      else covered = 1;
+    }
+    if (narrow > 0 && covered == 0) ++blocked;
+  }
+  return blocked;
+}
+
+void address_metrics(const time_samples& samples, const formats::hot_loop& loop, source_result& out) {
+  const auto all = accesses_of(loop);
+  std::set<uint64_t> inside;
+  for (const auto& i : loop.body) inside.insert(i.address);
+  double taken = 0, wide_accesses = 0, splits = 0, alias = 0, loads = 0, far = 0, strided = 0;
+  for (const auto& r : samples.registers) {
+    if (inside.count(r.address) == 0) continue;
+    ++taken;
+    const auto steps = steps_of(loop, r.values);
+    for (const auto& a : all) {
+      const double at = address_of(a, r.values);
+      if (a.bytes >= wide) {
+        ++wide_accesses;
+        splits += std::fmod(at, line_bytes) + a.bytes > line_bytes;
+      }
+      if (a.store) continue;
+      ++loads;
+      const double step = std::abs(step_of(a, steps));
+      far += step >= page_bytes;
+      strided += step >= line_bytes && run_of(a, all) < line_bytes;
+    }
+    alias += aliased(all, r.values, loop.stored_bytes);
+  }
+  if (taken < fewest || all.empty()) return;
+  const std::string note = "loop at line " + std::to_string(loop.line) + ", addresses of " + format_number(taken, 0) + " samples";
+  const auto add = [&](const char* name, double value) { out.metrics.push_back({std::string("samples.") + name, value, "%", "cpu-clock", provenance::measured, note}); };
+  if (wide_accesses > 0) add("split_share", 100 * splits / wide_accesses);
+  add("alias_share", 100 * alias / taken);
+  if (loads > 0) add("far_share", 100 * far / loads);
+  if (loads > 0) add("strided_share", 100 * strided / loads);
+}
+
+} // namespace pragma
