@@ -353,9 +353,10 @@ std::string part_3(const brief& b) {
   std::string out;
   for (size_t i = 0, shown = 0; i < b.meanings.size() && shown < max_meanings; ++i) {
     const auto& m = b.meanings[i];
-    if (m.source.find("://") == std::string::npos) continue; // the sentence of the finding says what our own metrics mean
+    const bool crawled = m.source.find("://") != std::string::npos || m.source.starts_with("man:");
+    if (!crawled) continue; // the sentence of the finding says what our own metrics mean
     ++shown;
-    out += "- " + clip(m.metric, 120) + ": " + clip(m.reading.empty() ? m.meaning : m.meaning + " " + m.reading, 160) + (m.source.find("://") == std::string::npos ? "" : " [" + clip(m.source, 200) + "]") + "\n";
+    out += "- " + clip(m.metric, 120) + ": " + clip(m.reading.empty() ? m.meaning : m.meaning + " " + m.reading, 160) + " [" + clip(m.source, 200) + "]\n";
   }
   return out.empty() ? out : "\n# 3. What the metrics mean\n\n" + out;
 }
