@@ -72,7 +72,7 @@ struct home {
 
 } // namespace
 
-TEST_CASE("a model over HTTP: bad code, repair, slower, faster; the brief has its five parts", "[alone]") {
+TEST_CASE("a model over HTTP: bad code, repair, slower, faster; what the brief tells it", "[alone]") {
   test::stub_server server({
       test::completion_stream(answer(kernel("  y[0] = x[0]\n"), "A first try.")),
       test::completion_stream(answer(kernel(plain_body), "Repaired the missing semicolon.")),
@@ -108,8 +108,10 @@ TEST_CASE("a model over HTTP: bad code, repair, slower, faster; the brief has it
   const auto repair = prompt_of(1);
   CHECK(repair.find("y[0] = x[0]") != std::string::npos);   // (1) the code
   CHECK(repair.find("expected") != std::string::npos);      // (2) the compiler's words, with causes and remedies
+  CHECK(repair.find("2. Errors: causes and remedies") != std::string::npos);
   const auto last = prompt_of(3);
-  for (const char* heading : {"1. Your last code", "2. Errors: causes and remedies", "3. What the metrics mean", "4. Results", "5. Best version so far"})
+  // Part 3 is for documentation that somebody registered (knowledge_test.cpp): what our own metrics mean is said where they stand.
+  for (const char* heading : {"1. Your last code", "4. Results", "5. Best version so far"})
     CHECK(last.find(heading) != std::string::npos);
   CHECK(last.find("volatile int k") != std::string::npos);  // the slower code
   CHECK(last.find("roofline_share") != std::string::npos);  // a metric and what it means
