@@ -65,6 +65,7 @@ public:
     if (auto made = make_set(input_kind::own, 2); !made) return fail(made.error());
     have_second_ = true;
     add_set(input_kind::own);
+    if (random_.empty()) look_for_randomness(); // two draws may be close by chance
     for (auto kind : other_kinds) {
       if (options_.cancel && options_.cancel->load()) return fail(ec::interrupted, "checking the task was interrupted");
       if (!has_floating_input()) break; // every kind would be the task's own distribution again
