@@ -309,7 +309,7 @@ class Graph:
         self.stream.wait_stream(side)
         self.api.synchronize()
         self.graph = self.api.CUDAGraph()
-        with self.api.graph(self.graph):
+        with self.api.graph(self.graph, capture_error_mode="thread_local"):  # what other threads ask of the device meanwhile is no fault of the capture
             self.results = function(*self.inputs)
 
     def __call__(self, inputs):
