@@ -52,7 +52,7 @@ expected<void> write_all(const fs::path& folder, const contents& files) {
 std::string settings_of(const task& t, const candidate& code, int threads, const device_rules& rules) {
   const std::string& device = rules.torch_device;
   json settings = {{"task", t.id},           {"inputs", t.inputs},         {"params", t.params},     {"outputs", t.outputs},
-                         {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"deterministic", t.deterministic},
+                         {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"updates", t.updates}, {"deterministic", t.deterministic},
                          {"compiler", driver_name(code)}, {"flags", kernel_flags(code)}, {"device", device},
                          {"threads", device == "cpu" ? std::max(threads, 1) : 0},
                          {"by_handle", device != "cpu" && !rules.allow_torch}};
@@ -80,6 +80,7 @@ namespace {
 
 std::string mutated_note(const task& t) {
   if (t.mutated.empty()) return {};
+  if (!t.updates.empty()) return "\nModel.forward updates " + join(t.mutated, ", ") + ", and so does ModelNew; with ModelNew(..., keep_buffers=True) they keep their values.";
   return "\nModel.forward updates " + join(t.mutated, ", ") + ", which the kernel does not: Torch computes, unless ModelNew(..., keep_buffers=True) lets them keep their values.";
 }
 

@@ -55,6 +55,7 @@ static int plan_holds(const struct plan* p, const pragma_tensor* rows, PyObject*
   for (Py_ssize_t i = 0; i < p->n_parameters; ++i) {
     const kept_parameter* k = &p->parameters[i];
     if (held[p->n_inputs + i] != k->tensor || (uintptr_t)rows[p->n_inputs + i].data != k->address) return 0;
+    if (k->version == (uint64_t)-1) continue; /* a buffer that calls update */
     PyObject* version = PyObject_GetAttr(k->tensor, name_version);
     const int same = version && PyLong_AsUnsignedLongLong(version) == k->version;
     Py_XDECREF(version);

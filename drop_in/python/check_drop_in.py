@@ -134,10 +134,30 @@ class Numbers:
                 "kernelbench_tolerance": self.tolerance}
 
 
-def oracle_of(model, inputs, reference):
+def results_of(model, inputs, updated):
+    """What forward() returns, then the buffers that it updated."""
+    results = tensors_of(model(*[v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]))
+    state = model.state_dict() if updated else {}
+    return results + [state[name].clone() for name in updated]
+
+
+def updates_again(model, model_new, inputs, tolerance):
+    """A second call goes on from what the first one left in the buffers."""
+    sides = copy.deepcopy(model), model_new
+    model_new.load_state_dict(model.state_dict())
+    for side in sides:
+        side(*inputs), side(*inputs)
+    for name, mine, its in zip(model.state_dict(), model_new.state_dict().values(), sides[0].state_dict().values()):
+        if its.is_floating_point():
+            compare(mine, its, its.double(), tolerance, name, None)
+        elif not torch.equal(mine, its):
+            raise Differs("after two calls %s is %s, and Model's is %s" % (name, mine, its))
+    return "buffers as Model leaves them"
+
+
+def oracle_of(model, inputs, reference, updated=()):
     try:
-        wide = tensors_of(copy.deepcopy(model).double()(*[v.double() if isinstance(v, torch.Tensor) and v.is_floating_point()
-                                                          else v for v in inputs]))
+        wide = results_of(copy.deepcopy(model).double(), [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
         if all(w.shape == r.shape and (w.dtype == torch.float64 or not r.is_floating_point()) for w, r in zip(wide, reference)):
             return [w.double() for w in wide]
     except Exception:
@@ -191,7 +211,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     torch.set_num_threads(settings.get("threads") or torch.get_num_threads())  # 0: a device's kernel has none
     seed_everything(TASK_SEED)
     arguments = module.get_init_inputs()
-    keeps = {"keep_buffers": True} if settings.get("mutated") else {}
+    keeps = {"keep_buffers": True} if settings.get("mutated") and not settings.get("updates") else {}
     model_new = made(new.ModelNew, arguments, **keeps)
     model = task.make_model(module)
     state = model.state_dict()
@@ -206,12 +226,15 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     if not device.native:
         model, model_new = model.to(device.torch), model_new.to(device.torch)
     worst, numbers = 0.0, Numbers(asked)
+    updated = [u["name"] for u in settings.get("updates", []) if u["output"] >= 0]
     for seed in seeds:
         inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]
-        reference = tensors_of(copy.deepcopy(model)(*[v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]))
-        oracle = oracle_of(model, inputs, reference)
+        reference = results_of(copy.deepcopy(model), inputs, updated)
+        oracle = oracle_of(model, inputs, reference, updated)
+        if updated:
+            model_new.load_state_dict(model.state_dict())
         say({"calling": True})
-        got = tensors_of(model_new(*inputs))
+        got = results_of(model_new, inputs, updated)
         say({"called": True})
         if len(got) != len(reference):
             raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
@@ -232,6 +255,8 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
             raise Differs("a part's kernel was not called; Torch computed because of: %s" % ", ".join(part["fallbacks"]))
     if native and settings["deterministic"]: # else two calls of Torch differ by themselves
         said.append(falls_back(model, model_new, inputs))
+    if settings.get("updates"):
+        said.append(updates_again(model, model_new, inputs, tolerance))
     if keeps:
         said.append("by itself Torch computes, since forward() updates buffers (keep_buffers=True: the kernel)")
     if float(tiny * 1.0) == 0.0:

@@ -16,6 +16,7 @@ except ImportError:  # another Triton: its dispatcher does it all
     JITFunction = None
 
 FROM_NOWHERE, FROM_INPUT, FROM_RESULT = -1, 0, 1  # as in pragma_launch.h
+ANY_VERSION = (1 << 64) - 1  # as in pragma_launch.h
 MOST_PLANS = 8  # streams of one model
 RECORDING = threading.Lock()
 
@@ -68,10 +69,11 @@ class Launcher:
 
     def __init__(self, model, call, kernels, arguments, settings, keeper):
         self.call, self.kernels, self.arguments, self.settings, self.graphed = call, kernels, arguments, settings, model._pragma_options["graph"]
-        self.places = []
+        self.places = []  # (holder, name, does its version count: each call updates some buffers)
+        updated = {u["name"] for u in settings["updates"]} | vars(model).get("_pragma_updated", set())
         for entry in settings["params"]:
             path, _, name = entry["name"].rpartition(".")
-            self.places.append((keeper(model, path, name), name))
+            self.places.append((keeper(model, path, name), name, entry["name"] not in updated))
         self.fast, self.known = None, None
         self.graph, self.times = None, ""  # False: not the quicker way
         self.plans = {}  # by device, stream and alignment; None where it cannot be written down
@@ -81,9 +83,9 @@ class Launcher:
     def state(self):
         """By identity, version and address: an optimizer's step, load_state_dict and `.data = ...` all show in one of them."""
         found = []
-        for holder, name in self.places:
+        for holder, name, counts in self.places:
             tensor = holder[name]
-            found += (tensor, tensor._version if not tensor.is_inference() else 0, tensor.data_ptr())
+            found += (tensor, ANY_VERSION if not counts else tensor._version if not tensor.is_inference() else 0, tensor.data_ptr())
         return found
 
     def same(self, now):

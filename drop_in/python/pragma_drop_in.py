@@ -55,6 +55,9 @@ class Task:
         self.folder, self.settings, self.reference, self.constants, self.native = folder, settings, reference, constants, native
         self.launcher = launcher
         self.inputs, self.params, self.outputs = settings["inputs"], settings["params"], settings["outputs"]
+        self.updates = [(u["name"].rpartition("."), u["output"], u["add"]) for u in settings["updates"]]
+        self.updated = {u["name"] for u in settings["updates"]}
+        self.own_results = len(self.outputs) - sum(output >= 0 for _, output, _ in self.updates)  # what forward() returns
         self.scalars = [(int(position), text) for position, text in (s.split("=", 1) for s in settings["scalars"])]
         self.count = len(self.inputs) + len(self.scalars)
         taken = {position for position, _ in self.scalars}
@@ -150,7 +153,7 @@ class Task:
             params.append((holder, name) + self.specification(entry))
         why = self.difference(model)
         verdict = missing or ("module: " + why if why else None)
-        if verdict is None and self.settings["mutated"] and not model._pragma_options["keep_buffers"]:
+        if verdict is None and self.unknown_updates(model):
             verdict = "updates"
         if verdict is None and any(self.constants.hook_tables(model)):
             verdict = "hooks"
@@ -161,6 +164,31 @@ class Task:
         surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu"))
         return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
 
+    def unknown_updates(self, model):
+        return bool(self.settings["mutated"]) and not self.updates and not model._pragma_options["keep_buffers"]
+
+    def updating(self, model, run):
+        """run(model, args) that leaves the new values of buffers where forward() would, and gives what it returns."""
+        if not self.updates:
+            return run
+        kept, targets, counters = model._pragma_options["keep_buffers"], [], []
+        for (path, _, name), output, add in self.updates:
+            (counters if output < 0 else targets).append((keeper(model, path, name), name, add if output < 0 else output))
+
+        def run_and_update(model, args):
+            results = run(model, args)
+            if results is None:
+                results = model._pragma_launch(args)
+            if results.__class__ is str:
+                return results
+            if not kept:
+                with torch.no_grad():
+                    write_all([holder[name] for holder, name, _ in targets], [results[output] for _, _, output in targets])
+                    for holder, name, add in counters:
+                        holder[name].add_(add)
+            return results[0] if self.own_results == 1 else results[:self.own_results]
+        return run_and_update
+
     def device_of(self, model, args):
         """Where this model computes: the device of its first tensor."""
         tensors = [args[i] for i in self.positions if i < len(args)]
@@ -169,6 +197,13 @@ class Task:
             holder = keeper(model, path, name)
             tensors = [holder[name]] if holder is not None else []
         return next((t.device for t in tensors if isinstance(t, torch.Tensor)), torch.device("cpu"))
+
+
+def write_all(targets, values):
+    if hasattr(torch, "_foreach_copy_"):
+        return torch._foreach_copy_(targets, values)
+    for target, value in zip(targets, values):
+        target.copy_(value)
 
 
 class Bare:
@@ -227,15 +262,16 @@ class Session:
         self.calls = {}  # by device: [Call, its launcher or None]
         self.fallbacks, self.warned, self.lock = collections.Counter(), set(), threading.Lock()
 
-    def bound(self, call, hooked, device=None, changed=True):
-        """`hooked`: Module.__call__ and forward() have something to do. `changed`: what was made before is for another state of the model."""
+    def bound(self, call, hooked, device=None, changed=True, wrap=None):
+        """`hooked`: Module.__call__ and forward() have something to do. `changed`: what was made before is for another state of the model. `wrap`: what makes
+        the function that is called of the Call's."""
         with self.lock:
             if changed:
                 self.hits_before += sum(made[0].hits() for made in self.calls.values())
                 self.calls = {}
             if call is not None:
                 self.calls.setdefault(device, [call, None])
-            self.call, self.run = call, call.run if call is not None else None
+            self.call, self.run = call, wrap(call.run) if call is not None and wrap else call.run if call is not None else None
             self.direct = None if hooked else self.run
 
     def hits(self):
@@ -382,7 +418,7 @@ class DropIn:
             result = "rebind" if session.run is None else session.run(self, args)
             if result.__class__ is str and result == "rebind":
                 call = task.bind(self, args)
-                session.bound(call, any(task.constants.own_hooks(self)), task.device_of(self, args) if task.launcher else None)
+                session.bound(call, any(task.constants.own_hooks(self)), task.device_of(self, args) if task.launcher else None, wrap=lambda run: task.updating(self, run))
                 if call is None:
                     return "kernel"
                 continue
@@ -390,7 +426,7 @@ class DropIn:
                 moved, device = True, task.device_of(self, args)
                 known = session.calls.get(device)
                 call = known[0] if known else task.bind(self, args)
-                session.bound(call, any(task.constants.own_hooks(self)), device, changed=False)
+                session.bound(call, any(task.constants.own_hooks(self)), device, changed=False, wrap=lambda run: task.updating(self, run))
                 continue
             if result is None:
                 return self._pragma_launch(args)
@@ -415,7 +451,8 @@ class DropIn:
                 tensors = [args[i] for i in task.positions]
                 for entry in task.params:
                     path, _, name = entry["name"].rpartition(".")
-                    tensors.append(keeper(self, path, name)[name])
+                    tensor = keeper(self, path, name)[name]
+                    tensors.append(tensor.clone() if entry["name"] in task.updated else tensor)
                 result = WithGradients.apply(self, args, *tensors)
         except Refused as e:
             result = str(e)
@@ -464,12 +501,22 @@ class DropIn:
         for tensor, entry in zip(tensors, task.inputs + task.params):
             if tuple(tensor.shape) != tuple(entry["shape"]) or str(tensor.dtype)[6:] != entry["dtype"] or tensor.device.type != "cpu":
                 return super().forward(*args)
-        return task.operator(*tensors)
+        results = task.operator(*tensors)
+        if not task.updates:
+            return results
+        if not self._pragma_options["keep_buffers"]:
+            for (path, _, name), output, add in task.updates:
+                module = self
+                for part in path.split(".") if path else []:
+                    module = getattr(module, part)
+                buffer = getattr(module, name)
+                buffer.add_(add) if output < 0 else buffer.copy_(results[output])
+        return results[0] if task.own_results == 1 else results[:task.own_results]
 
     def _pragma_fits(self, args):
         """difference() in words that Dynamo can follow: each value read here is a guard of the compiled program."""
         task = self._pragma_task
-        if len(args) != task.count or (task.settings["mutated"] and not self._pragma_options["keep_buffers"]):
+        if len(args) != task.count or task.unknown_updates(self):
             return False
         for position, text in task.scalars:
             if repr(args[position]) != text:

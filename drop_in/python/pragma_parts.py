@@ -33,13 +33,14 @@ class Parts:
         return Launcher(self, model)
 
 
-def part_model(kind, tensors):
+def part_model(kind, tensors, updated):
     """A model of a part without its constructor, which would make the whole model anew."""
     model = kind.__new__(kind)
     torch.nn.Module.__init__(model)
     for name, tensor in tensors:
         (model._parameters if isinstance(tensor, torch.nn.Parameter) else model._buffers)[name] = tensor
-    model.__dict__.update(_pragma_options={"strict": False, "keep_buffers": False, "graph": False}, _pragma_constructor={}, _pragma_graphs=False, _pragma_arguments=((), {}))
+    model.__dict__.update(_pragma_options={"strict": False, "keep_buffers": False, "graph": False}, _pragma_constructor={}, _pragma_graphs=False, _pragma_arguments=((), {}),
+                          _pragma_updated=updated)
     return model
 
 
@@ -50,6 +51,7 @@ class Launcher:
         self.parts, self.positions = parts, model._pragma_task.positions
         told = parts.told
         used = {name for step in told["steps"] for node in step["nodes"] or [] for name in parts.replay.reads_of(node)} | {whole for names in told["regions"] for _, whole in names}
+        self.updated = {entry["id"] for entry, spec in zip(told["params"], model._pragma_task.params) if spec["name"] in model._pragma_task.updated}
         self.params, self.places = [], []
         for entry, spec in zip(told["params"], model._pragma_task.params):
             if entry["id"] in used:
@@ -67,7 +69,8 @@ class Launcher:
                 nodes += step["nodes"]
                 any_strides |= set(step["outputs"])
                 continue
-            own = part_model(self.parts.region(step["region"]), [(entry, params[whole]) for entry, whole in told["regions"][step["region"]]])
+            mine = told["regions"][step["region"]]
+            own = part_model(self.parts.region(step["region"]), [(entry, params[whole]) for entry, whole in mine], {entry for entry, whole in mine if whole in self.updated})
             self.models.append(own)
             nodes.append({"kernel": own, "reads": step["inputs"], "results": step["outputs"], "any_strides": any_strides})
         device = next((str(t.device) for t in tensors + inputs), None)

@@ -99,7 +99,7 @@ class Look:
         self.scalars = ["%d=%r" % (i, v) for i, v in enumerate(inputs) if not isinstance(v, torch.Tensor)]
         self.strided = [i for i, v in enumerate(inputs) if isinstance(v, torch.Tensor) and not v.is_contiguous()]
         self.constants = self._constants(model)
-        self.graph, self.graph_error, self.outputs, self.traced = None, "", None, None
+        self.graph, self.graph_error, self.outputs, self.traced, self.updates = None, "", None, None, []
         self.other_modes = {}  # {training: the graph of forward() with all modules in that mode}
         self.largest, self.seconds = 0, 0.0
 
@@ -107,6 +107,21 @@ class Look:
         arguments = self.task.call("get_init_inputs()", self.module.get_init_inputs)
         args, kwargs = ((), arguments) if isinstance(arguments, dict) else (arguments, {})
         return {"constructor": constants.constructor_of(self.module.Model.__init__, args, kwargs), "modules": constants.constants_of(model)}
+
+    def settle_updates(self, model):
+        """Buffers that forward() updates, whose new values become outputs after forward()'s own: [{"name", "output": index} or {"name", "add": integer}], all of them or none."""
+        updates = self.graph["updates"]
+        if any(getattr(m, "momentum", 0) is None for m in model.modules()):  # a cumulative average: the factor is another one on each call
+            updates = None
+        for update in updates or []:
+            entry = {"name": self.params[int(update["param"][1:])]["name"]}
+            if "add" in update:
+                entry["add"] = update["add"]
+            else:
+                entry["output"] = len(self.outputs)
+                self.outputs.append(dict(self.params[int(update["param"][1:])], name="out%d" % len(self.outputs)))
+                self.graph["outputs"].append(update["ref"])
+            self.updates.append(entry)
 
     def see_outputs(self, outputs):
         refuse_large(self.task.path, [("inputs", self.input_bytes), ("parameters", self.state),
@@ -134,7 +149,7 @@ class Look:
                 except TaskError:  # that mode is Torch's, then
                     pass
 
-    def convert(self):
+    def convert(self, model):
         """Outside the fake mode: the values of constants are read."""
         try:
             self.graph, self.graph_error = convert(self.traced, len(self.params), len(self.inputs)), ""
@@ -142,6 +157,7 @@ class Look:
             self.graph_error = str(e)
             return self
         self.constants["same_in"] = [training for training, traced in self.other_modes.items() if self._same(traced)]
+        self.settle_updates(model)
         return self
 
     def _same(self, traced):
@@ -164,7 +180,7 @@ def look_fake(task, limits):
         found, model, inputs = prepare(task, limits)
         found.trace(model, inputs)
         found.trace_modes(model, inputs)
-    return found.convert()
+    return found.convert(model)
 
 
 def look_real(task, limits):
@@ -178,7 +194,7 @@ def look_real(task, limits):
         found.graph_error = str(e).replace(task.path + ": ", "")
         return found
     found.trace_modes(model, inputs)
-    return found.convert()
+    return found.convert(model)
 
 
 def look(task, limits):
@@ -238,7 +254,8 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
         if found.traced is not None:
             flops = cost.traced_flops(found.traced)
     if mutated:
-        notes.append("forward() updates %s; a kernel need not" % ", ".join(mutated))
+        values = ["out%d is the new value of %s" % (u["output"], u["name"]) for u in found.updates if "output" in u]
+        notes.append("forward() updates %s; %s" % (", ".join(mutated), ", ".join(values) if found.updates else "a kernel need not"))
     tolerance, half = float(sidecar.get("tolerance", 0)), half_inside(graph, found.outputs)
     if half and not tolerance:
         tolerance = TOLERANCES[half]
@@ -254,5 +271,5 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
             "category": sidecar.get("category", kind), "inputs": found.inputs, "params": found.params,
             "outputs": found.outputs, "scalars": found.scalars, "flops": flops, "bytes": moved,
             "tolerance": tolerance, "deterministic": not (graph and graph["random"]),
-            "training_mode": found.training, "constants": found.constants, "mutated": mutated, "notes": notes, "graph": graph,
+            "training_mode": found.training, "constants": found.constants, "mutated": mutated, "updates": found.updates, "notes": notes, "graph": graph,
             "graph_error": found.graph_error}, found.largest

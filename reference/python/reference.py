@@ -133,6 +133,11 @@ class Reference:
             arguments = [v.clone() if isinstance(v, torch.Tensor) else v for v in arguments]
         return self.task.call("forward()", lambda: self.model(*arguments))
 
+    def results(self, model, result):
+        """The outputs as the task has them: what forward() returned, then the new values of the buffers that it updated."""
+        state = dict(state_tensors(model)) if self.told["updated"] else {}
+        return flatten_outputs(result, self.task.path) + [state[name].clone() for name in self.told["updated"]]
+
     def restore(self, model, saved):
         for name, tensor in state_tensors(model):
             if name in saved:
@@ -141,7 +146,7 @@ class Reference:
     def compute(self, slot):
         """The reference's outputs for a slot, with its buffers as they were before the first call."""
         self.restore(self.model, self.saved)
-        outputs = flatten_outputs(self.forward(self.arguments[slot]), self.task.path)
+        outputs = self.results(self.model, self.forward(self.arguments[slot]))
         for value, view in zip(outputs, self.outputs.views[slot]):
             if value.shape != view.shape or value.dtype != view.dtype:
                 raise TaskError("%s: forward() returns %s %s where %s %s was traced" %
@@ -175,7 +180,7 @@ class Reference:
     def wide_results(self, slot, outputs, views):
         def call(arguments):
             self.restore(self.model64, self.saved64)
-            return flatten_outputs(self.model64(*arguments), self.task.path)
+            return self.results(self.model64, self.model64(*arguments))
 
         def receive(output, begin, end, values):
             views[output][begin:end].copy_(values)
@@ -200,7 +205,7 @@ class Reference:
         arguments = [v.double() if wide and isinstance(v, torch.Tensor) and v.is_floating_point() else
                      v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]
         with IndexRecord() as record:
-            outputs = flatten_outputs(model(*arguments), self.task.path)
+            outputs = self.results(model, model(*arguments))
         return point_to(record, outputs[output], positions, indices, self.outputs.views[slot][output])
 
     def make_oracle_model(self):
@@ -226,12 +231,13 @@ class Reference:
         if not DEVICE.native:
             self.forward(self.arguments[0])  # libraries are loaded and algorithms chosen in the first call
             self.upload(0)
+            self.restore(self.model, dict(before))
             DEVICE.wait()
         start = time.perf_counter()
         result = self.forward(self.arguments[0])
         DEVICE.wait()
         seconds = time.perf_counter() - start
-        outputs = [o.clone() for o in flatten_outputs(result, self.task.path)]
+        outputs = [o.clone() for o in self.results(self.model, result)]
         for i, output in enumerate(outputs):
             bad = first_bad(output)
             if bad:
@@ -244,7 +250,7 @@ class Reference:
                 view.copy_(value)
             self.upload(0)
         self.saved = {name: value for (name, value), (_, now) in zip(before, state_tensors(self.model))
-                      if not torch.equal(value, now)}
+                      if name in self.told["updated"] or not torch.equal(value, now)}
         self.first = outputs
         return {"seconds": seconds}
 
@@ -253,7 +259,7 @@ class Reference:
         notes = []
         outputs, self.first = self.first, None
         self.restore(self.model, self.saved)
-        again = flatten_outputs(self.forward(self.arguments[0]), self.task.path)
+        again = self.results(self.model, self.forward(self.arguments[0]))
         deterministic = all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(outputs, again))
         del again
         if pieces:
@@ -360,7 +366,7 @@ class Server:
                                                                  for n in graph["nodes"]):
             told["notes"].append("Torch uses the reference BLAS here, many times slower than OpenBLAS: a speed-up against it says "
                                  "little (install libopenblas0-pthread)")
-        self.told = {"graph_random": bool(graph and graph["random"]),
+        self.told = {"updated": [u["name"] for u in told["updates"] if "output" in u], "graph_random": bool(graph and graph["random"]),
                      "writes_inputs": bool(graph and any(m.startswith("input") for m in graph["mutated"]))}
         told["graph"] = json.dumps(graph, allow_nan=False, separators=(",", ":")) if graph is not None else ""
         return {"task": told, "largest_bytes": largest if DEVICE.native else 0}

@@ -3,6 +3,7 @@ such a part. Needs Torch and nothing of PRAGMA: this text also stands in the tas
 import torch
 
 NUMBERS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+BATCH_NORMS = ("aten.native_batch_norm.", "aten._native_batch_norm_legit.")
 VIEWS = ("view", "_unsafe_view", "_reshape_alias")  # the graph knows no strides: what Torch could view may have to be copied here
 
 
@@ -66,6 +67,8 @@ class Writer:
 
     def call(self, node):
         args = node["args"]
+        if node["op"].startswith(BATCH_NORMS) and args.get("training"):
+            args = dict(args, running_mean=None, running_var=None)  # which it would write to; the graph says their new values by nodes of their own
         if node["op"] == "getitem":
             return "%s[%d]" % (self.text(args["self"]), args["index"])
         op = operator(node)

@@ -26,6 +26,7 @@ COMPLEX = {torch.complex64: "complex64", torch.complex128: "complex128"}  # insi
 # One value passes through unchanged: readers use the argument instead.
 PASS_THROUGH = {"aten.detach.default", "aten.lift_fresh_copy.default", "aten.lift_fresh.default", "aten.alias.default",
                 "aten.clone.default", "aten.detach_.default", "aten.contiguous.default"}
+BATCH_NORMS = ("aten.native_batch_norm.default", "aten._native_batch_norm_legit.default")
 RANDOM = ("bernoulli", "rand", "normal", "dropout", "uniform", "multinomial", "exponential", "poisson")
 
 
@@ -330,29 +331,63 @@ class Converter:
         self.nodes.append(self._node(node.name, target, args))
         if schema.arguments and schema.arguments[0].alias_info is not None and isinstance(node.args[0], torch.fx.Node):
             self._view(node, node.args[0], target, args)
-        if target == "aten.native_batch_norm.default" and args.get("training"):
-            for key in ("running_mean", "running_var"):
-                if args.get(key):
-                    self._mutate_placeholder(args[key]["ref"])
+        if target in BATCH_NORMS and args.get("training") and args.get("running_mean"):
+            self._moving_statistics(node, args)
 
     def _view(self, node, source, op, args):
         self.views[node] = (source, op, args)
         self.seen[node] = self.version.get(self._root(source), 0)
 
-    def _mutate_placeholder(self, name):
-        if name[0] == "p" and name[1:].isdigit():
-            self.mutated.add(name)
+    def _moving_statistics(self, node, args):
+        """What a batch norm in training mode writes to its running statistics, which no schema says."""
+        x, momentum = args["input"], args["momentum"]
+        shape, dtype = self.meta[x["ref"]]
+        dims = [d for d in range(len(shape)) if d != 1]
+        for position, kind in ((3, "mean"), (4, "var")):
+            buffer = node.args[position]
+            name, before = "%s_%s" % (node.name, kind), self._read(buffer)
+            running = self.meta[before][1]
+            if dtype != running:
+                x = {"ref": self._emit(name + "_wide", "aten._to_copy.default", {"self": x, "dtype": running}, shape, running)}
+                dtype = running
+            extra = {"dtype": None} if kind == "mean" else {"correction": 1}
+            self._emit(name, "aten.mean.dim" if kind == "mean" else "aten.var.correction", dict({"self": x, "dim": dims, "keepdim": False}, **extra), [shape[1]], running)
+            for part, value, factor in (("_old", before, 1 - momentum), ("_new", name, momentum)):
+                self._emit(name + part, "aten.mul.Tensor", {"self": {"ref": value}, "other": factor}, [shape[1]], running)
+            self._emit(name + "_running", "aten.add.Tensor", {"self": {"ref": name + "_old"}, "other": {"ref": name + "_new"}, "alpha": 1}, [shape[1]], running)
+            self._note_write(buffer)
+            self._write(buffer, name + "_running")
+
+    def _note_write(self, node):
+        root = self._root(node)
+        if root.op == "placeholder":
+            label = self.places[root]
+            self.mutated.add(label if label[0] == "p" else "input " + label)
+
+    def _updates(self):
+        """What each parameter that forward() writes holds afterwards: [{"param", "ref": a value of the graph} or {"param", "add": an integer}]; None where one of them is neither."""
+        found, nodes = [], {node["id"]: node for node in self.nodes}
+        for node, place in self.places.items():
+            if place not in self.mutated:
+                continue
+            now = self.current[node]
+            made, dtype = nodes.get(now, {}), self.meta[place][1]
+            args = made.get("args", {})
+            if dtype.startswith("int") and made.get("op") == "aten.add.Tensor" and args["self"] == {"ref": place} and isinstance(args["other"], int) and args.get("alpha", 1) == 1:
+                found.append({"param": place, "add": args["other"]})
+            elif dtype in ("float32", "float64") and self.meta[now] == self.meta[place]:
+                found.append({"param": place, "ref": now})
+            else:
+                return None
+        return found
 
     def _in_place(self, node, target, written, args):
         if written != [0]:
             raise GraphError("%s writes to several of its arguments" % target)
         destination = node.args[0]
-        root = self._root(destination)
         parts = target.split(".")
         functional_name = parts[1].rstrip("_")
-        if root.op == "placeholder":
-            label = self.places[root]
-            self.mutated.add(label if label[0] == "p" else "input " + label)
+        self._note_write(destination)
         shape_dtype = self.meta[self.current[destination]]
         name = node.name
         filler = args.get("src") if functional_name == "copy" else args.get("value")
@@ -402,7 +437,8 @@ class Converter:
                 return [r for v in value for r in refs(v)]
             return []
 
-        needed, kept = set(outputs), []
+        updates = self._updates()
+        needed, kept = set(outputs) | {u["ref"] for u in updates or [] if "ref" in u}, []
         for node in reversed(self.nodes):
             if node["id"] in needed:
                 kept.append(node)
@@ -416,7 +452,7 @@ class Converter:
         return {"version": 1, "inputs": self.inputs, "params": self.params,
                 "constants": [c for c in self.constants if c["id"] in needed],
                 "nodes": kept, "outputs": outputs, "random": self.random,
-                "mutated": sorted(self.mutated)}
+                "mutated": sorted(self.mutated), "updates": updates}
 
 
 def convert(graph_module, n_params, n_inputs):

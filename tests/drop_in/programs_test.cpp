@@ -84,6 +84,34 @@ temp_dir for_a_device(const char* module) {
   return std::move(*folder);
 }
 
+/// task_norm.py with a kernel, checked as a run checks it, and in a folder of its own.
+struct norm_drop_in {
+  temp_dir folder;
+  expected<drop_in_result> checked;
+};
+
+norm_drop_in of_norm(const char* file, const std::string& language, const std::string& count) {
+  auto ref = reference::start({});
+  if (!ref) FAIL(render(ref.error()));
+  auto t = ref->load(here() / "task_norm.py", 2);
+  if (!t) FAIL(render(t.error()));
+  REQUIRE(t->updates.size() == 3);
+  REQUIRE(t->outputs.size() == 3);
+  candidate code;
+  code.language = language;
+  code.source = read_file(here() / file).value();
+  if (const auto at = code.source.find("UNBIASED"); at != std::string::npos) code.source.replace(at, 8, count);
+  auto folder = temp_dir::create("pragma-programs-norm-");
+  REQUIRE(folder);
+  if (auto done = write_drop_in(folder->path(), *t, code, 1, {"cpu"}); !done) FAIL(render(done.error()));
+  if (language == "c++")
+    if (auto objects = build_objects(folder->path(), code); !objects) FAIL(render(objects.error()));
+  drop_in_options options;
+  options.language = language;
+  auto checked = check_drop_in(folder->path(), *t, options);
+  return {std::move(*folder), std::move(checked)};
+}
+
 const names every = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
                                  "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "trained_step_by_step", "copies", "freed",
                                  "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once"};
@@ -123,6 +151,29 @@ TEST_CASE("A device's kernels are launched by handle where nothing else would be
   const auto library = (folder.path() / "launches.so").string();
   run({"cc", "-O1", "-shared", "-fPIC", "-o", library, (here() / "launches.c").string()});
   run({python_here(), "-B", (here() / "launches.py").string(), folder.path().string(), library});
+}
+
+TEST_CASE("Buffers that forward() updates are left as Model leaves them, by a kernel and on a device") {
+  std::vector<std::string> pythons{python_here()};
+  if (const char* other = std::getenv("PRAGMA_OTHER_PYTHON")) pythons.emplace_back(other);
+  for (const auto& [file, language] : {std::pair{"kernel_norm.cpp", "c++"}, std::pair{"kernel_norm.py", "triton"}}) {
+    const auto made = of_norm(file, language, "63");
+    if (!made.checked) FAIL(render(made.checked.error()));
+    CHECK(made.checked->message.find("buffers as Model leaves them") != std::string::npos);
+    for (const auto& python : pythons) {
+      process_spec spec;
+      spec.argv = {python, "-B", (here() / "updates.py").string(), made.folder.path().string()};
+      spec.limits.wall_seconds = 240;
+      const auto ran = run_process(spec);
+      if (!ran) FAIL(render(ran.error()));
+      INFO(python << " " << file << "\n" << ran->out << ran->err);
+      CHECK(ran->exit_code == 0);
+    }
+  }
+  // The variance of the batch, where Torch's running variance is that of the population.
+  const auto wrong = of_norm("kernel_norm.cpp", "c++", "64");
+  REQUIRE(!wrong.checked);
+  CHECK(wrong.checked.error().message.find("out2 is wrong") != std::string::npos);
 }
 
 TEST_CASE("Each built object is right, and without any that fits Torch computes") {

@@ -216,6 +216,10 @@ TEST_CASE("buffers, plain tensor attributes and constants are part of the task; 
   CHECK(names == std::vector<std::string>{"norm.weight", "norm.bias", "norm.running_mean", "norm.running_var",
                                           "norm.num_batches_tracked", "table"});
   CHECK(t.mutated == std::vector<std::string>{"norm.num_batches_tracked", "norm.running_mean", "norm.running_var"});
+  std::vector<std::string> updates;
+  for (const auto& u : t.updates) updates.push_back(u.name + " " + std::to_string(u.output) + " " + std::to_string(u.add));
+  CHECK(updates == std::vector<std::string>{"norm.running_mean 1 0", "norm.running_var 2 0", "norm.num_batches_tracked -1 1"});
+  CHECK(t.outputs.size() == 3);
   CHECK(t.scalars == std::vector<std::string>{"1=2"});
   CHECK(t.training_mode);
   REQUIRE(t.inputs.size() == 1);

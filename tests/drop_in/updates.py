@@ -1,0 +1,118 @@
+"""A drop-in whose forward() updates buffers, as programs use it: `updates.py RESULT_FOLDER`. The task is task_norm.py. Knows nothing of PRAGMA."""
+import importlib.util
+import os
+import sys
+import threading
+import warnings
+
+import torch
+
+torch.set_num_threads(1)
+warnings.filterwarnings("ignore")
+
+
+def load(folder, name):
+    spec = importlib.util.spec_from_file_location(name, os.path.join(folder, name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+folder = sys.argv[1]
+task, new = load(folder, "task_reference"), load(folder, "model_new")
+torch.manual_seed(7)
+model = task.Model(*task.get_init_inputs())
+
+
+def made(**options):
+    drop_in = new.ModelNew(*task.get_init_inputs(), **options)
+    drop_in.load_state_dict(model.state_dict())
+    return drop_in
+
+
+def close(a, b):
+    return torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5)
+
+
+def same_buffers(one):
+    return all(close(a, b) for a, b in zip(one.state_dict().values(), model.state_dict().values()))
+
+
+drop_in, keeps = made(strict=True), made(strict=True, keep_buffers=True)
+first = {name: value.clone() for name, value in model.state_dict().items()}
+with torch.no_grad():
+    for _ in range(5):
+        inputs = task.get_inputs()
+        expected = model(*inputs)
+        for one in (drop_in, keeps):
+            got = one(*inputs)
+            assert isinstance(got, torch.Tensor) and close(got, expected)
+        assert same_buffers(drop_in), "the buffers are not Model's"
+assert not same_buffers(keeps) and all(torch.equal(value, first[name]) for name, value in keeps.state_dict().items()), "keep_buffers=True changed one"
+assert drop_in.stats() == dict(drop_in.stats(), calls=5, hits=5, fallbacks={}), drop_in.stats()
+assert int(drop_in.norm.num_batches_tracked) == 5
+
+# On a device the parameters are not laid out anew for a buffer that each call updates.
+loaded = getattr(getattr(new, "_kernel", None), "ModelNew", None)
+if loaded is not None:
+    assert loaded.loaded == 2, "laid out %d times for two models" % loaded.loaded
+
+# Gradients, in a training loop of two steps.
+sides = [(one, torch.optim.SGD(one.parameters(), lr=0.001)) for one in (model, drop_in)]
+for _ in range(2):
+    inputs = task.get_inputs()
+    for one, optimizer in sides:
+        optimizer.zero_grad()
+        (one(*inputs) ** 2).sum().backward()
+        optimizer.step()
+    assert same_buffers(drop_in), "after a step"
+
+# Buffers of other objects, and written by the program.
+for one in (model, drop_in):
+    one.norm.running_mean = torch.full((32,), 3.0)
+    one.norm.running_var.fill_(0.5)
+with torch.no_grad():
+    inputs = task.get_inputs()
+    assert close(drop_in(*inputs), model(*inputs)) and same_buffers(drop_in), "after buffers were replaced"
+    with torch.inference_mode():
+        inputs = task.get_inputs()
+        assert close(drop_in(*inputs), model(*inputs))
+    assert same_buffers(drop_in), "in inference mode"
+
+# In evaluation mode the buffers decide, and nothing updates them.
+lenient = made()
+with torch.no_grad():
+    inputs = task.get_inputs()
+    assert torch.equal(lenient.eval()(*inputs), model.eval()(*inputs))
+    assert same_buffers(lenient) and lenient.stats()["hits"] == 0
+model.train()
+
+# Threads, each with a model of its own.
+def worker(one, failed):
+    with torch.no_grad():
+        before = one.norm.running_mean.clone()
+        for _ in range(200):
+            inputs = task.get_inputs()
+            one(*inputs)
+            before = 0.9 * before + 0.1 * inputs[0].mean(0)
+        if not close(one.norm.running_mean, before):
+            failed.append(one)
+
+
+failed, threads = [], []
+for _ in range(4):
+    threads.append(threading.Thread(target=worker, args=(made(), failed)))
+    threads[-1].start()
+for thread in threads:
+    thread.join()
+assert not failed, "%d of 4 threads" % len(failed)
+
+if loaded is None and hasattr(torch.library, "custom_op"):
+    compiled_of = made(strict=True)
+    compiled = torch.compile(compiled_of, fullgraph=True)
+    with torch.no_grad():
+        for _ in range(3):
+            inputs = task.get_inputs()
+            assert close(compiled(*inputs), model(*inputs))
+    assert same_buffers(compiled_of), "compiled"
