@@ -324,15 +324,36 @@ class Converter:
             self.random = True
         if any(word in target for word in ("rand_like", "randn_like", "randint_like")):
             self.random = True
+        if target in ("aten.as_strided.default", "aten.as_strided_.default") and self._strided_as_view(node, args):
+            return
         written = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
         if written:
             return self._in_place(node, target, written, args)
+        if target.startswith("pragma_layers."):
+            target = "aten.%s.input" % target.split(".")[1]
+            self.random = self.random or bool(args["dropout"] and args["train"])
         self._define(node, node.name, value)
         self.nodes.append(self._node(node.name, target, args))
         if schema.arguments and schema.arguments[0].alias_info is not None and isinstance(node.args[0], torch.fx.Node):
             self._view(node, node.args[0], target, args)
         if target in BATCH_NORMS and args.get("training") and args.get("running_mean"):
             self._moving_statistics(node, args)
+
+    def _strided_as_view(self, node, args):
+        """A call of as_strided that shows all elements of its tensor in their order: a view of another shape (of equal elements, the memory of both has no gaps)."""
+        source, expected, size = node.args[0], 1, args["size"]
+        for extent, stride in reversed(list(zip(size, args["stride"]))):
+            if extent != 1 and stride != expected:
+                return False
+            expected *= extent
+        before = source.meta.get("val")
+        if args.get("storage_offset") or not isinstance(before, torch.Tensor) or not before.is_contiguous() or before.storage_offset() or before.numel() != expected:
+            return False
+        args = {"self": args["self"], "size": size}
+        self._emit(node.name, "aten.view.default", args, size, self.meta[self.current[source]][1])
+        self.current[node] = node.name
+        self._view(node, source, "aten.view.default", args)
+        return True
 
     def _view(self, node, source, op, args):
         self.views[node] = (source, op, args)

@@ -6,7 +6,7 @@ import contextlib
 import torch
 import torch.nn.functional as F
 
-MOST_STEPS = 64  # of a recurrent layer: each is written out in the graph
+MOST_STEPS = 64  # of a recurrent layer: each is written out in the graph; a layer of more is one node, which is Torch's
 
 
 def repeat_interleave(self, repeats, dim=None, *, output_size=None):
@@ -52,16 +52,37 @@ def _direction(step, x, state, weights, backwards):
     return torch.stack(results[::-1] if backwards else results), state
 
 
-def _recurrent(step, original, states):
+LIBRARY = torch.library.Library("pragma_layers", "DEF")
+
+
+def _whole(name, states):
+    """A recurrent layer that a trace shows as one call of pragma_layers.NAME, with the arguments of aten.NAME.input. It computes nothing: what is traced are shapes."""
+    LIBRARY.define("%s(Tensor input, Tensor%s hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (%s)" %
+                   (name, "[]" if states > 1 else "", ", ".join(["Tensor"] * (states + 1))))
+
+    def shapes(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+        given = hx if states > 1 else [hx]
+        width = given[0].shape[-1] * (2 if bidirectional else 1)
+        return (input.new_empty(*input.shape[:-1], width), *[input.new_empty(h.shape) for h in given])
+
+    LIBRARY.impl(name, shapes, "CompositeExplicitAutograd")
+    return getattr(torch.ops.pragma_layers, name)
+
+
+def _recurrent(step, name, states):
     """A layer of torch._VF by its steps: input, initial state(s), weights, has_biases, layers, dropout, training, bidirectional, batch_first."""
+    original, whole = getattr(torch._VF, name), _whole(name, states)
+
     def layer(input, hx, weights, *rest):
         if len(rest) != 6:  # a packed sequence
             return original(input, hx, weights, *rest)
         biases, layers, dropout, training, bidirectional, batch_first = rest
         each, sides = 4 if biases else 2, 2 if bidirectional else 1
         x = input.transpose(0, 1) if batch_first else input
-        if x.shape[0] > MOST_STEPS or input.dim() != 3 or (dropout and training) or len(weights) != layers * sides * each:
+        if input.dim() != 3 or len(weights) != layers * sides * each:
             return original(input, hx, weights, *rest)
+        if x.shape[0] > MOST_STEPS or (dropout and training):
+            return whole(input, list(hx) if states > 1 else hx, list(weights), *rest)
         initial, ends = hx if states > 1 else (hx,), []
         for n in range(layers):
             results = []
@@ -80,13 +101,15 @@ _repeat_interleave, _one_hot = torch.repeat_interleave, F.one_hot
 _LAYERS = {"gru": (_gru_step, 1), "lstm": (_lstm_step, 2), "rnn_tanh": (lambda x, h, product: torch.tanh(x + product(h)), 1), "rnn_relu": (lambda x, h, product: torch.relu(x + product(h)), 1)}
 
 
+_STEPS = {name: _recurrent(step, name, states) for name, (step, states) in _LAYERS.items()}
+
+
 @contextlib.contextmanager
 def functions():
     """While this holds, Torch's names are these functions."""
     replaced = [(torch, "repeat_interleave", repeat_interleave), (torch.Tensor, "repeat_interleave", repeat_interleave),
                 (F, "one_hot", one_hot)]
-    for name, (step, states) in _LAYERS.items():
-        replaced.append((torch._VF, name, _recurrent(step, getattr(torch._VF, name), states)))
+    replaced += [(torch._VF, name, layer) for name, layer in _STEPS.items()]
     before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
     try:
         for where, name, function in replaced:

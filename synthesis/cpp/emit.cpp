@@ -2,8 +2,10 @@
 
 #include "base/text.hpp"
 #include "synthesis/cpp/types.hpp"
+#include "synthesis/loops/alone.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace pragma::synthesis {
@@ -42,6 +44,7 @@ std::set<int> buffers_used(const loop_program& p) {
 }
 
 constexpr uint64_t most_static_bytes = uint64_t{1} << 30; ///< arrays lie within reach of 32-bit addresses, of which the libraries need some
+constexpr size_t most_regions_in_place = 24;               ///< above, each is a function: a compiler takes more than in proportion to a function's length
 constexpr uint64_t least_heap_bytes = uint64_t{64} << 20;
 
 /// At least: what is narrower than a float is one in the source.
@@ -95,7 +98,8 @@ std::string table_of(const buffer& b) {
   return text + "};\n";
 }
 
-declarations declare(const loop_program& program, const schedule& s) {
+/// `items`: also scratch of one batch element, which functions of regions declare themselves.
+declarations declare(const loop_program& program, const schedule& s, bool items) {
   declarations d;
   const auto used = buffers_used(program);
   const bool heap = scratch_bytes(program, used) > most_static_bytes;
@@ -110,6 +114,7 @@ declarations declare(const loop_program& program, const schedule& s) {
         break;
       case buffer_kind::output: d.pointers += fmt::format("  {0}* {1} = static_cast<{0}*>(args->outputs[{2}].data);\n", type, b.name, b.index); break;
       case buffer_kind::scratch:
+        if (b.of_item && !items) break;
         if (heap && !b.of_item && bytes_of(b) >= least_heap_bytes) {
           d.helpers.insert("scratch_memory");
           d.statics += heap_scratch(b);
@@ -139,37 +144,101 @@ code write_nest(const loop_program& program, const schedule& s, size_t i, const 
   return out;
 }
 
-code write_body(const loop_program& program, const schedule& s) {
-  code body;
+/// A region with its followers.
+code write_nests(const loop_program& program, const schedule& s, size_t i) {
+  code followers;
+  for (size_t j = i + 1; j < program.regions.size(); ++j)
+    if (program.regions[j].host == static_cast<int>(i)) followers.append(write_nest(program, s, j, {}));
+  return write_nest(program, s, i, followers);
+}
+
+/// The schedule of the regions of alone(program, at).
+schedule schedule_alone(const loop_program& program, const schedule& s, size_t at) {
+  auto own = s;
+  own.regions = {s.regions[at]};
+  for (size_t j = at + 1; j < program.regions.size(); ++j)
+    if (program.regions[j].host == static_cast<int>(at)) own.regions.push_back(s.regions[j]);
+  return own;
+}
+
+/// A region as a function of its tensors: "(PARAMETERS) {" and what follows.
+code write_function(const region_alone& own, const schedule& s) {
+  std::set<int> written;
+  for (const auto& r : own.program.regions)
+    for (const auto& st : r.stores) written.insert(st.buffer);
+  std::string parameters = s.threads > 1 ? "[[maybe_unused]] int threads" : "";
+  code out, items;
+  for (size_t i = 0; i < own.buffers.size(); ++i) {
+    const auto& b = own.program.buffers[i];
+    if (b.of_item) items.line("alignas(64) static {}{} {}[{}];", s.threads > 1 ? "thread_local " : "", memory_type(b.dtype), b.name, std::max<int64_t>(1, b.elements));
+    else parameters += fmt::format("{}{}{}* __restrict {}", parameters.empty() ? "" : ", ", written.count(static_cast<int>(i)) ? "" : "const ", memory_type(b.dtype), b.name);
+  }
+  out.block("({})", parameters);
+  out.append(items);
+  out.append(write_nests(own.program, s, 0));
+  out.close();
+  return out;
+}
+
+/// What computes the regions, and the functions that it calls.
+struct nests {
+  code functions, body;
+  bool called = false; ///< there are functions
+};
+
+/// Each region a function; equal ones are one.
+nests write_functions(const loop_program& program, const schedule& s) {
+  nests out;
+  out.called = true;
+  std::map<std::string, std::string> names; // by text
   for (size_t i = 0; i < program.regions.size(); ++i) {
     if (program.regions[i].host >= 0) continue;
-    code followers;
-    for (size_t j = i + 1; j < program.regions.size(); ++j)
-      if (program.regions[j].host == static_cast<int>(i)) followers.append(write_nest(program, s, j, {}));
-    body.append(write_nest(program, s, i, followers));
+    const auto own = alone(program, i);
+    const auto function = write_function(own, schedule_alone(program, s, i));
+    const auto [known, fresh] = names.try_emplace(function.program(0), fmt::format("region_{}", i + 1));
+    if (fresh) {
+      out.functions.line("__attribute__((noinline)) void {}", known->second);
+      out.functions.append(function);
+    }
+    std::string given = s.threads > 1 ? "threads" : "";
+    for (size_t k = 0; k < own.buffers.size(); ++k)
+      if (!own.program.buffers[k].of_item) given += (given.empty() ? "" : ", ") + program.buffers[static_cast<size_t>(own.buffers[k])].name;
+    out.body.line("{}({});", known->second, given);
   }
+  if (out.functions.uses("stream") || out.functions.uses("stream_rows")) out.body.line("{}();", out.body.use("stream_fence"));
+  return out;
+}
+
+nests write_body(const loop_program& program, const schedule& s) {
+  if (program.regions.size() > most_regions_in_place) return write_functions(program, s);
+  nests out;
+  auto& body = out.body;
+  for (size_t i = 0; i < program.regions.size(); ++i)
+    if (program.regions[i].host < 0) body.append(write_nests(program, s, i));
   if (body.uses("stream") || body.uses("stream_rows")) body.line("{}();", body.use("stream_fence"));
-  return body;
+  return out;
 }
 
 } // namespace
 
 emitted_source emit_source(const loop_program& program, const schedule& s, const std::string& title) {
-  const auto body = write_body(program, s);
-  const auto memory = declare(program, s);
+  const auto [functions, body, called] = write_body(program, s);
+  const auto memory = declare(program, s, !called);
   const auto header = comment("Task:", title) + comment("Reference:", join(program.ops, ", ")) + comment("Schedule:", json(s).dump()) +
                       "// Written by PRAGMA's built-in coder (docs/synthesis.md).\n";
   std::string out = "#include \"pragma_kernel.h\"\n\n";
   for (const char* name : {"cstdint", memory.allocated() ? "cstdio" : "", memory.allocated() ? "cstdlib" : "", "cstring", "limits", "type_traits", "utility"})
     if (*name) out += fmt::format("#include <{}>\n", name);
   auto helpers = body.helpers();
+  helpers.insert(functions.helpers().begin(), functions.helpers().end());
   helpers.insert(memory.helpers.begin(), memory.helpers.end());
   if (needs_intrinsics(helpers)) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
-  out += "\nnamespace {\n\n" + helpers_text(helpers, s.lanes) + "\n" + memory.statics + (memory.statics.empty() ? "" : "\n") + "} // namespace\n\n";
-  out += "extern \"C\" void pragma_kernel(const pragma_args* args) {\n";
-  if (s.threads > 1) out += fmt::format("  [[maybe_unused]] const int threads = least<int>(args->threads, {});\n", s.threads);
-  out += memory.pointers;
-  return {header + out + body.text(1) + "}\n", out + body.program(1) + "}\n"};
+  out += "\nnamespace {\n\n" + helpers_text(helpers, s.lanes) + "\n" + memory.statics + (memory.statics.empty() ? "" : "\n");
+  const auto whole = [&](const std::string& of_functions, const std::string& statements) {
+    return out + of_functions + (called ? "\n" : "") + "} // namespace\n\nextern \"C\" void pragma_kernel(const pragma_args* args) {\n" +
+           (s.threads > 1 ? fmt::format("  [[maybe_unused]] const int threads = least<int>(args->threads, {});\n", s.threads) : "") + memory.pointers + statements + "}\n";
+  };
+  return {header + whole(functions.text(0), body.text(1)), whole(functions.program(0), body.program(1))};
 }
 
 } // namespace pragma::synthesis

@@ -184,7 +184,7 @@ void row_writer::prefetches() {
 }
 
 std::string row_writer::call(int distances_of, const std::string& position, const std::string& lanes, const std::string& part) const {
-  auto s = fmt::format("{}{}({}, {}", distances_of >= 0 ? "distance" : "pass", pass_, position, lanes);
+  auto s = fmt::format("{}{}({}, {}", distances_of >= 0 ? "distance" : "pass", distances_of >= 0 ? distances_of : pass_, position, lanes);
   if (distances_of >= 0) return s + fmt::format(", squares{}_part{});", distances_of, part);
   for (int e : reductions()) s += fmt::format(", {}_part{}", values_.reduction(e), part);
   return s + ");";
@@ -194,7 +194,7 @@ void row_writer::step(int distances_of) {
   std::string parameters = "int64_t i, auto lanes";
   if (distances_of >= 0) {
     const int source = moments(distances_of)->source;
-    out_.block("const auto distance{} = [&]({}, vf& squares) __attribute__((always_inline))", pass_, parameters);
+    out_.block("const auto distance{} = [&]({}, vf& squares) __attribute__((always_inline))", distances_of, parameters);
     values_.elements({source}, pass_);
     out_.line("const vf distance = {} - block_mean{};", values_.operand(source), distances_of);
     out_.line("squares = {}(lanes, squares + distance * distance, squares);", out_.use("keep"));

@@ -87,6 +87,7 @@ public:
 private:
   tensor_program& program_;
   places_of<tensor_node> known_;
+  std::vector<int> concats_;
 };
 
 /// What a rule gets: the call, its arguments as primitives, and the builder.

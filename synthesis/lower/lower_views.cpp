@@ -102,6 +102,30 @@ results unbind_rule(const op_call& c) {
   return parts;
 }
 
+/// Pieces of `size` elements, one each `step`, in a new last dimension.
+results unfold_rule(const op_call& c) {
+  const int x = c.tensor("self");
+  const auto dim = c.dim("dimension", x);
+  const auto at = static_cast<size_t>(dim);
+  const auto count = c.result().shape.at(at), size = c.integer("size"), step = c.integer("step");
+  int pieces = -1; // [.., count, size, ..]
+  if (step == size) {
+    auto shape = c.b.at(x).shape;
+    shape[at] = count;
+    shape.insert(shape.begin() + dim + 1, size);
+    pieces = c.b.reshape(c.b.slice(x, dim, 0, 1, count * size), shape);
+  } else {
+    const std::vector<int64_t> places{count, size};
+    const int first = c.b.mul(c.b.convert(c.b.index(places, 0), dtype::int64), c.b.constant(static_cast<double>(step), dtype::int64));
+    pieces = c.b.take(x, dim, c.b.add2(first, c.b.convert(c.b.index(places, 1), dtype::int64)));
+  }
+  std::vector<int64_t> order;
+  for (int64_t d = 0; d < static_cast<int64_t>(c.b.at(pieces).shape.size()); ++d)
+    if (d != dim + 1) order.push_back(d);
+  order.push_back(dim + 1);
+  return {c.b.permute(pieces, order)};
+}
+
 rule triangle(bool upper) {
   return [upper](const op_call& c) -> results {
     const int x = c.tensor("self");
@@ -222,6 +246,7 @@ void add_view_rules(rule_table& t) {
   t["aten.stack"] = stack_rule;
   for (const char* op : {"split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes", "split_copy", "split_with_sizes_copy"}) t[std::string("aten.") + op] = split_rule;
   t["aten.unbind"] = unbind_rule;
+  t["aten.unfold"] = unfold_rule;
   t["aten.constant_pad_nd"] = pad_rule;
   t["aten.roll"] = roll_rule;
   t["aten.triu"] = triangle(true);

@@ -269,6 +269,15 @@ int node_builder::convolution(int image, int weights, window_spec spec, int64_t 
 }
 
 int node_builder::concat(std::vector<int> nodes, int64_t dim) {
+  // First ones that are put together already are one: a dense block puts all its layers' results together anew after each layer.
+  for (size_t known = 0; known < concats_.size();) {
+    const int before = concats_[known++];
+    const auto& parts = at(before).args;
+    if (at(before).dims[0] != dim || parts.size() > nodes.size() || !std::equal(parts.begin(), parts.end(), nodes.begin())) continue;
+    nodes.erase(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(parts.size()));
+    nodes.insert(nodes.begin(), before);
+    known = 0;
+  }
   if (nodes.size() == 1) return nodes[0];
   tensor_node node;
   node.kind = node_kind::concat;
@@ -278,7 +287,8 @@ int node_builder::concat(std::vector<int> nodes, int64_t dim) {
   for (int n : nodes) node.shape[static_cast<size_t>(dim)] += at(n).shape[static_cast<size_t>(dim)];
   node.args = std::move(nodes);
   node.dims = {dim};
-  return add(std::move(node));
+  concats_.push_back(add(std::move(node)));
+  return concats_.back();
 }
 
 int node_builder::pick(int source, int64_t dim, int position) {

@@ -18,9 +18,10 @@ std::string number(int64_t n) { return std::to_string(n); }
 
 } // namespace
 
-anchor_emitter::anchor_emitter(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number)
+anchor_emitter::anchor_emitter(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number, size_t kept)
     : p_(program), r_(r), c_(*r.anchor), s_(s), v_(program, r) {
   suffix_ = std::to_string(number);
+  kept_ = std::to_string(kept);
   name_ = std::string(name_of(c_.op)) + "_" + suffix_;
   for (int a : c_.batch) batches_ *= extent(a);
   for (int a : c_.m) m_ *= extent(a);
@@ -153,7 +154,7 @@ void anchor_emitter::dot() {
 void anchor_emitter::lay_out(triton_kernel& k, const std::string& kernel, int buffer, int64_t elements, int64_t programs, const std::string& end) {
   const auto& from = p_.buffers[static_cast<size_t>(buffer)];
   const bool once = from.kind == buffer_kind::param;
-  const std::string to = (once ? "self." : "") + std::string("packed") + suffix_;
+  const std::string to = (once ? "self." : "") + std::string("packed") + kept_;
   (once ? k.setup : k.launch) += to + " = torch.empty(" + number(elements) + ", dtype=" + (halves_ ? triton_values::torch_name(from.dtype) : "torch.float32") + ", device=" + from.name + ".device)\n" + kernel + "[(" + number(programs) +
                                  ",)](" + from.name + ", " + to + end + ")\n";
   extra_.push_back({"packed_ptr", to});
@@ -284,8 +285,8 @@ std::string anchor_emitter::description() const {
   return text;
 }
 
-triton_kernel emit_triton_anchor(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number) {
-  return anchor_emitter(program, r, s, number).kernel();
+triton_kernel emit_triton_anchor(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number, size_t kept) {
+  return anchor_emitter(program, r, s, number, kept).kernel();
 }
 
 } // namespace pragma::synthesis

@@ -31,7 +31,7 @@ bool steps_within_taps(int64_t channels);
 
 class anchor_emitter {
 public:
-  anchor_emitter(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number);
+  anchor_emitter(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number, size_t kept);
   triton_kernel kernel();
 
 private:
@@ -106,7 +106,7 @@ private:
   const contraction& c_;
   const triton_region_schedule& s_;
   triton_values v_;
-  std::string name_, suffix_;
+  std::string name_, suffix_, kept_;
   int64_t m_ = 1, n_ = 1, k_ = 1;                ///< of one batch element (and residue); k_ of the one with most taps
   int64_t batches_ = 1, residues_ = 1;
   int64_t chunks_ = 1, chunk_ = 0;               ///< parts of k, and the elements of each

@@ -1,10 +1,12 @@
 #include "synthesis/triton/emit.hpp"
 
 #include "base/text.hpp"
+#include "synthesis/loops/alone.hpp"
 #include "synthesis/triton/values.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 namespace pragma::synthesis {
 
@@ -69,6 +71,41 @@ std::string sizes(const triton_block& b, const std::vector<std::string>& names, 
   return s;
 }
 
+/// "memory0, memory1 = x0, scratch4", for those of the names of region_alone::program that `lines` mention.
+std::string names_of_its_own(const region_alone& r, const loop_program& program, const std::string& lines) {
+  std::vector<std::string> own, names;
+  for (size_t i = 0; i < r.buffers.size(); ++i) {
+    const auto& name = r.program.buffers[i].name;
+    if (!mentions(lines, name)) continue;
+    own.push_back(name);
+    names.push_back(program.buffers[static_cast<size_t>(r.buffers[i])].name);
+  }
+  return own.empty() ? "" : join(own, ", ") + " = " + join(names, ", ") + "\n";
+}
+
+/// The kernels of each region. Of regions that are equal but for their tensors the first has the text, and all launch it.
+std::vector<triton_kernel> kernels_of(const loop_program& program, const triton_schedule& s) {
+  std::map<std::string, std::vector<size_t>> equal; // by the text of the region alone
+  for (size_t i = 0; i < program.regions.size(); ++i) {
+    const auto own = alone(program, i);
+    equal[emit_triton_region(own.program, own.program.regions.front(), s.regions.at(i), 0, 0).text].push_back(i);
+  }
+  std::vector<triton_kernel> kernels(program.regions.size());
+  for (const auto& [text, members] : equal)
+    for (const auto i : members) {
+      if (members.size() == 1) {
+        kernels[i] = emit_triton_region(program, program.regions[i], s.regions[i], i, i);
+        continue;
+      }
+      const auto own = alone(program, i);
+      kernels[i] = emit_triton_region(own.program, own.program.regions.front(), s.regions[i], members.front(), i);
+      if (i != members.front()) kernels[i].text.clear();
+      kernels[i].launch = names_of_its_own(own, program, kernels[i].launch) + kernels[i].launch;
+      kernels[i].setup = names_of_its_own(own, program, kernels[i].setup) + kernels[i].setup;
+    }
+  return kernels;
+}
+
 std::string threads(const triton_block& b) { return "num_warps=" + std::to_string(b.warps) + ", num_stages=" + std::to_string(b.stages); }
 
 } // namespace
@@ -96,11 +133,10 @@ std::string triton_launch_end(const triton_region_schedule& s, const std::vector
 emitted_source emit_triton(const loop_program& program, const triton_schedule& s, const std::string& title) {
   std::string kernels, launches, setups;
   std::set<std::string> helpers;
-  for (size_t i = 0; i < program.regions.size(); ++i) {
-    const auto& r = program.regions[i];
-    const auto k = emit_triton_region(program, r, s.regions.at(i), i);
-    if (k.text.empty()) continue;
-    kernels += "\n\n# Region " + std::to_string(i + 1) + ": " + axes_text(r) + "\n" + k.text;
+  const auto all = kernels_of(program, s);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto& k = all[i];
+    if (!k.text.empty()) kernels += "\n\n# Region " + std::to_string(i + 1) + ": " + axes_text(program.regions[i]) + "\n" + k.text;
     launches += k.launch;
     setups += k.setup;
     helpers.insert(k.helpers.begin(), k.helpers.end());

@@ -18,10 +18,10 @@ struct triton_kernel {
   std::set<std::string> helpers;  ///< triton_helper()s that the text calls
 };
 
-/// `number` makes names unique within the module.
-triton_kernel emit_triton_region(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number);
+/// `number` makes the names of its kernels unique within the module, `kept` those of what load_params() keeps for it.
+triton_kernel emit_triton_region(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number, size_t kept);
 /// A region with an anchor (triton_anchor.cpp).
-triton_kernel emit_triton_anchor(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number);
+triton_kernel emit_triton_anchor(const loop_program& program, const region& r, const triton_region_schedule& s, size_t number, size_t kept);
 
 /// The decorators of a kernel: @triton.autotune where there are alternatives, then @triton.jit. `names`: the constexpr
 /// parameters that stand for lanes, steps and columns ("" for one that the kernel does not have).

@@ -414,8 +414,8 @@ private:
 
 } // namespace
 
-triton_kernel emit_triton_region(const loop_program& program, const region& r, const triton_region_schedule& s, size_t n) {
-  if (r.anchor) return emit_triton_anchor(program, r, s, n);
+triton_kernel emit_triton_region(const loop_program& program, const region& r, const triton_region_schedule& s, size_t n, size_t kept) {
+  if (r.anchor) return emit_triton_anchor(program, r, s, n, kept);
   return region_writer(program, r, s, n).write();
 }
 
