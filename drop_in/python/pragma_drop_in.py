@@ -2,16 +2,13 @@
 something does not. model_new.py beside it says for which task; nothing here is changed for one. See docs/drop_in.md of PRAGMA."""
 import collections
 import copy
-import hashlib
 import inspect
 import json
-import os
 import threading
 import warnings
 
 import torch
 
-ALIGNMENT = 64
 KERNEL_TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
                 torch.bool]  # in the order of enum pragma_dtype
 SMALL_RESULT = 1 << 20  # elements
@@ -67,7 +64,7 @@ class Task:
         self.lock = threading.Lock()
         self.kernel, self.why_none, self.call = None, "", None
         self.literals = self.constants.literals_of(self.made_for.get("modules", []))
-        self.operator = operator_of(self) if launcher is None and hasattr(torch.library, "custom_op") else None
+        self.operator = native.operator_of(self) if launcher is None and hasattr(torch.library, "custom_op") else None
 
     def load(self):
         """The kernel and the module that calls it: made on the first call, once."""
@@ -79,6 +76,9 @@ class Task:
                 except (RuntimeError, OSError, ImportError) as e:
                     self.why_none = str(e)
         return self.kernel
+
+    def sentence(self, cause, tensors):
+        return "%s: %s" % (SENTENCES.get(cause, cause), ", ".join(describe(t) for t in tensors))
 
     def specification(self, entry):
         dtype = getattr(torch, entry["dtype"])
@@ -204,45 +204,6 @@ def write_all(targets, values):
         return torch._foreach_copy_(targets, values)
     for target, value in zip(targets, values):
         target.copy_(value)
-
-
-class Bare:
-    """In a model's place, for a Call that is given its parameters like its inputs."""
-
-
-def operator_of(task):
-    """The kernel as an operator of Torch's, with inputs and then parameters as arguments: what torch.compile and torch.export keep."""
-    entries, bare, made = task.inputs + task.params, Bare(), []
-    one = len(task.outputs) == 1
-
-    def compute(*tensors):
-        if not made:
-            if task.load() is None:
-                raise RuntimeError("no kernel for this machine: " + task.why_none)
-            given = [(None, i) + task.specification(entry) for i, entry in enumerate(entries)]
-            facts = {"same": [], "equal": [], "sizes": [], "classes": []}
-            count = len(task.inputs)
-            made.append(task.guarded(vars(bare), None, facts, given[:count], given[count:], [], [], len(entries)))
-        with torch.no_grad():
-            result = made[0].run(bare, tuple(tensors))
-            if result.__class__ is str and result in ("strides", "alignment"):
-                tensors = [t.contiguous() for t in tensors]
-                result = made[0].run(bare, tuple(t if t.data_ptr() % ALIGNMENT == 0 else t.clone() for t in tensors))
-        if result.__class__ is str:
-            raise RuntimeError("the kernel was called with %s: %s" % (SENTENCES.get(result, result), ", ".join(describe(t) for t in tensors)))
-        return result
-
-    def fake(*tensors):
-        results = tuple(tensors[0].new_empty(entry["shape"], dtype=getattr(torch, entry["dtype"])) for entry in task.outputs)
-        return results[0] if one else results
-
-    with open(os.path.join(task.folder, "kernel.cpp"), "rb") as f:
-        name = "k" + hashlib.sha256(f.read() + json.dumps(task.settings).encode()).hexdigest()[:16]
-    schema = "(%s) -> %s" % (", ".join("Tensor t%d" % i for i in range(len(entries))), "Tensor" if one else "(%s)" % ", ".join(["Tensor"] * len(task.outputs)))
-    operator = torch.library.custom_op("pragma::" + name, compute, mutates_args=(), schema=schema, device_types="cpu")
-    operator.register_fake(fake)
-    task.operator_calls = lambda: made[0].hits() if made else 0
-    return getattr(torch.ops.pragma, name).default
 
 
 def keeper(model, path, name):
@@ -431,7 +392,7 @@ class DropIn:
             if result is None:
                 return self._pragma_launch(args)
             if result.__class__ is str and result == "alignment":  # a view into a larger tensor may start anywhere
-                moved = tuple(a.clone() if isinstance(a, torch.Tensor) and a.data_ptr() % ALIGNMENT else a for a in args)
+                moved = tuple(a.clone() if isinstance(a, torch.Tensor) and a.data_ptr() % task.native.ALIGNMENT else a for a in args)
                 if any(a is not b for a, b in zip(args, moved)):
                     args = moved
                     continue
