@@ -22,7 +22,7 @@ import torch
 
 from device import Device
 from indices import IndexRecord, point_to
-from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything
+from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything, twin
 
 CLOCK = time.perf_counter  # before a module's code could change it
 OF_TORCH = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)  # what a program has that says nothing: convolutions may use TF32, products may not
@@ -155,9 +155,17 @@ def updates_again(model, model_new, inputs, tolerance):
     return "buffers as Model leaves them"
 
 
-def oracle_of(model, inputs, reference, updated=()):
+def in_float64(task, module, model):
+    """The model in float64, or None."""
     try:
-        wide = results_of(copy.deepcopy(model).double(), [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
+        return twin(task, module, model).double()
+    except Exception:
+        return None
+
+
+def oracle_of(wide_model, inputs, reference, updated=()):
+    try:
+        wide = results_of(wide_model, [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
         if all(w.shape == r.shape and (w.dtype == torch.float64 or not r.is_floating_point()) for w, r in zip(wide, reference)):
             return [w.double() for w in wide]
     except Exception:
@@ -227,12 +235,15 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         model, model_new = model.to(device.torch), model_new.to(device.torch)
     worst, numbers = 0.0, Numbers(asked)
     updated = [u["name"] for u in settings.get("updates", []) if u["output"] >= 0]
+    wide = in_float64(task, module, model)
+    before = {name: tensor.clone() for name, tensor in state.items()} if settings.get("mutated") else {}
     for seed in seeds:
         inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]
         reference = results_of(copy.deepcopy(model), inputs, updated)
-        oracle = oracle_of(model, inputs, reference, updated)
-        if updated:
-            model_new.load_state_dict(model.state_dict())
+        oracle = oracle_of(wide, inputs, reference, updated)
+        if before:
+            for one in (wide, model_new):
+                one and one.load_state_dict(before)
         say({"calling": True})
         got = results_of(model_new, inputs, updated)
         say({"called": True})
@@ -241,6 +252,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         for i, values in enumerate(zip(got, reference, oracle)):
             worst = max(worst, compare(*values, tolerance, "out%d" % i, lambda mine, its: as_good(copy.deepcopy(model), inputs, i, mine, its, tolerance)))
             numbers.add(*values)
+    del wide
     if native and not numbers.close and not numbers.held:
         raise Differs("its numbers are worse than Torch's: " + numbers.text() + ". A task that asks for less says so in its sidecar (tolerance)")
     said.insert(0, "right on %d unseen seeds (worst error %.3g of what is allowed)" % (len(seeds), worst))

@@ -25,6 +25,7 @@ SENTENCES = {
     "alignment": "a parameter that does not start at a multiple of 64 bytes",
     "scalar": "another constant argument of forward()",
     "gradients": "gradients of a task whose results are random",
+    "kept layers": "gradients of a model with a function that keeps a layer (self.act = lambda x: self.layer(x))",
     "updates": "forward() updates buffers, which the kernel does not; ModelNew(..., keep_buffers=True) lets them keep their values",
     "hooks": "a module inside has hooks, which a kernel would leave out",
     "kernel": "no kernel for this machine",
@@ -408,6 +409,8 @@ class DropIn:
                 bound.apply_defaults()
                 args = bound.args[1:]
             result = self._pragma_run(args)
+            if result.__class__ is str and result == "gradients" and task.constants.keeps_layers(self):
+                result = "kept layers"  # a shell's functions would call the layers of this model, whose tensors are not the ones that gradients are asked for
             if result.__class__ is str and result == "gradients" and task.settings["deterministic"]:
                 tensors = [args[i] for i in task.positions]
                 for entry in task.params:

@@ -150,3 +150,14 @@ def hook_tables(model):
 
 def own_hooks(model):
     return [vars(model)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(model)]
+
+
+def keeps_layers(model):
+    """Is there a function among the attributes that holds a module: in its closure, in its defaults, in a partial, or as a method?"""
+    def holds(value):
+        if isinstance(value, functools.partial):
+            return holds(value.func) or any(map(holds, value.args)) or any(map(holds, value.keywords.values()))
+        inside = [value, getattr(value, "__self__", None)] + list(getattr(value, "__defaults__", None) or ())
+        inside += [cell.cell_contents for cell in getattr(value, "__closure__", None) or () if cell != types.CellType()]
+        return any(isinstance(one, torch.nn.Module) for one in inside)
+    return any(callable(value) and not isinstance(value, (type, torch.nn.Module)) and holds(value) for module in model.modules() for value in vars(module).values())

@@ -36,7 +36,7 @@ from inputs import transform
 from memory_files import first_bad, Memory, trim
 from operator_times import operator_times
 from oracle import in_pieces, is_full, MOST_PIECES, widened
-from taskfile import drawing_modules, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile
+from taskfile import drawing_modules, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
 from trace import flatten_outputs
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
@@ -210,7 +210,7 @@ class Reference:
 
     def make_oracle_model(self):
         try:
-            self.model64 = copy.deepcopy(self.model).double()
+            self.model64 = twin(self.task, self.module, self.model).double()
             for module in self.model64.modules():
                 for key, value in list(vars(module).items()):
                     if isinstance(value, torch.Tensor) and value.is_floating_point():

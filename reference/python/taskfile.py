@@ -261,6 +261,22 @@ def state_tensors(model):
     return found
 
 
+def twin(task, module, model):
+    """A second model with the same state, made anew: a copy's functions (`self.act = lambda x: self.layer(x)`) would still call the first one's layers."""
+    made, state = task.make_model(module), state_tensors(model)
+    if state:
+        made.to(state[0][1].device)
+    with torch.no_grad():
+        own = dict(state_tensors(made))
+        for name, tensor in state:
+            own[name].copy_(tensor)
+        for old, new in zip(model.modules(), made.modules()):
+            for key, value in list(vars(old).items()):
+                if isinstance(value, torch.Tensor):
+                    setattr(new, key, value.clone())
+    return made
+
+
 class swapped_state:
     """Within it, each tensor of `originals` in the model is the one at the same position of `replacements`."""
 

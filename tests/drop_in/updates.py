@@ -1,4 +1,5 @@
 """A drop-in whose forward() updates buffers, as programs use it: `updates.py RESULT_FOLDER`. The task is task_norm.py. Knows nothing of PRAGMA."""
+import functools
 import importlib.util
 import os
 import sys
@@ -107,6 +108,14 @@ for _ in range(4):
 for thread in threads:
     thread.join()
 assert not failed, "%d of 4 threads" % len(failed)
+
+# A function that keeps a layer calls that one, whatever tensors a copy of the model has.
+constants = load(folder, "constants")
+assert not constants.keeps_layers(drop_in)
+for keep in (lambda m: lambda x: m.norm(x), lambda m: functools.partial(m.norm.forward), lambda m: functools.partial(lambda layer, x: layer(x), m.norm), lambda m: lambda x, layer=m.norm: layer(x)):
+    other = task.Model(*task.get_init_inputs())
+    other.act = keep(other)
+    assert constants.keeps_layers(other)
 
 if loaded is None and hasattr(torch.library, "custom_op"):
     compiled_of = made(strict=True)

@@ -231,6 +231,12 @@ TEST_CASE("buffers, plain tensor attributes and constants are part of the task; 
   CHECK(std::equal(before.begin(), before.end(), now.begin(), now.end()));
 }
 
+TEST_CASE("a model whose functions keep its layers has an oracle in float64") {
+  const auto t = loaded(bad_task("kept_layer"));
+  CHECK(shared_reference().oracle_is_float64());
+  CHECK(std::none_of(t.notes.begin(), t.notes.end(), [](const auto& n) { return n.find("oracle") != std::string::npos; }));
+}
+
 TEST_CASE("what forward() does after eval() is known: the same, or something else, which a note says") {
   const auto notes = [](const task& t) { return std::any_of(t.notes.begin(), t.notes.end(), [](const auto& n) { return n.find("after eval()") != std::string::npos; }); };
   const auto same = loaded(example("normalization_rms"));
