@@ -111,7 +111,7 @@ private:
     const auto large = [&](const region_group& group) { return group.work >= least_share * whole; };
     const size_t tried = std::min(static_cast<size_t>(std::count_if(groups.begin(), groups.end(), large)), most_regions);
     cut_.torch = cut_at.kept;
-    note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + join(cut_at.kept, ", ") + "; " +
+    if (tried > 0) note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + join(cut_at.kept, ", ") + "; " +
          std::to_string(tried) + (tried == 1 ? " part gets a kernel of its own" : " parts get kernels of their own"));
     const double all = std::accumulate(groups.begin(), groups.end(), 0.0, [](double sum, const auto& group) { return sum + group.work; });
     std::map<size_t, int> kernel_of; // position in partition::parts -> in parts::regions

@@ -50,7 +50,7 @@ inline const small_task tasks[] = {
     {"dense_block", "a = torch.cat((x, torch.relu(self.a(x))), 1); b = torch.cat((x, torch.relu(self.a(x)), self.b(a)), 1); return b, torch.cat((x, torch.relu(self.a(x)), self.b(a), x), 1)", "[torch.randn(2, 3, 6, 5)]",
      "self.a = nn.Conv2d(3, 4, 3, padding=1); self.b = nn.Conv2d(7, 2, 1)"},
     {"two_variances", "return (self.a(x) + self.b(y)).amax(dim=(2, 3))", "[torch.randn(2, 3, 16, 20), torch.randn(2, 3, 16, 20)]", "self.a = nn.InstanceNorm2d(3); self.b = nn.InstanceNorm2d(3)", "x, y"},
-    {"deep", "y = x\n        for layer in self.layers:\n            y = y + torch.softmax(layer(y), -1) @ y.transpose(0, 1) @ x\n        return y", "[torch.randn(9, 9)]",
+    {"deep", "y = x\n        for layer in self.layers:\n            y = y + 0.1 * torch.tanh(torch.softmax(layer(y), -1) @ y.transpose(0, 1) @ x)\n        return y", "[torch.randn(9, 9)]",
      "self.layers = nn.ModuleList(nn.Linear(9, 9) for _ in range(12))"},
     {"double_negation", "return torch.exp(-(-x)) - ~(~y)", "[torch.randn(7, 33), torch.randint(0, 9, (7, 33))]", "", "x, y"},
     {"truth_orders",
