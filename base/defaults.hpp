@@ -20,10 +20,13 @@ inline constexpr double tolerance_float16 = 4e-3;       ///< four roundings: a r
 inline constexpr double tolerance_bfloat16 = 2e-2;
 inline constexpr double reference_error_factor = 8;     ///< a candidate may be this many times as wrong as Torch itself
 inline constexpr double call_timeout_seconds = 30;      ///< wall-clock limit of one call in verification (or 100x the reference)
-inline constexpr size_t max_candidate_source = 1 << 20; ///< bytes of one source
+inline constexpr size_t max_candidate_source = 1 << 20; ///< bytes of a source from outside: a file, a model, a tool
 
 // -- the compiler --------------------------------------------------------------------------------------------------
 inline constexpr double build_wall_seconds = 60;
+inline constexpr double build_seconds_a_mib = 360;      ///< on top, for each MiB of source: a network of 500 operators has 1 MiB, and 2 minutes were measured
+inline constexpr double module_seconds_a_mib = 960;     ///< of a Python module's first call, on top: all its kernels are compiled in it, 800 in a MiB
+inline constexpr size_t max_built_source = 16 << 20;    ///< bytes of a source that is compiled at all; the built-in coder's grow with the graph
 inline constexpr uint64_t build_memory_bytes = 4ull << 30;
 inline constexpr uint64_t build_file_bytes = 256ull << 20;
 inline constexpr size_t build_log_bytes = 256 << 10;

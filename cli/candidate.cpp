@@ -39,7 +39,8 @@ struct candidate_settings {
 
 void show_verdict(terminal& out, const verdict& v, const std::string& language) {
   if (v.passed()) {
-    out.line(out.green("passed") + ": worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + ")");
+    // What has no tolerance of its own was compared as a drop-in: `checked` says how.
+    out.line(out.green("passed") + (v.tolerance > 0 ? ": worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + ")" : ""));
     out.line("  checked: " + checked_text(v.checked));
     return;
   }

@@ -86,7 +86,7 @@ expected<candidate> candidate_of(const json& arguments, const std::string& prefi
 std::string verdict_text(const examination& e) {
   const auto& v = e.verdict;
   if (v.passed())
-    return "RIGHT: worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + "); checked: " + checked_text(v.checked) + "\n";
+    return "RIGHT: " + (v.tolerance > 0 ? "worst error " + format_number(v.worst_error, 3) + " of what is allowed (tolerance " + json(v.tolerance).dump() + "); " : "") + "checked: " + checked_text(v.checked) + "\n";
   if (!v.established()) return "NOT ESTABLISHED: " + v.reason + ". This says nothing of the kernel" + (v.why_not == doubt::machine_busy ? "; call again when the machine is quiet" : "") + ".\n" + v.log;
   std::string text = "NOT ACCEPTED at " + json(v.stage).get<std::string>() + ": " + v.reason + "\n";
   for (const auto& m : v.mismatches)

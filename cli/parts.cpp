@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using namespace synthesis;
 
 constexpr size_t most_regions = 8;       ///< that get a run of their own: the largest, and those equal to them
+constexpr double least_share = 1e-3;     ///< of the work of the whole: what a kernel gains there nobody can measure
 constexpr size_t most_operators = 6;     ///< of a part that are named
 
 /// A part of ours, with all parts that compute the same.
@@ -106,9 +107,11 @@ private:
 
   expected<run_result> by_parts(const graph& g, const json& document, const partition& cut_at, int attempts_before, expected<run_result> before) {
     const auto groups = groups_of(g, cut_at);
-    const size_t tried = std::min(groups.size(), most_regions);
+    const double whole = std::accumulate(cut_at.parts.begin(), cut_at.parts.end(), 0.0, [](double sum, const part& p) { return sum + p.work; });
+    const auto large = [&](const region_group& group) { return group.work >= least_share * whole; };
+    const size_t tried = std::min(static_cast<size_t>(std::count_if(groups.begin(), groups.end(), large)), most_regions);
     cut_.torch = cut_at.kept;
-    note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + join(cut_at.kept, ", ") + "; " +
+    if (tried > 0) note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + join(cut_at.kept, ", ") + "; " +
          std::to_string(tried) + (tried == 1 ? " part gets a kernel of its own" : " parts get kernels of their own"));
     const double all = std::accumulate(groups.begin(), groups.end(), 0.0, [](double sum, const auto& group) { return sum + group.work; });
     std::map<size_t, int> kernel_of; // position in partition::parts -> in parts::regions

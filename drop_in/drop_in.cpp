@@ -1,5 +1,6 @@
 #include "drop_in/drop_in.hpp"
 
+#include "base/defaults.hpp"
 #include "base/files.hpp"
 #include "base/language.hpp"
 #include "base/subprocess.hpp"
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double seconds_a_byte = 180.0 / (1u << 30); ///< of a task, on top of its time limit: Torch in float64, other batches and types, all slow on a busy machine
+constexpr double seconds_an_operation = 1e-9;
 constexpr uint64_t torch_address_space = 16ull << 30; ///< what its libraries reserve, beyond the memory that there is
 constexpr uint64_t thread_address_space = 1ull << 30; ///< stacks and arenas of a core's threads
 
@@ -47,6 +49,15 @@ expected<void> copy_drop_in(const fs::path& from, const fs::path& to) {
     if (auto written = put_readable(to / file, *text); !written) return written;
   }
   return {};
+}
+
+/// What the kernels of its Python modules may take to be compiled.
+double module_seconds(const fs::path& files) {
+  double bytes = 0;
+  std::error_code failed;
+  for (auto at = fs::recursive_directory_iterator(files, failed); !failed && at != fs::recursive_directory_iterator(); at.increment(failed))
+    if (at->path().filename() == "kernel.py") bytes += static_cast<double>(fs::file_size(at->path(), failed));
+  return defaults::module_seconds_a_mib * bytes / (1 << 20);
 }
 
 std::vector<double> seconds_of(const json& reply, const char* key) {
@@ -131,7 +142,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   else if (const char* home = std::getenv("HOME")) spec.env.push_back({"PYTHONUSERBASE", (fs::path(home) / ".local").string()});
   if (device->on_device()) spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
   spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
-  const double limit = options.timeout_seconds + t.bytes * seconds_a_byte;
+  const double limit = options.timeout_seconds + t.bytes * seconds_a_byte + t.flops * seconds_an_operation + module_seconds(files);
   spec.limits.wall_seconds = limit;
   spec.cancel = options.cancel;
   spec.limits.cpu_seconds = static_cast<uint64_t>(limit) * std::max(1u, std::thread::hardware_concurrency()) + 1;

@@ -7,6 +7,7 @@
 #include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "execution/build.hpp"
 #include "kernels/parts.hpp"
 #include "sandbox/sandbox.hpp"
 
@@ -22,7 +23,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double object_seconds = 120;
+constexpr double more_for_an_object = 2;         ///< times the time limit of a candidate's compiler: four are compiled side by side
+constexpr size_t most_for_all_levels = 256 << 10; ///< bytes of a source that is compiled for every level of x86-64; a longer one takes minutes for each
 constexpr uint64_t max_object_bytes = 64ull << 20;
 constexpr const char* levels[] = {"native", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
@@ -42,18 +44,18 @@ std::string find_driver(const candidate& code) {
 }
 
 /// One step of the tool chain in the sandbox: the source is a model's text.
-expected<void> step(const fs::path& folder, std::vector<std::string> argv) {
+expected<void> step(const fs::path& folder, std::vector<std::string> argv, double limit) {
   process_spec spec;
   spec.argv = std::move(argv);
   spec.cwd = folder.string();
-  spec.limits.wall_seconds = object_seconds;
+  spec.limits.wall_seconds = limit;
   sandbox_options sandbox;
   sandbox.policy = sandbox_policy::compiler;
   sandbox.scratch = folder;
   if (auto done = apply_sandbox(spec, sandbox); !done) return done;
   auto ran = run_process(spec);
   if (!ran) return fail(ran.error());
-  if (!ran->ok()) return fail(ec::build_failed, describe_end(*ran, object_seconds) + ": " + cut_lines(printable(ran->err), 3, 3, 1000));
+  if (!ran->ok()) return fail(ec::build_failed, describe_end(*ran, limit) + ": " + cut_lines(printable(ran->err), 3, 3, 1000));
   return {};
 }
 
@@ -70,11 +72,12 @@ expected<std::string> build_object(const candidate& code, const std::string& dri
     if (level == "native" || level == "any" || !for_a_processor(flag)) compile.push_back(flag);
   if (level != "native" && level != "any") compile.push_back("-march=" + level);
   compile.insert(compile.end(), {"-fPIC", "-I", ".", "-c", "kernel.cpp", "-o", "kernel.o"});
-  if (auto done = step(folder, compile); !done) return fail(done.error());
+  const double limit = more_for_an_object * compile_seconds(code.source.size());
+  if (auto done = step(folder, compile, limit); !done) return fail(done.error());
   // Linked without -ffast-math: GCC would add code that changes the rounding of the whole process.
   std::vector<std::string> link = {driver, "-shared", "kernel.o", "-o", "kernel.so"};
   if (driver_name(code) == "g++") link.emplace_back("-fopenmp");
-  if (auto done = step(folder, link); !done) return fail(done.error());
+  if (auto done = step(folder, link, limit); !done) return fail(done.error());
   if (!fs::is_regular_file(fs::symlink_status(folder / "kernel.so", ignored))) return fail(ec::build_failed, "the compiler left no object");
   return read_file(folder / "kernel.so", max_object_bytes);
 }
@@ -113,7 +116,7 @@ expected<std::vector<std::string>> build_objects(const fs::path& folder, const c
   const auto flags = kernel_flags(code);
   std::vector<std::string> wanted = {"any"};
 #ifdef __x86_64__
-  if (std::any_of(flags.begin(), flags.end(), for_a_processor)) wanted.assign(std::begin(levels), std::end(levels));
+  if (std::any_of(flags.begin(), flags.end(), for_a_processor)) wanted.assign(std::begin(levels), code.source.size() > most_for_all_levels ? std::begin(levels) + 1 : std::end(levels));
 #else
   if (std::any_of(flags.begin(), flags.end(), for_a_processor)) wanted = {"native"};
 #endif

@@ -181,9 +181,9 @@ expected<const driver*> checked_driver(const candidate& c) {
   if (clang && std::find(c.flags.begin(), c.flags.end(), "-fopenmp") != c.flags.end())
     return fail(ec::invalid_argument, "flag -fopenmp is not available with clang: its OpenMP library cannot be linked statically here",
                 "use -fopenmp-simd, or compile with gcc");
-  if (c.source.size() > defaults::max_candidate_source)
+  if (c.source.size() > defaults::max_built_source)
     return fail(ec::build_failed, "the source has " + format_bytes(static_cast<double>(c.source.size())) + ", more than the limit of " +
-                                      format_bytes(static_cast<double>(defaults::max_candidate_source)));
+                                      format_bytes(static_cast<double>(defaults::max_built_source)));
   return &cc;
 }
 
@@ -319,7 +319,11 @@ std::vector<std::pair<std::string, std::string>> compilers() {
   return found;
 }
 
-expected<build_output> build_candidate(const candidate& c, const build_options& options) {
+double compile_seconds(size_t source_bytes) { return defaults::build_wall_seconds + defaults::build_seconds_a_mib * static_cast<double>(source_bytes) / (1 << 20); }
+
+expected<build_output> build_candidate(const candidate& c, const build_options& chosen) {
+  auto options = chosen;
+  if (options.wall_seconds <= 0) options.wall_seconds = compile_seconds(c.source.size());
   if (!find_language(c.language)) return fail(ec::invalid_argument, "language '" + printable(c.language) + "' is not known", language_names());
   if (in_python(c.language)) return build_python(c, options);
   const auto start = std::chrono::steady_clock::now();

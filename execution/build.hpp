@@ -25,8 +25,11 @@ struct kept_runner {
   std::optional<error> failure;           ///< why the candidate's process could not be started; once is enough
 };
 
+/// The time limit of compiling a source of that many bytes.
+double compile_seconds(size_t source_bytes);
+
 struct build_options {
-  double wall_seconds = 60;
+  double wall_seconds = 0;                ///< of one step; 0: compile_seconds()
   std::vector<std::string> extra_flags;   ///< ours, not checked: "-g", "-march=x86-64-v3" for a profiling twin (the last -march wins)
   bool want_assembly = false;             ///< also keep candidate.s
   bool want_remarks = false;              ///< compiler vectorisation remarks into build_output::remarks_text

@@ -38,9 +38,9 @@ expected<build_output> python_shell(const build_options& options) {
 
 expected<build_output> build_python(const candidate& c, const build_options& options) {
   const auto start = std::chrono::steady_clock::now();
-  if (c.source.size() > defaults::max_candidate_source)
+  if (c.source.size() > defaults::max_built_source)
     return fail(ec::build_failed, "the source has " + format_bytes(static_cast<double>(c.source.size())) + ", more than the limit of " +
-                                      format_bytes(static_cast<double>(defaults::max_candidate_source)));
+                                      format_bytes(static_cast<double>(defaults::max_built_source)));
   auto shell = options.shell ? expected<build_output>(*options.shell) : python_shell(options);
   if (!shell) return shell;
   auto& out = *shell;

@@ -274,7 +274,10 @@ expected<runner_process> runner_process::begin(runner_process launched, const bu
     if (::write(p->commands.fd, &load, sizeof load) != static_cast<ssize_t>(sizeof load))
       return fail(ec::tool_failed, "the process for candidates does not read its commands");
   }
-  auto ready = python ? p->read_reply(or_default(options.first_call_seconds, first_call_seconds), "while its module was loaded and called for the first time")
+  std::error_code unknown;
+  const auto module_bytes = python ? std::filesystem::file_size(built.module, unknown) : 0;
+  const double first_call = or_default(options.first_call_seconds, first_call_seconds + (unknown ? 0 : defaults::module_seconds_a_mib * static_cast<double>(module_bytes) / (1 << 20)));
+  auto ready = python ? p->read_reply(first_call, "while its module was loaded and called for the first time")
                       : p->read_reply(start_timeout_seconds, "before its first call");
   if (!ready && ready.error().code == ec::timeout && python)
     return fail(ec::timeout, ready.error().message, "a kernel that never ends, or an autotuner with more configurations than can be tried in that time");
@@ -285,7 +288,7 @@ expected<runner_process> runner_process::begin(runner_process launched, const bu
   if (p->rests && !p->freeze()) return fail(ec::tool_failed, "the candidate's process could not be stopped after its start");
   // What an autotuner chose while others used the device is no choice.
   if (python && options.wrapper.empty())
-    if (auto tuned = launched.command(PRAGMA_TUNE, 0, 1, 0, 0, or_default(options.first_call_seconds, first_call_seconds)); !tuned) return fail(tuned.error());
+    if (auto tuned = launched.command(PRAGMA_TUNE, 0, 1, 0, 0, first_call); !tuned) return fail(tuned.error());
   return launched;
 }
 

@@ -9,6 +9,7 @@ from functools import reduce
 
 ITEM = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2}
 
+RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}  # all steps of a layer in one call
 MATMUL = {"mm", "bmm", "addmm", "baddbmm", "mv", "dot", "addmv", "addbmm", "matmul", "linear", "addr", "ger", "einsum"}
 CONV = {"convolution", "_convolution", "conv1d", "conv2d", "conv3d", "mkldnn_convolution"}
 POOL = ("avg_pool", "max_pool", "adaptive_avg_pool", "adaptive_max_pool", "lp_pool", "fractional_max_pool")
@@ -73,6 +74,9 @@ def flops_of(node, shapes):
         spatial = product(source[2:]) if args.get("transposed") else product(out[2:])
         macs = source[0] * spatial * product(weight)
         return 2 * macs + (n_out if args.get("bias") else 0)
+    if name in RECURRENT:
+        weights = [shapes[w["ref"]] for w in args["params"]]
+        return 2 * product(shape("input")[:-1]) * sum(product(w) for w in weights if len(w) == 2)
     if name in MATMUL:
         if name in ("addmm", "baddbmm", "addbmm"):
             a, b = ("batch1", "batch2") if name != "addmm" else ("mat1", "mat2")
@@ -146,7 +150,7 @@ def category(graph, inputs, outputs):
     shapes, _ = _tables(graph)
     if have & CONV:
         return "conv"
-    if have & MATMUL:
+    if have & (MATMUL | RECURRENT):
         return "matmul"
     if have & SCAN or have & SORT or have & LOSS:
         return "others"

@@ -331,7 +331,8 @@ class Converter:
             return self._in_place(node, target, written, args)
         if target.startswith("pragma_layers."):
             target = "aten.%s.input" % target.split(".")[1]
-            self.random = self.random or bool(args["dropout"] and args["train"])
+            args["train"] = bool(args["train"] and args["dropout"])  # training is dropout and nothing else
+            self.random = self.random or args["train"]
         self._define(node, node.name, value)
         self.nodes.append(self._node(node.name, target, args))
         if schema.arguments and schema.arguments[0].alias_info is not None and isinstance(node.args[0], torch.fx.Node):

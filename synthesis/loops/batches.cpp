@@ -122,9 +122,12 @@ void join_batches(loop_program& p) {
       continue;
     }
     rest.erase(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(next));
-    // Buffers that nobody needs afterwards shrink to one element of the batch.
+    // Buffers that nobody needs afterwards, and that nobody else writes a part of, shrink to one element of the batch.
     for (const auto& r : rest)
       for (int b : buffers_read(r)) local.erase(b);
+    for (const auto* others : {&done, &before, &rest})
+      for (const auto& r : *others)
+        for (const auto& s : r.stores) local.erase(s.buffer);
     head.item = batch_axis;
     const auto shrink = [&](region& r) {
       for (const auto& [b, f] : touches(r, local))

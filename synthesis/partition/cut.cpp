@@ -24,6 +24,9 @@ bool is_view(const graph_node& node) {
                                                         "split_with_sizes", "alias", "detach", "view_as_real", "view_as_complex", "diagonal", "unfold", "broadcast_to", "narrow"});
 }
 
+/// A layer with a state, all its steps in one call.
+bool is_recurrent(const graph_node& node) { return one_of(name_of(node), {"lstm", "gru", "rnn_tanh", "rnn_relu"}); }
+
 /// A tensor out of nothing.
 bool is_creation(const graph_node& node) { return one_of(name_of(node), {"arange", "full", "zeros", "ones", "empty", "scalar_tensor", "new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like"}); }
 
@@ -153,6 +156,7 @@ private:
     if (is_view(node)) return 0;
     double work = 0;
     for (const auto& r : node.results) work += 2 * bytes_of(r);
+    if (is_recurrent(node)) return work + bytes_an_operation * recurrent_operations(node, at);
     if (!is_contraction(node)) return work;
     double most = 0; // elements of the operand that is summed over
     for (const auto& id : reads_[at])
@@ -163,6 +167,15 @@ private:
       if (std::find(reads_[at].begin(), reads_[at].end(), leaf.id) != reads_[at].end() && leaf.type.shape.size() >= 2)
         return work + bytes_an_operation * static_cast<double>(node.results.front().elements()) * static_cast<double>(leaf.type.elements()) / static_cast<double>(std::max<int64_t>(1, leaf.type.shape.front()));
     return work + bytes_an_operation * most;
+  }
+
+  /// Multiplications of all steps: each weight once for each step and element of the batch.
+  double recurrent_operations(const graph_node& node, size_t at) const {
+    double weights = 0;
+    for (const auto& leaf : g_.params)
+      if (std::find(reads_[at].begin(), reads_[at].end(), leaf.id) != reads_[at].end() && leaf.type.shape.size() == 2) weights += static_cast<double>(leaf.type.elements());
+    const auto& all = node.results.front();
+    return all.shape.empty() ? 0 : weights * static_cast<double>(all.elements()) / static_cast<double>(std::max<int64_t>(1, all.shape.back()));
   }
 
   bool is_input(const std::string& id) const {

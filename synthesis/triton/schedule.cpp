@@ -113,6 +113,8 @@ void rows(triton_region_schedule& s, const loop_program& p, const region& r, con
 
 } // namespace
 
+constexpr size_t most_regions_to_tune = 64; ///< each alternative is compiled at the first call, which takes about half a second
+
 device_sizes::device_sizes(const machine_limits& limits) {
   if (limits.compute_units > 0) units = limits.compute_units;
   if (limits.shared_bytes > 0) shared = limits.shared_bytes;
@@ -162,6 +164,7 @@ triton_schedule starting_triton_schedule(const loop_program& program, const mach
     else if (r.has_window()) windows(rs, lanes_of(r), device);
     else if (r.reduced_mask() != 0) rows(rs, program, r, device);
     else elements(rs, lanes_of(r), device);
+    if (program.regions.size() > most_regions_to_tune) rs.alternatives.clear();
     s.regions.push_back(rs);
   }
   return s;

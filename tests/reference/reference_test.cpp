@@ -400,6 +400,15 @@ TEST_CASE("what a recurrent module computes is counted") {
   const double products = 2.0 * 15 * 3 * 16 * ((8 + 16) + (16 + 16));
   CHECK(t->flops >= products);
   CHECK(t->flops < 1.5 * products);
+  // Of many steps: one node, which does not draw random numbers without a dropout, whatever the mode.
+  const auto large = ref.describe(bad_task("recurrent_long"));
+  REQUIRE(large);
+  CHECK(large->graph.find("aten.gru.input") != std::string::npos);
+  CHECK(large->graph.find("\"random\": true") == std::string::npos);
+  CHECK(large->constants.value("same_in", json::array()).size() == 1);
+  const double of_gru = 2.0 * 70 * 71 * 2 * 18 * (5 + 6 + 12 + 6), of_others = 2.0 * 70 * 71 * (28 * (12 + 7) + 4 * (7 + 4));
+  CHECK(large->flops >= of_gru + of_others);
+  CHECK(large->flops < 1.1 * (of_gru + of_others));
 }
 
 TEST_CASE("the graph says what the reference computes: replayed operator by operator it gives the same results") {
@@ -407,7 +416,7 @@ TEST_CASE("the graph says what the reference computes: replayed operator by oper
   REQUIRE(python);
   process_spec spec;
   spec.argv = {python->executable, TESTS_DIR "/reference/replay_graph.py", (share_dir() / "python").string()};
-  for (const char* name : {"zoo", "batch_norm", "dropout", "two_outputs", "casts", "mutates_input", "numpy_inputs", "kinds", "views", "recurrent"})
+  for (const char* name : {"zoo", "batch_norm", "dropout", "two_outputs", "casts", "mutates_input", "numpy_inputs", "kinds", "views", "recurrent", "recurrent_long"})
     spec.argv.push_back(bad_task(name).string());
   for (const auto& file : fs::directory_iterator(example("").parent_path()))
     if (file.path().extension() == ".py") spec.argv.push_back(file.path().string());
