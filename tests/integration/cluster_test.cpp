@@ -137,7 +137,7 @@ TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run e
   CHECK(within(20, [&] { return c.busy_node().empty(); })); // and its node has nothing in hand
 }
 
-TEST_CASE("a node offers its accelerators, and work for them goes there on the device that is leased", "[alone]") {
+TEST_CASE("a node offers its accelerators, and work for them goes there on the device that is leased") {
   cluster c(false);
   // A backend of which Torch calls the device cpu, with a driver that is always loaded, and a Python that tells of two such devices.
   fs::copy(fs::path(PRAGMA_EXE).parent_path().parent_path() / "share/pragma", c.path("share"), fs::copy_options::recursive);

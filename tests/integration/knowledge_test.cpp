@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
 #include "profilers/by_manifest.hpp"
+#include "tests/fixtures/shared_cache.hpp"
 #include "tests/fixtures/skip.hpp"
 #include "tests/integration/small_task.hpp"
 
@@ -26,6 +27,7 @@ const fs::path manual = "/usr/share/doc/valgrind/html";
 
 struct home {
   temp_dir dir = std::move(*temp_dir::create("pragma-kb-"));
+  home() { test::home_with_limits(dir.path() / "home"); }
   process_spec command(std::vector<std::string> arguments) const {
     process_spec spec;
     spec.argv = {PRAGMA_EXE};
