@@ -8,7 +8,7 @@ TEST_CASE("mutual TLS, two nodes, killed while one compiles, while it measures, 
   c.start_node("a");
   c.start_node("b");
   REQUIRE(within(30, [&] { return c.has_joined("a") && c.has_joined("b"); }));
-  auto run = c.optimize(many);
+  auto run = c.optimize(many, "user", "out", {"--seeds", "1", "--no-profile"});
   for (const std::string kind : {"verify", "measure", ""}) {
     INFO("killed with: " << kind);
     std::string victim;

@@ -156,14 +156,12 @@ TEST_CASE("a trick is found on a busy machine, too", "[judgement]") {
   judged_task softsign(*task, 0);
   const auto built = build(*source, {"-O2", "-fno-tree-vectorize"});
   const load busy;
-  for (int turn = 0; turn < 3; ++turn) {
-    timing_options options;
-    options.max_seconds = 0.5;
-    options.waits = 0;
-    const auto timed = softsign.time(built, options);
-    INFO(timed.result.reason);
-    CHECK_FALSE(timed.result.passed());
-  }
+  timing_options options;
+  options.max_seconds = 0.5;
+  options.waits = 0;
+  const auto timed = softsign.time(built, options);
+  INFO(timed.result.reason);
+  CHECK_FALSE(timed.result.passed());
 }
 
 TEST_CASE("an honest kernel with streaming stores is accused by no load", "[judgement]") {
