@@ -328,7 +328,7 @@ void measured_cited_and_asked_for_more(home& h, const std::string& tool, const c
   const auto coder = "n=$(cat " + folder + "/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > " + folder + "/n; cat > " + folder + "/prompt.$n; sed \"s/k < 8/k < $((8*n))/\" " +
                      folder + "/answer.md";
   const auto out = h.dir.path() / "out";
-  const auto ran = h.run({"optimize", folder + "/task.py", "--command", coder, "--seed", "none", "--attempts", "2", "--profile-seconds", "0.5", "--no-check", "--out", out.string(), "--json"});
+  const auto ran = h.run({"optimize", folder + "/task.py", "--command", coder, "--seed", "none", "--attempts", "2", "--seeds", "1", "--profile-seconds", "0.5", "--no-check", "--out", out.string(), "--json"});
   INFO(ran.out << ran.err);
   REQUIRE((ran.exit_code == 0 || ran.exit_code == 6)); // 6: its figure is not established, beside other tests; findings are there all the same
   const auto run = parse_json(ran.out, "stdout").value();

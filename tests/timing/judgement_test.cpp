@@ -259,6 +259,7 @@ TEST_CASE("a time that the machine cannot reach is no figure, and no offence", "
   timing_options options;
   options.max_seconds = 0.5;
   options.waits = 0;
+  options.first_wait = 0.05; // no later moment mends it
   options.beyond_limits = [](double) { return std::string("memory bandwidth"); };
   const auto timed = judged_task::softmax().time(build(softmax_kernel("softmax(x, y, rows, cols);")), options);
   CHECK(timed.result.stage == verdict_stage::not_established);
