@@ -366,7 +366,7 @@ fs::path manifest_of_the_readme(const home& h, const std::string& name) {
 
 } // namespace
 
-TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a finding, cited, and asked for more") {
+TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a finding, cited, and asked for more", "[alone]") {
   home h;
   const auto site = h.dir.path() / "site";
   fs::create_directories(site);
@@ -380,7 +380,7 @@ TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a fin
   measured_cited_and_asked_for_more(h, "faultcount", "child_minor_faults", "child_major_faults", server.url(), "needed no disk");
 }
 
-TEST_CASE("a real tool of Debian, with its manual page: pidstat") {
+TEST_CASE("a real tool of Debian, with its manual page: pidstat", "[alone]") {
   std::error_code problem;
   if (!fs::exists("/usr/bin/pidstat", problem) || !fs::exists("/usr/share/man/man1/pidstat.1.gz", problem)) {
     WARN("no pidstat with its manual page here: not tried (install sysstat)");
