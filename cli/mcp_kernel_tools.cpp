@@ -227,13 +227,13 @@ expected<mcp::answer> optimize(mcp_state& state, const mcp::call& call) {
   options.threads = a["threads"];
   options.max_minutes = a["max_minutes"];
   options.cold = a["cold"];
+  options.no_check = !a["check"].get<bool>();
   options.device = {a["backend"], a["device"], a["baseline"], a["allow_tf32"], a["allow_torch"]};
   const auto task = a["task"].get<std::string>();
   std::error_code problem;
   const auto folder = std::filesystem::absolute(a.value("out", (std::filesystem::path("pragma-out") / std::filesystem::path(task).stem()).string()), problem);
   auto request = options.request(task, folder.string());
   if (!request) return fail(request.error());
-  request->load.call_drop_in = a["check"];
   std::filesystem::create_directories(folder, problem);
   if (problem) return fail(ec::io_error, "cannot make the folder " + folder.string() + ": " + problem.message(), "choose another with 'out'");
   auto machine = engine_of(state);

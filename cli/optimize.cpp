@@ -49,7 +49,7 @@ int run_loop(const run_request& request, const std::filesystem::path& folder, bo
 struct optimize_settings {
   std::vector<std::string> tasks;
   std::string out;
-  bool json = false, no_check = false;
+  bool json = false;
   run_options run;
   head_choice head;
 };
@@ -69,7 +69,6 @@ int run_all(const optimize_settings& s) {
       return report(out, {ec::invalid_argument, "two tasks are called " + name, "their results would lie in one folder: run them apart, with --out"});
     auto request = s.run.request(task, std::filesystem::absolute(folder).string());
     if (!request) return report(out, request.error());
-    request->load.call_drop_in = !s.no_check;
     requests.push_back(std::move(*request));
     folders.push_back(folder);
   }
@@ -97,7 +96,6 @@ void add_optimize(CLI::App& app, action& chosen) {
     command->add_option("task", s->tasks, "KernelBench-format files: Model, get_inputs, get_init_inputs; several at once share a cluster (--head)")->required();
     command->add_option("--out", s->out, "folder for kernel, drop-in, report (default: pragma-out/TASK; of several tasks: each below it)");
     command->add_flag("--json", s->json, "print the whole run as JSON (of several tasks: one document after the other)");
-    command->add_flag("--no-check", s->no_check, "do not try and time the drop-in in a fresh Torch process (sandboxed) at the end");
     s->run.add_to(*command);
     s->head.add_to(*command);
     command->footer("Example:\n  pragma optimize examples/normalization_rms.py --attempts 10 --out /tmp/rms\n  pragma optimize task.py --model qwen2.5-coder --base-url http://127.0.0.1:11434/v1");

@@ -39,6 +39,7 @@ json backend_options::flags() const {
 json run_options::key() const {
   json all = {{"coder", coder}, {"model", model}, {"attempts", attempts}, {"threads", threads}, {"profile", !no_profile},
               {"algebra", !no_algebra}, {"cold", cold}, {"search_seed", no_profile ? search_seed : 0}};
+  if (no_check) all["check"] = false; // what is timed is the kernel, not the drop-in as it is called
   all.update(device.flags());
   return all;
 }
@@ -66,6 +67,7 @@ void run_options::add_to(CLI::App& app) {
   app.add_option("--needs", needs, "of a run through a head: what its nodes must have, as in avx512,mem>=64G or cuda>=9.0");
   app.add_option("--patience", patience, "stop after this many attempts without a new best (0: never)")->capture_default_str();
   app.add_flag("--no-profile", no_profile, "no metrics and no findings (N-PRAGMA of the paper): --search unguided");
+  app.add_flag("--no-check", no_check, "do not try and time the drop-in in a fresh Torch process (sandboxed) at the end");
   app.add_option("--profile-seconds", profile_seconds, "budget of all profiling tools per attempt; on a device 60 at the least, and from 8 on with the tool's own rules")
       ->check(CLI::Range(0.1, 3600.0))->capture_default_str();
   app.add_option("--metrics", metrics, "further metrics to collect, by name, comma separated")->delimiter(',')->allow_extra_args(false);
@@ -90,6 +92,7 @@ expected<run_request> run_options::request(const std::string& task, const std::s
   r.load.path = path.string();
   r.load.threads = threads;
   r.load.seeds = seeds;
+  r.load.call_drop_in = !no_check;
   if (auto applied = device.apply(r.load); !applied) return fail(applied.error());
   if (!command.empty() && (!model.empty() || !base_url.empty() || !llm_config.empty()))
     return fail(ec::invalid_argument, "--command and a model (--model, --base-url, --llm) are two coders", "give one of them");

@@ -38,7 +38,7 @@ struct run_options {
   int parallel = 1;
   int priority = 0;
   std::string needs;
-  bool no_profile = false;
+  bool no_profile = false, no_check = false;
   double profile_seconds = 3;
   double max_minutes = 0, target = 0;
   int64_t budget_tokens = 0;

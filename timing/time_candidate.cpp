@@ -16,7 +16,6 @@ namespace pragma {
 namespace {
 
 constexpr int most_looks = 4;               ///< at one candidate: two that agree accuse it, and as many may be spoilt
-constexpr double first_wait = 1;            ///< seconds until a busy machine is tried again; doubles
 constexpr double comparison_budget = 4;     ///< times max_seconds: no further process is started after it
 constexpr double figure_budget = 2;         ///< ... for a figure of several processes: where inputs take long to make, one has to do
 constexpr double widest_of_a_figure = 3;    ///< high / low of an interval that was taken under contention: a wider one is no figure
@@ -27,7 +26,7 @@ bool cancelled(const timing_options& options) { return options.cancel && options
 
 void wait_for_quiet(int times, const timing_options& options) {
   const auto start = clock::now();
-  while (seconds_since(start) < first_wait * (1 << times) && !cancelled(options)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (seconds_since(start) < options.first_wait * (1 << times) && !cancelled(options)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 void settle(verdict& v, const timed_pair& pair) {

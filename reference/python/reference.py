@@ -55,7 +55,7 @@ def reset_defaults():
     torch.backends.cudnn.allow_tf32 = TF32
 
 
-WORTH_THREADS = 2e-3  # seconds: starting and ending Torch's threads takes some
+WORTH_THREADS = 1e-2  # seconds: starting and ending Torch's threads takes 4 ms of the processors
 LAST_TOOK = {}  # kind of work -> seconds that it took the last time
 
 

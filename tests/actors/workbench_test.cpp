@@ -259,7 +259,7 @@ TEST_CASE("Waiting for the device is not the reference's time", "[workbench][alo
   {
     const auto lease = lease_device(options.device);
     other = std::thread([&] { limit = limit_of_call(*ref, 20); });
-    std::this_thread::sleep_for(std::chrono::seconds(5)); // somebody else's measurement
+    std::this_thread::sleep_for(std::chrono::seconds(3)); // somebody else's measurement
   }
   other.join();
   REQUIRE(limit);

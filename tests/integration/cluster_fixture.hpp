@@ -6,6 +6,7 @@
 #include "base/subprocess.hpp"
 #include "small_task.hpp"
 #include "tests/fixtures/made_up_node.hpp"
+#include "tests/fixtures/shared_cache.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -175,11 +176,7 @@ struct cluster {
   void start_node(const std::string& name, const far_host* host = nullptr, const std::vector<std::pair<std::string, std::string>>& environment = {}) {
     auto spec = command(PRAGMA_NODE_EXE, with_tls({"--join", (host ? host->address : "127.0.0.1") + ":" + std::to_string(port), "--name", name}, name), name);
     spec.env.insert(spec.env.end(), environment.begin(), environment.end());
-    // What this machine can do is measured once, not by each node of each test.
-    static const temp_dir shared = std::move(*temp_dir::create("pragma-cache-"));
-    fs::create_directories(path("home-" + name));
-    std::error_code there_already;
-    fs::create_directory_symlink(shared.path(), path("home-" + name + "/cache"), there_already);
+    test::home_with_limits(path("home-" + name));
     if (host) spec.argv = host->inside(spec.argv);
     auto child = child_process::start(spec);
     REQUIRE(child);

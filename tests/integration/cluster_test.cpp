@@ -8,7 +8,7 @@ TEST_CASE("mutual TLS, two nodes, killed while one compiles, while it measures, 
   c.start_node("a");
   c.start_node("b");
   REQUIRE(within(30, [&] { return c.has_joined("a") && c.has_joined("b"); }));
-  auto run = c.optimize(many);
+  auto run = c.optimize(many, "user", "out", {"--seeds", "1", "--no-profile"});
   for (const std::string kind : {"verify", "measure", ""}) {
     INFO("killed with: " << kind);
     std::string victim;
@@ -137,7 +137,7 @@ TEST_CASE("a user sees and ends runs of its own, an admin all; a cancelled run e
   CHECK(within(20, [&] { return c.busy_node().empty(); })); // and its node has nothing in hand
 }
 
-TEST_CASE("a node offers its accelerators, and work for them goes there on the device that is leased", "[alone]") {
+TEST_CASE("a node offers its accelerators, and work for them goes there on the device that is leased") {
   cluster c(false);
   // A backend of which Torch calls the device cpu, with a driver that is always loaded, and a Python that tells of two such devices.
   fs::copy(fs::path(PRAGMA_EXE).parent_path().parent_path() / "share/pragma", c.path("share"), fs::copy_options::recursive);

@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
 #include "profilers/by_manifest.hpp"
+#include "tests/fixtures/shared_cache.hpp"
 #include "tests/fixtures/skip.hpp"
 #include "tests/integration/small_task.hpp"
 
@@ -26,6 +27,7 @@ const fs::path manual = "/usr/share/doc/valgrind/html";
 
 struct home {
   temp_dir dir = std::move(*temp_dir::create("pragma-kb-"));
+  home() { test::home_with_limits(dir.path() / "home"); }
   process_spec command(std::vector<std::string> arguments) const {
     process_spec spec;
     spec.argv = {PRAGMA_EXE};
@@ -326,7 +328,7 @@ void measured_cited_and_asked_for_more(home& h, const std::string& tool, const c
   const auto coder = "n=$(cat " + folder + "/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > " + folder + "/n; cat > " + folder + "/prompt.$n; sed \"s/k < 8/k < $((8*n))/\" " +
                      folder + "/answer.md";
   const auto out = h.dir.path() / "out";
-  const auto ran = h.run({"optimize", folder + "/task.py", "--command", coder, "--seed", "none", "--attempts", "2", "--profile-seconds", "0.5", "--no-check", "--out", out.string(), "--json"});
+  const auto ran = h.run({"optimize", folder + "/task.py", "--command", coder, "--seed", "none", "--attempts", "2", "--seeds", "1", "--profile-seconds", "0.5", "--no-check", "--out", out.string(), "--json"});
   INFO(ran.out << ran.err);
   REQUIRE((ran.exit_code == 0 || ran.exit_code == 6)); // 6: its figure is not established, beside other tests; findings are there all the same
   const auto run = parse_json(ran.out, "stdout").value();
@@ -364,7 +366,7 @@ fs::path manifest_of_the_readme(const home& h, const std::string& name) {
 
 } // namespace
 
-TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a finding, cited, and asked for more") {
+TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a finding, cited, and asked for more", "[alone]") {
   home h;
   const auto site = h.dir.path() / "site";
   fs::create_directories(site);
@@ -378,7 +380,7 @@ TEST_CASE("a profiler for the CPU by its address and a manifest: measured, a fin
   measured_cited_and_asked_for_more(h, "faultcount", "child_minor_faults", "child_major_faults", server.url(), "needed no disk");
 }
 
-TEST_CASE("a real tool of Debian, with its manual page: pidstat") {
+TEST_CASE("a real tool of Debian, with its manual page: pidstat", "[alone]") {
   std::error_code problem;
   if (!fs::exists("/usr/bin/pidstat", problem) || !fs::exists("/usr/share/man/man1/pidstat.1.gz", problem)) {
     WARN("no pidstat with its manual page here: not tried (install sysstat)");

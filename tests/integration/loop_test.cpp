@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
 #include "small_task.hpp"
+#include "tests/fixtures/shared_cache.hpp"
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -32,18 +33,9 @@ std::string answer(const std::string& source, const std::string& why) {
   return why + "\n\nflags: -O3 -march=native -ffast-math\n\n```cpp\n" + source + "```\n";
 }
 
-/// The machine's limits take 4 s to measure: once for all homes.
-const fs::path& shared_cache() {
-  static const temp_dir folder = std::move(*temp_dir::create("pragma-it-cache-"));
-  return folder.path();
-}
-
 struct home {
   temp_dir dir = std::move(*temp_dir::create("pragma-it-"));
-  home() {
-    fs::create_directories(dir.path() / "home");
-    fs::create_directory_symlink(shared_cache(), dir.path() / "home" / "cache");
-  }
+  home() { test::home_with_limits(dir.path() / "home"); }
   std::string task() {
     const auto path = (dir.path() / "task.py").string();
     std::ofstream(path) << small_task;
@@ -82,7 +74,7 @@ TEST_CASE("a model over HTTP: bad code, repair, slower, faster; what the brief t
   home h;
   const auto out = (h.dir.path() / "out").string();
   const auto result = h.run({"optimize", h.task(), "--model", "test", "--base-url", server.url(), "--seed", "none", "--attempts", "4",
-                             "--profile-seconds", "1", "--no-check", "--out", out, "--json"});
+                             "--seeds", "1", "--profile-seconds", "1", "--no-check", "--out", out, "--json"});
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   const auto run = parse_json(result.out, "stdout").value();
@@ -129,7 +121,7 @@ TEST_CASE("kill -9 in mid-run, then resume: the next attempt, the same best", "[
   std::ofstream(coder) << "#!/bin/sh\ncat >/dev/null\nd=" << h.dir.path().string()
                        << "\nn=$(cat $d/count 2>/dev/null || echo 0); n=$((n+1)); echo $n > $d/count\n"
                           "case $n in 1) cat $d/fast.md;; 2) cat $d/slow.md;; 3) touch $d/third; sleep 1000;; *) cat $d/slow.md | sed \"s/< 8/< $((n+8))/\";; esac\n";
-  auto spec = h.command({"optimize", h.task(), "--command", "sh " + coder, "--seed", "none", "--attempts", "4", "--profile-seconds", "0.5", "--no-check",
+  auto spec = h.command({"optimize", h.task(), "--command", "sh " + coder, "--seed", "none", "--attempts", "4", "--seeds", "1", "--no-profile", "--no-check",
                          "--out", (h.dir.path() / "out").string()});
   auto child = child_process::start(spec);
   REQUIRE(child);
@@ -159,7 +151,7 @@ TEST_CASE("Ctrl-C ends cleanly: what is recorded stays and can be resumed; a sec
   std::ofstream(h.dir.path() / "fast.md") << answer(kernel(fast_body), "Plain loop.");
   const auto script = "cat >/dev/null; if [ -e " + (h.dir.path() / "second").string() + " ]; then sleep 1000; fi; touch " + (h.dir.path() / "second").string() + "; touch " +
                       (h.dir.path() / "go").string() + "; cat " + (h.dir.path() / "fast.md").string();
-  auto spec = h.command({"optimize", h.task(), "--command", script, "--seed", "none", "--attempts", "5", "--profile-seconds", "0.5", "--no-check", "--out",
+  auto spec = h.command({"optimize", h.task(), "--command", script, "--seed", "none", "--attempts", "5", "--seeds", "1", "--no-profile", "--no-check", "--out",
                          (h.dir.path() / "out").string()});
   auto child = child_process::start(spec);
   REQUIRE(child);
@@ -228,7 +220,7 @@ TEST_CASE("a bench goes on with what is there, also with another --only, and doe
   std::ofstream(other / "one.py") << small_task;
   const auto out = (h.dir.path() / "bench").string();
   const auto bench = [&](const fs::path& folder, const std::string& only) {
-    std::vector<std::string> arguments = {"bench", folder.string(), "--attempts", "1", "--seeds", "1", "--no-profile", "--out", out, "--json"};
+    std::vector<std::string> arguments = {"bench", folder.string(), "--attempts", "1", "--seeds", "1", "--no-profile", "--no-check", "--out", out, "--json"};
     if (!only.empty()) arguments.insert(arguments.end(), {"--only", only});
     return h.run(arguments);
   };

@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
+#include "tests/fixtures/shared_cache.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -49,6 +50,7 @@ def get_init_inputs():
 )";
 
 process_result run(const std::vector<std::string>& argv, const fs::path& home) {
+  test::home_with_limits(home);
   process_spec spec;
   spec.argv = argv;
   spec.env = {{"PRAGMA_HOME", home.string()}, {"NO_COLOR", "1"}};
@@ -118,7 +120,7 @@ TEST_CASE("a task with an operator of Torch's gets kernels for its parts, and a 
 TEST_CASE("a drop-in's check judges indices by what they point to") {
   const auto share = fs::path(PRAGMA_EXE).parent_path().parent_path() / "share" / "pragma" / "python";
   const auto python = std::getenv("PRAGMA_PYTHON") ? std::string(std::getenv("PRAGMA_PYTHON")) : std::string("/usr/bin/python3");
-  const auto program = run({python, std::string(TESTS_DIR) + "/drop_in/indices.py", share.string()}, fs::temp_directory_path());
+  const auto program = run({python, std::string(TESTS_DIR) + "/drop_in/indices.py", share.string()}, temp_dir::create("pragma-parts-test-")->path());
   INFO(program.err << program.out);
   CHECK(program.exit_code == 0);
 }

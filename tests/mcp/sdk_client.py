@@ -239,6 +239,8 @@ async def over_http(pragma, home, task):
 
 async def main(pragma):
     home = tempfile.mkdtemp(prefix="pragma-mcp-")
+    if "XDG_CACHE_HOME" in os.environ:  # where CTest has measured this machine's limits
+        os.symlink(os.path.join(os.environ["XDG_CACHE_HOME"], "pragma"), os.path.join(home, "cache"))
     task = os.path.join(home, "task.py")
     with open(task, "w") as f:
         f.write(TASK)

@@ -156,14 +156,12 @@ TEST_CASE("a trick is found on a busy machine, too", "[judgement]") {
   judged_task softsign(*task, 0);
   const auto built = build(*source, {"-O2", "-fno-tree-vectorize"});
   const load busy;
-  for (int turn = 0; turn < 3; ++turn) {
-    timing_options options;
-    options.max_seconds = 0.5;
-    options.waits = 0;
-    const auto timed = softsign.time(built, options);
-    INFO(timed.result.reason);
-    CHECK_FALSE(timed.result.passed());
-  }
+  timing_options options;
+  options.max_seconds = 0.5;
+  options.waits = 0;
+  const auto timed = softsign.time(built, options);
+  INFO(timed.result.reason);
+  CHECK_FALSE(timed.result.passed());
 }
 
 TEST_CASE("an honest kernel with streaming stores is accused by no load", "[judgement]") {
@@ -261,6 +259,7 @@ TEST_CASE("a time that the machine cannot reach is no figure, and no offence", "
   timing_options options;
   options.max_seconds = 0.5;
   options.waits = 0;
+  options.first_wait = 0.05; // no later moment mends it
   options.beyond_limits = [](double) { return std::string("memory bandwidth"); };
   const auto timed = judged_task::softmax().time(build(softmax_kernel("softmax(x, y, rows, cols);")), options);
   CHECK(timed.result.stage == verdict_stage::not_established);
