@@ -141,6 +141,11 @@ int negated_condition(node_builder& b, const tensor_node& n) {
 
 int equal_branches(node_builder& b, const tensor_node& n) { return is(n, o::select) && n.args[1] == n.args[2] ? instead(b, n, n.args[1]) : none; }
 
+int condition_itself(node_builder& b, const tensor_node& n) {
+  const auto truth = [&](int i, double value) { return b.at(n.args[static_cast<size_t>(i)]).kind == node_kind::constant && b.at(n.args[static_cast<size_t>(i)]).value == value; };
+  return is(n, o::select) && n.dtype == dtype::boolean && truth(1, 1) && truth(2, 0) ? instead(b, n, n.args[0]) : none;
+}
+
 int known_condition(node_builder& b, const tensor_node& n) {
   if (!is(n, o::select) || b.at(n.args[0]).kind != node_kind::constant) return none;
   return instead(b, n, n.args[b.at(n.args[0]).value != 0 ? 1 : 2]);
@@ -235,6 +240,7 @@ constexpr std::array rules{
     rewrite_rule{"negated equality", "~(a == b) -> a != b", "true exactly where the other is not, NaN as well; orders have no such twin", negated_equality},
     rewrite_rule{"negated condition", "select(~c, a, b) -> select(c, b, a)", "the other branch", negated_condition},
     rewrite_rule{"equal branches", "select(c, a, a) -> a", "either branch is a", equal_branches},
+    rewrite_rule{"condition itself", "select(c, true, false) -> c", "a truth value says itself", condition_itself},
     rewrite_rule{"known condition", "select(true, a, b) -> a", "the other branch is never taken", known_condition},
     rewrite_rule{"converted twice", "int64(int32(x)) -> int64(x) of int8", "the first type's values are all in the one between", converted_twice},
     rewrite_rule{"reshaped twice", "reshape(reshape(x)) -> reshape(x)", "elements keep their linear order", reshaped_twice},

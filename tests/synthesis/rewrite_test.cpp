@@ -85,6 +85,7 @@ const std::vector<rewriting>& rewritings() {
       {"negated equality", f, [](g& t) { return t.no(t.b.compare(o::not_equal, t.x, t.x)); }, [](g& t) { return t.b.compare(o::equal, t.x, t.x); }},
       {"negated condition", f, [](g& t) { return t.b.select(t.no(t.c), t.x, t.y); }, [](g& t) { return t.b.select(t.c, t.y, t.x); }},
       {"equal branches", f, [](g& t) { return t.b.select(t.c, t.x, t.x); }, [](g& t) { return t.x; }},
+      {"condition itself", dtype::boolean, [](g& t) { return t.b.select(t.c, t.b.constant(1, dtype::boolean), t.b.constant(0, dtype::boolean)); }, [](g& t) { return t.c; }},
       {"known condition", f, [](g& t) { return t.b.select(t.b.constant(1, dtype::boolean), t.x, t.y); }, [](g& t) { return t.x; }},
       {"known condition", f, [](g& t) { return t.b.select(t.b.constant(0, dtype::boolean), t.x, t.y); }, [](g& t) { return t.y; }},
       {"converted twice", f, [](g& t) { return t.b.convert(t.b.convert(t.x, dtype::float64), f); }, [](g& t) { return t.x; }},
