@@ -85,6 +85,8 @@ const std::vector<rewriting>& rewritings() {
       {"negated equality", f, [](g& t) { return t.no(t.b.compare(o::not_equal, t.x, t.x)); }, [](g& t) { return t.b.compare(o::equal, t.x, t.x); }},
       {"negated condition", f, [](g& t) { return t.b.select(t.no(t.c), t.x, t.y); }, [](g& t) { return t.b.select(t.c, t.y, t.x); }},
       {"equal branches", f, [](g& t) { return t.b.select(t.c, t.x, t.x); }, [](g& t) { return t.x; }},
+      {"places compared", f, [](g& t) { return t.b.compare(operation::less, t.b.index(shape, 1), t.b.add2(t.b.index(shape, 0), t.b.constant(2, dtype::int64))); },
+       [](g& t) { return t.b.compare(operation::less, t.b.index(shape, 1, dtype::int32), t.b.add2(t.b.index(shape, 0, dtype::int32), t.b.constant(2, dtype::int32))); }},
       {"condition itself", dtype::boolean, [](g& t) { return t.b.select(t.c, t.b.constant(1, dtype::boolean), t.b.constant(0, dtype::boolean)); }, [](g& t) { return t.c; }},
       {"known condition", f, [](g& t) { return t.b.select(t.b.constant(1, dtype::boolean), t.x, t.y); }, [](g& t) { return t.x; }},
       {"known condition", f, [](g& t) { return t.b.select(t.b.constant(0, dtype::boolean), t.x, t.y); }, [](g& t) { return t.y; }},
