@@ -36,6 +36,16 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
     return n >= 2 * all.threads || (n > 1 && n % all.threads == 0);
   };
   p.shared = all.threads > 1 && !s.one_thread;
+  if (r.by_row_blocks) {
+    p.several_m = p.several_n = p.gathers_lines = false;
+    p.block_columns = rounded_up(p.size.n, p.tile_columns);
+    auto outside = c.batch;
+    outside.pop_back();
+    p.shares_batch = p.shared && !outside.empty() && enough(outside);
+    p.shares_blocks = p.shared && !p.shares_batch;
+    p.shared = false;
+    return p;
+  }
   p.parallel_outside = p.shared && enough(p.outside);
   p.parallel_inside = p.shared && !p.parallel_outside && (c.op == operation::convolution || enough(p.inside));
   return p;

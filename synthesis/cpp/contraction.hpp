@@ -20,6 +20,7 @@ struct contraction_plan {
   std::vector<int> outside, inside;  ///< batch loops: those that a depends on lie outside, so that it is packed once
   bool shared = false;         ///< by several threads
   bool parallel_outside = false, parallel_inside = false;
+  bool shares_batch = false, shares_blocks = false; ///< of blocks of rows: threads share out the batch without them, or with them
 };
 contraction_plan plan_contraction(const region& r, const region_schedule& s, const schedule& all);
 
@@ -79,6 +80,9 @@ protected:
 
 private:
   void allocate();
+  void by_row_blocks(const code& followers);
+  void open_row_blocks();
+  void place_in_row_blocks();
   void pack_all_rows();
   void pack_rows(const std::string& to, const std::string& depth, const std::string& from_k);
   void open_steps();

@@ -50,6 +50,7 @@ void matmul_writer::open_steps() {
 }
 
 void matmul_writer::loops(const code& followers) {
+  if (r_.by_row_blocks) return by_row_blocks(followers);
   const bool parallel_columns = plan_.shared && !plan_.parallel_outside && !plan_.parallel_inside && plan_.several_n;
   allocate();
   open_batch(plan_.outside, plan_.parallel_outside);
@@ -81,6 +82,74 @@ void matmul_writer::loops(const code& followers) {
   out_.append(followers);
   close_batch(plan_.inside);
   close_batch(plan_.outside);
+}
+
+/// The loops of the product in which the others of its blocks run. Threads share out the batch; where it is too small, also the blocks, and then each
+/// packs for itself and all columns count.
+void matmul_writer::open_row_blocks() {
+  auto outside = c_.batch;
+  const int blocks = outside.back();
+  outside.pop_back();
+  const bool shared = plan_.shares_batch, all = plan_.shares_blocks;
+  const int64_t count = values_.extent(blocks);
+  const auto b = values_.var(blocks);
+  if (shared || all) out_.directive("pragma omp parallel for num_threads(threads) schedule(static){}", fmt::format(" collapse({})", all ? c_.batch.size() : outside.size()));
+  for (int a : outside) values_.open_loop(a);
+  if (r_.bound && !all) out_.line("bool skips = true; // while what skipped weights would meet is finite: zero times that is zero");
+  out_.block("for (int64_t {0} = {1}; {0} >= 0; --{0})", b, count - 1);
+  out_.line("[[maybe_unused]] const bool first = {};", all ? std::string("true") : fmt::format("{} == {}", b, count - 1));
+  std::string item;
+  for (int a : c_.batch) item = item.empty() ? values_.var(a) : fmt::format("{} * {} + {}", item.find(' ') == item.npos ? item : "(" + item + ")", values_.extent(a), values_.var(a));
+  out_.line("[[maybe_unused]] const int64_t item = {};", item);
+  if (!r_.bound) return;
+  const auto& x = *r_.bound;
+  const auto limit = fmt::format("({} * {} + {}) / {} * {}", b, x.rows, x.beyond + x.step - 1, x.step, x.step);
+  out_.line("const int64_t bound = first || !skips ? {} : least<int64_t>({}, {});", x.columns, x.columns, limit);
+}
+
+/// Which block the loop of another product is in.
+void matmul_writer::place_in_row_blocks() {
+  int64_t step = 1;
+  for (size_t i = c_.batch.size(); i-- > 0;) {
+    const int a = c_.batch[i];
+    out_.line("[[maybe_unused]] const int64_t {} = item / {} % {};", values_.var(a), step, values_.extent(a));
+    step *= values_.extent(a);
+  }
+}
+
+void matmul_writer::by_row_blocks(const code& followers) {
+  const auto& size = plan_.size;
+  const int64_t all_columns = rounded_up(size.n, plan_.tile_columns), row = c_.a_at.coefficient(c_.m[0]), step = c_.a_at.coefficient(c_.k);
+  scratch("a_panels", plan_.all_rows * s_.block.k + all_.lanes);
+  scratch("b_panels", all_columns * size.k);
+  if (plan_.several_k) scratch("partial", plan_.all_rows * all_columns);
+  const bool host = r_.host < 0, ends = r_.bounded_axis >= 0;
+  if (host) open_row_blocks();
+  else place_in_row_blocks();
+  finish_tile();
+  if (ends && !host) out_.line("const int64_t steps = bound;");
+  else out_.line("constexpr int64_t steps = {};", size.k);
+  if (plan_.several_k) out_.line("constexpr int64_t n0 = 0;");
+  out_.block("for (int64_t k0 = 0; k0 < steps; k0 += {})", s_.block.k);
+  out_.line("const int64_t depth = least<int64_t>({}, steps - k0), packed = least<int64_t>({}, {} - k0);", s_.block.k, s_.block.k, size.k);
+  out_.block("if (first)");
+  out_.head("for (int64_t n = 0; n < {}; n += NR)", size.n);
+  const int64_t column = c_.b_at.coefficient(c_.n[0]), b_step = c_.b_at.coefficient(c_.k);
+  out_.line("{}<NR, {}, {}>(b_panels + k0 * {} + n * packed, {} + {} * n + {} * k0, {} - n, packed);", out_.use(of_pairs() ? "pack_column_pairs" : "pack_columns"), column, b_step,
+            all_columns, base(c_.b, c_.b_at), column, b_step, size.n);
+  out_.end();
+  if (ends && !host && !plan_.shares_blocks) out_.line("skips = skips && {}(b_panels + k0 * {}, packed * {});", out_.use("all_finite"), all_columns, all_columns);
+  out_.close();
+  out_.head("for (int64_t m = 0; m < {}; m += MR)", size.m);
+  out_.line("{}<MR, {}, {}>(a_panels + m * depth, {} + {} * m + {} * k0, {} - m, depth);", out_.use(of_pairs() ? "pack_row_pairs" : "pack_rows"), row, step, base(c_.a, c_.a_at), row, step, size.m);
+  out_.end();
+  out_.block("for (int64_t n = 0; n < {}; n += NR)", ends && host ? std::string("bound") : std::to_string(size.n));
+  out_.line("const float* b = b_panels + k0 * {} + n * packed;", all_columns);
+  tile_loop("a_panels + m * depth");
+  out_.close();
+  out_.close();
+  out_.append(followers);
+  if (host) close_batch(c_.batch);
 }
 
 } // namespace pragma::synthesis

@@ -36,6 +36,7 @@ void value_writer::open_loop(int axis) { out_.block("for (int64_t {0} = 0; {0} <
 std::pair<std::string, std::string> value_writer::bounds(int axis) {
   const auto& x = r_.axes[static_cast<size_t>(axis)];
   const auto& g = x.guard;
+  if (axis == r_.bounded_axis) return {"0", "bound"};
   if (g.output_axis < 0 || g.output_axis == layout_.vector_axis) return {"0", std::to_string(x.extent)};
   const auto v = var(axis), start = fmt::format("{} * {} - {}", g.stride, var(g.output_axis), g.padding);
   out_.line("const int64_t {}_begin = {}({}, {});", v, out_.use("first_inside"), start, g.dilation);

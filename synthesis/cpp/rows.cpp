@@ -123,8 +123,9 @@ void row_writer::finish_totals() {
 void row_writer::loops(size_t depth) {
   if (cut_.blocked && depth == layout_.inner.size()) {
     const int64_t n = values_.extent(layout_.vector_axis);
-    out_.block("for (int64_t block = 0; block < {}; block += {})", n, cut_.block);
-    out_.line("const int64_t end = least<int64_t>(block + {}, {});", cut_.block, n);
+    const auto all = bounded() ? std::string("bound") : std::to_string(n);
+    out_.block("for (int64_t block = 0; block < {}; block += {})", all, cut_.block);
+    out_.line("const int64_t end = least<int64_t>(block + {}, {});", cut_.block, all);
     block(depth);
     out_.close();
   } else if (!cut_.blocked && depth == cut_.flush_depth) {
@@ -220,14 +221,17 @@ void row_writer::vectors(int distances_of) {
     out_.line("for (int u = 0; u < {}; ++u) {}", cut_.unroll, call(distances_of, "i + u * W", "all_lanes{}", "[u]"));
     out_.end();
   };
-  if (cut_.blocked) {
-    out_.line("{}i = block;", distances_of >= 0 ? "" : "int64_t ");
+  if (cut_.blocked || bounded()) {
+    const std::string end = cut_.blocked ? "end" : "bound";
+    if (!cut_.blocked) out_.block();
+    out_.line("{}i = {};", distances_of >= 0 ? "" : "int64_t ", cut_.blocked ? "block" : "0");
     if (cut_.unroll > 1) {
-      out_.head("for (; i + {0} <= end; i += {0})", step);
+      out_.head("for (; i + {0} <= {1}; i += {0})", step, end);
       unrolled();
     }
-    if (cut_.unroll == 1 || n % step >= w || cut_.block % step != 0) out_.line("for (; i + W <= end; i += W) {}", one("i", "all_lanes{}"));
-    if (tail) out_.line("if (i < end) {}", one("i", last));
+    if (cut_.unroll == 1 || n % step >= w || cut_.block % step != 0 || bounded()) out_.line("for (; i + W <= {}; i += W) {}", end, one("i", "all_lanes{}"));
+    if (tail) out_.line("if (i < {}) {}", end, one("i", last));
+    if (!cut_.blocked) out_.close();
     return;
   }
   const int64_t main_end = cut_.unroll > 1 ? n / step * step : 0, vector_end = n / w * w;

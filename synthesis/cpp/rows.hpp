@@ -39,6 +39,8 @@ private:
   void block(size_t depth);                              ///< everything between two flushes
   void flush(int e);
   void nest(size_t depth, int distances_of);             ///< -1, or the sum whose squared distances are wanted
+  /// Vectors end at a bound that the loop around them has found (row_blocks.hpp).
+  bool bounded() const { return r_.bounded_axis >= 0 && r_.bounded_axis == layout_.vector_axis; }
   void vectors(int distances_of);
   void step(int distances_of);                           ///< one vector, as a lambda
   std::string call(int distances_of, const std::string& position, const std::string& lanes, const std::string& part) const;

@@ -49,7 +49,7 @@ written value_writer::build(int e) {
     case expr_kind::load: return load(x, of(e) != lifetime::row);
     case expr_kind::index: {
       const auto c = layout_.vector_axis >= 0 ? x.at.coefficient(layout_.vector_axis) : 0;
-      return {fmt::format("{}({}, {})", out_.use("ramp"), affine(x.at), c), binding::whole, c != 0};
+      return {fmt::format("{}{}({}, {})", out_.use("ramp"), x.dtype == dtype::int64 ? "" : "<" + lane_type(x.dtype) + ">", affine(x.at), c), binding::whole, c != 0};
     }
     case expr_kind::scan: return scan(e);
     case expr_kind::reduce: return {reduction(e)};

@@ -131,11 +131,14 @@ bool arrange_contraction(region& r) {
   return true;
 }
 
-std::optional<triangle> triangle_of(const region& r) {
+std::optional<triangle> triangle_of(const region& r, double beyond) {
   if (!r.anchor || r.stores.size() != 1 || r.anchor->m.size() != 1 || r.anchor->n.size() != 1) return std::nullopt;
   const auto at = [&](int e) -> const expr& { return r.exprs[static_cast<size_t>(e)]; };
   const auto& kept = at(r.stores[0].value);
-  if (kept.op != operation::select || at(kept.args[2]).kind != expr_kind::constant || at(kept.args[2]).value != 0) return std::nullopt;
+  if (kept.op != operation::select) return std::nullopt;
+  const auto is_beyond = [&](int e) { return at(e).kind == expr_kind::constant && at(e).value == beyond; };
+  const bool turned = is_beyond(kept.args[1]); // what is said is where it is masked
+  if (!turned && !is_beyond(kept.args[2])) return std::nullopt;
   const auto& inside = at(kept.args[0]);
   if (inside.op != operation::greater_equal && inside.op != operation::less_equal) return std::nullopt;
   const auto& column = at(inside.args[0]);
@@ -146,6 +149,7 @@ std::optional<triangle> triangle_of(const region& r) {
     t.diagonal = static_cast<int64_t>(at(at(row).args[1]).value);
     row = at(row).args[0];
   }
+  if (turned) t = {!t.upper, t.diagonal + (t.upper ? -1 : 1)};
   const auto is_axis = [](const expr& e, int axis) {
     return e.kind == expr_kind::index && e.at.offset == 0 && e.at.terms.size() == 1 && e.at.terms[0].first == axis && e.at.terms[0].second == 1;
   };

@@ -23,12 +23,12 @@ std::vector<bool> depends_on(const tensor_program& program, int anchor);
 /// that memory stores side by side. False when what follows the anchor does not walk memory that way.
 bool arrange_contraction(region& r);
 
-/// What follows keeps one side of a diagonal of the product and zeros beyond: tiles beyond it need no multiplication.
+/// What follows keeps one side of a diagonal of the product and `beyond` on the other, zeros for one: tiles there need no multiplication.
 struct triangle {
   bool upper = true;
   int64_t diagonal = 0; ///< kept: column >= row + diagonal (upper) or column <= row + diagonal
 };
-std::optional<triangle> triangle_of(const region& r);
+std::optional<triangle> triangle_of(const region& r, double beyond = 0);
 
 /// One residue class of the output positions of a transposed convolution: a plain correlation with some of the taps.
 struct phase_dim {

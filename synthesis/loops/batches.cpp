@@ -5,8 +5,6 @@
 
 namespace pragma::synthesis {
 
-namespace {
-
 std::set<int> buffers_read(const region& r) {
   std::set<int> found;
   const auto live = live_exprs(r);
@@ -15,6 +13,8 @@ std::set<int> buffers_read(const region& r) {
   if (r.anchor) found.insert({r.anchor->a, r.anchor->b});
   return found;
 }
+
+namespace {
 
 std::vector<index_form*> all_forms(region& r) {
   std::vector<index_form*> forms;
@@ -34,7 +34,8 @@ std::vector<std::pair<int, index_form*>> touches(region& r, const std::set<int>&
   return found;
 }
 
-/// Makes the batch an axis of its own in a region that reads `local` buffers; false where it touches several elements at once.
+} // namespace
+
 bool take_item_out(region& r, const std::set<int>& local, int64_t batch, const loop_program& p) {
   if (r.anchor || r.axes.size() >= 30) return false;
   int axis = -1;
@@ -80,14 +81,24 @@ bool take_item_out(region& r, const std::set<int>& local, int64_t batch, const l
   return true;
 }
 
-} // namespace
+void shrink_to_item(region& r, const std::set<int>& local, const std::vector<int>& item_axes) {
+  for (const auto& [b, f] : touches(r, local))
+    std::erase_if(f->terms, [&](const auto& t) { return std::find(item_axes.begin(), item_axes.end(), t.first) != item_axes.end(); });
+}
 
 void join_batches(loop_program& p) {
   std::vector<region> done;
   std::vector<region> rest = std::move(p.regions);
+  int blocks_host = -1;
   while (!rest.empty()) {
     region head = std::move(rest.front());
     rest.erase(rest.begin());
+    if (head.by_row_blocks || head.host >= 0) { // joined by its rows
+      if (head.host < 0) blocks_host = static_cast<int>(done.size());
+      else head.host = blocks_host;
+      done.push_back(std::move(head));
+      continue;
+    }
     int batch_axis = -1;
     if (head.anchor && head.anchor->group < 0)
       for (int a : head.anchor->batch)
@@ -103,6 +114,7 @@ void join_batches(loop_program& p) {
     std::vector<region> before, inside;
     size_t next = 0;
     for (; next < rest.size(); ++next) {
+      if (rest[next].by_row_blocks) break;
       const auto reads = buffers_read(rest[next]);
       const bool independent = std::none_of(reads.begin(), reads.end(), [&](int b) { return local.count(b) != 0; });
       if (independent) {
@@ -129,12 +141,8 @@ void join_batches(loop_program& p) {
       for (const auto& r : *others)
         for (const auto& s : r.stores) local.erase(s.buffer);
     head.item = batch_axis;
-    const auto shrink = [&](region& r) {
-      for (const auto& [b, f] : touches(r, local))
-        std::erase_if(f->terms, [&](const auto& t) { return t.first == r.item; });
-    };
-    shrink(head);
-    for (auto& r : inside) shrink(r);
+    shrink_to_item(head, local, {head.item});
+    for (auto& r : inside) shrink_to_item(r, local, {r.item});
     for (int b : local) {
       p.buffers[static_cast<size_t>(b)].elements /= batch;
       p.buffers[static_cast<size_t>(b)].of_item = true;

@@ -81,6 +81,7 @@ private:
   index_form linear(const std::vector<int64_t>& shape, const std::vector<index_form>& idx);
   int eval(int n, const std::vector<index_form>& idx);
   int make(int n, const std::vector<index_form>& idx);
+  bool follows_from_places(int n) const;
   /// On an anchor's tiles only pointwise values are computed; what does not need the anchor and is small is made before.
   void keep_tail_simple(int n, const tensor_node& node);
   /// The domain axes that an index walks like one dimension, outermost first; an axis of extent 1 when it stands still.

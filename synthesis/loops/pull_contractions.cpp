@@ -5,11 +5,20 @@
 
 namespace pragma::synthesis {
 
+/// A truth value that follows from places alone, as a causal mask does: found again in a register or two.
+bool puller::follows_from_places(int n) const {
+  const auto& x = at(n);
+  if (x.kind == node_kind::index || x.kind == node_kind::constant) return true;
+  if (x.kind != node_kind::view && (x.kind != node_kind::pointwise || traits(x.op).expensive)) return false;
+  return std::all_of(x.args.begin(), x.args.end(), [&](int a) { return follows_from_places(a); });
+}
+
 void puller::keep_tail_simple(int n, const tensor_node& node) {
   switch (node.kind) {
     case node_kind::leaf: case node_kind::constant: case node_kind::index: case node_kind::view: case node_kind::reshape: return;
     case node_kind::pointwise:
       if (in_tail_[static_cast<size_t>(n)] || node.elements() == 1 || node.elements() * 8 > at(anchor_).elements()) return;
+      if (node.dtype == dtype::boolean && follows_from_places(n)) return;
       throw needs_buffer{n};
     default: throw needs_buffer{n};
   }

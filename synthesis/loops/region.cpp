@@ -4,6 +4,7 @@
 #include "synthesis/loops/batches.hpp"
 #include "synthesis/loops/copies.hpp"
 #include "synthesis/loops/pull.hpp"
+#include "synthesis/loops/row_blocks.hpp"
 
 #include <map>
 
@@ -157,8 +158,11 @@ expected<loop_program> build_program(const tensor_program& program, bool batches
   } catch (const impossible& e) {
     return fail(ec::unsupported, "the built-in coder cannot arrange loops for: " + e.what, "use --coder llm or --coder command");
   }
-  if (batches) join_batches(builder.out);
-  else drop_copies(builder.out);
+  if (batches) {
+    join_row_blocks(builder.out);
+    join_batches(builder.out);
+  }
+  if (!batches) drop_copies(builder.out);
   for (auto& r : builder.out.regions) reduce_lone_windows(r);
   for (int n : program.outputs) builder.out.output_shapes.push_back(program.nodes[static_cast<size_t>(n)].shape);
   builder.out.ops = program.ops;

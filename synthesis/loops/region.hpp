@@ -94,6 +94,12 @@ struct contraction {
   }
 };
 
+/// In a block of rows beside a diagonal, columns from rounded_up(block * rows + beyond) on are masked out for all of them.
+struct column_bound {
+  int64_t rows = 0, beyond = 0, columns = 0;
+  int64_t step = 16; ///< the bound is a multiple: whole vectors
+};
+
 struct region {
   std::vector<axis> axes;  ///< in loop order, outermost first
   std::vector<expr> exprs; ///< arguments come before uses
@@ -102,6 +108,9 @@ struct region {
   std::optional<contraction> anchor;
   int host = -1; ///< the region in whose batch loop this one runs (batches.hpp), or -1
   int item = -1; ///< the axis that this batch loop stands for
+  bool by_row_blocks = false; ///< a product whose batch elements are blocks of rows (row_blocks.hpp); the last axis of its batch counts them
+  std::optional<column_bound> bound; ///< of the product in whose loop others run
+  int bounded_axis = -1; ///< the axis of which positions from the bound on count for nothing
   bool has_window() const {
     for (const auto& a : axes)
       if (a.window) return true;

@@ -44,7 +44,7 @@ public:
   int pointwise(operation op, dtype result, std::vector<int> args);
   /// maximum, minimum, fmax or fmin of two of one dtype; of truth values the operator of bits that does the same.
   int extreme(operation op, int a, int b);
-  int index(std::vector<int64_t> shape, int64_t dim);
+  int index(std::vector<int64_t> shape, int64_t dim, dtype type = dtype::int64);
   /// Numbers that are known when the graph is: a constant of the kernel, row-major.
   int table(const std::vector<double>& values, dtype type, std::vector<int64_t> shape);
 

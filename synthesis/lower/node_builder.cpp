@@ -79,10 +79,10 @@ int node_builder::extreme(operation op, int a, int b) {
   return pointwise(type != dtype::boolean ? op : highest ? operation::bit_or : operation::bit_and, type, {a, b});
 }
 
-int node_builder::index(std::vector<int64_t> shape, int64_t dim) {
+int node_builder::index(std::vector<int64_t> shape, int64_t dim, dtype type) {
   tensor_node node;
   node.kind = node_kind::index;
-  node.dtype = dtype::int64;
+  node.dtype = type;
   node.shape = std::move(shape);
   node.dims = {dim};
   return add(std::move(node));

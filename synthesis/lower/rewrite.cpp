@@ -1,7 +1,9 @@
 #include "synthesis/lower/rewrite.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace pragma::synthesis {
 
@@ -139,7 +141,50 @@ int negated_condition(node_builder& b, const tensor_node& n) {
   return is(n, o::select) && is(b, n, 0, o::bit_not) ? b.select(argument(b, n, 0), n.args[2], n.args[1]) : none;
 }
 
+/// The least and the greatest value of a whole number that follows from places; nothing where it depends on more.
+std::optional<std::pair<double, double>> range_of_places(node_builder& b, int node) {
+  const auto& n = b.at(node);
+  if (n.dtype != dtype::int64) return std::nullopt;
+  if (n.kind == node_kind::constant) return std::pair{n.value, n.value};
+  if (n.kind == node_kind::index) return std::pair{0.0, static_cast<double>(std::max<int64_t>(1, n.shape[static_cast<size_t>(n.dims[0])]) - 1)};
+  if (n.kind == node_kind::view) return range_of_places(b, n.args[0]);
+  if (!is(n, o::add) && !is(n, o::sub)) return std::nullopt;
+  const auto x = range_of_places(b, n.args[0]), y = range_of_places(b, n.args[1]);
+  if (!x || !y) return std::nullopt;
+  return n.op == o::add ? std::pair{x->first + y->first, x->second + y->second} : std::pair{x->first - y->second, x->second - y->first};
+}
+
+constexpr double most_narrow = 1 << 30; ///< of sums and their parts, so that 32 bits hold them
+
+int narrow_places(node_builder& b, int node) {
+  const auto n = b.at(node); // a copy: the list grows
+  if (const auto range = range_of_places(b, node); range->first < -most_narrow || range->second > most_narrow) return none;
+  if (n.kind == node_kind::constant) return b.constant(n.value, dtype::int32, n.shape);
+  if (n.kind == node_kind::index) return b.index(n.shape, n.dims[0], dtype::int32);
+  std::vector<int> args;
+  for (int a : n.args) {
+    args.push_back(narrow_places(b, a));
+    if (args.back() == none) return none;
+  }
+  return n.kind == node_kind::view ? b.view(args[0], n.shape, n.map) : b.pointwise(n.op, dtype::int32, args);
+}
+
+/// Comparisons only: other results would have to widen again.
+int places_compared(node_builder& b, const tensor_node& n) {
+  if (n.kind != node_kind::pointwise || traits(n.op).result != result_rule::truth || n.args.size() != 2) return none;
+  if (!range_of_places(b, n.args[0]) || !range_of_places(b, n.args[1])) return none;
+  const auto args = n.args;
+  const auto op = n.op;
+  const int x = narrow_places(b, args[0]), y = x == none ? none : narrow_places(b, args[1]);
+  return y == none ? none : b.compare(op, x, y);
+}
+
 int equal_branches(node_builder& b, const tensor_node& n) { return is(n, o::select) && n.args[1] == n.args[2] ? instead(b, n, n.args[1]) : none; }
+
+int condition_itself(node_builder& b, const tensor_node& n) {
+  const auto truth = [&](int i, double value) { return b.at(n.args[static_cast<size_t>(i)]).kind == node_kind::constant && b.at(n.args[static_cast<size_t>(i)]).value == value; };
+  return is(n, o::select) && n.dtype == dtype::boolean && truth(1, 1) && truth(2, 0) ? instead(b, n, n.args[0]) : none;
+}
 
 int known_condition(node_builder& b, const tensor_node& n) {
   if (!is(n, o::select) || b.at(n.args[0]).kind != node_kind::constant) return none;
@@ -235,6 +280,8 @@ constexpr std::array rules{
     rewrite_rule{"negated equality", "~(a == b) -> a != b", "true exactly where the other is not, NaN as well; orders have no such twin", negated_equality},
     rewrite_rule{"negated condition", "select(~c, a, b) -> select(c, b, a)", "the other branch", negated_condition},
     rewrite_rule{"equal branches", "select(c, a, a) -> a", "either branch is a", equal_branches},
+    rewrite_rule{"places compared", "int64(i) < int64(j) -> int32(i) < int32(j)", "places of a tensor that fit into 32 bits: twice as many to a vector", places_compared},
+    rewrite_rule{"condition itself", "select(c, true, false) -> c", "a truth value says itself", condition_itself},
     rewrite_rule{"known condition", "select(true, a, b) -> a", "the other branch is never taken", known_condition},
     rewrite_rule{"converted twice", "int64(int32(x)) -> int64(x) of int8", "the first type's values are all in the one between", converted_twice},
     rewrite_rule{"reshaped twice", "reshape(reshape(x)) -> reshape(x)", "elements keep their linear order", reshaped_twice},

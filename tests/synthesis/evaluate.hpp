@@ -1,5 +1,5 @@
 // What a program of primitives computes, by its definition: element by element, each operation rounded to its type. For tests of
-// rewriting; of inputs, constants, operators of elements, views and reshapes.
+// rewriting; of inputs, constants, places, operators of elements, views and reshapes.
 #pragma once
 
 #include "synthesis/lower/lower.hpp"
@@ -63,7 +63,7 @@ inline std::vector<double> evaluate(const tensor_program& p, int n, const std::v
   std::vector<std::vector<double>> args;
   for (int a : x.args) args.push_back(evaluate(p, a, inputs));
   if (x.kind == node_kind::reshape) return args[0];
-  if (x.kind != node_kind::view && x.kind != node_kind::pointwise) throw std::logic_error("evaluate.hpp knows no such primitive");
+  if (x.kind != node_kind::view && x.kind != node_kind::pointwise && x.kind != node_kind::index) throw std::logic_error("evaluate.hpp knows no such primitive");
   std::vector<double> out(count);
   for (size_t i = 0; i < count; ++i) {
     std::vector<int64_t> index(x.shape.size());
@@ -80,6 +80,10 @@ inline std::vector<double> evaluate(const tensor_program& p, int n, const std::v
       }
       return args[arg].at(static_cast<size_t>(place));
     };
+    if (x.kind == node_kind::index) {
+      out[i] = static_cast<double>(index[static_cast<size_t>(x.dims[0])]);
+      continue;
+    }
     std::vector<double> values;
     for (size_t a = 0; a < args.size(); ++a) values.push_back(element(a));
     out[i] = x.kind == node_kind::view ? values[0] : stored_as(applied(x.op, values), x.dtype);

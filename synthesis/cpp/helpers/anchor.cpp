@@ -120,6 +120,15 @@ template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns
   }
 }
 )"},
+      {"all_finite", {"load"}, R"(// Whole vectors.
+inline bool all_finite(const float* p, int64_t n) {
+  vf zeros{};
+  for (int64_t i = 0; i < n; i += W) zeros += load(p + i, all_lanes{}) * 0.0f; // infinity and NaN give NaN
+  bool finite = true;
+  for (int j = 0; j < W; ++j) finite = finite && zeros[j] == 0;
+  return finite;
+}
+)"},
       {"pack_weights", {}, R"(// M output channels side by side, for every input channel and tap; past the last one zeros.
 template <int M, class T> inline void pack_weights(float* to, const T* from, int64_t rows, int64_t row, int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
   for (int64_t c = 0; c < channels; ++c)
