@@ -102,6 +102,7 @@ void matmul_writer::open_row_blocks() {
   for (int a : c_.batch) item = item.empty() ? values_.var(a) : fmt::format("{} * {} + {}", item.find(' ') == item.npos ? item : "(" + item + ")", values_.extent(a), values_.var(a));
   out_.line("[[maybe_unused]] const int64_t item = {};", item);
   if (!r_.bound) return;
+  if (all) out_.line("bool skips = false; // nobody has looked at what this thread packs");
   const auto& x = *r_.bound;
   const auto limit = fmt::format("({} * {} + {}) / {} * {}", b, x.rows, x.beyond + x.step - 1, x.step, x.step);
   out_.line("const int64_t bound = first || !skips ? {} : least<int64_t>({}, {});", x.columns, x.columns, limit);
@@ -138,7 +139,7 @@ void matmul_writer::by_row_blocks(const code& followers) {
   out_.line("{}<NR, {}, {}>(b_panels + k0 * {} + n * packed, {} + {} * n + {} * k0, {} - n, packed);", out_.use(of_pairs() ? "pack_column_pairs" : "pack_columns"), column, b_step,
             all_columns, base(c_.b, c_.b_at), column, b_step, size.n);
   out_.end();
-  if (ends && !host && !plan_.shares_blocks) out_.line("skips = skips && {}(b_panels + k0 * {}, packed * {});", out_.use("all_finite"), all_columns, all_columns);
+  if (ends && !host) out_.line("skips = skips && {}(b_panels + k0 * {}, packed * {});", out_.use("all_finite"), all_columns, all_columns);
   out_.close();
   out_.head("for (int64_t m = 0; m < {}; m += MR)", size.m);
   out_.line("{}<MR, {}, {}>(a_panels + m * depth, {} + {} * m + {} * k0, {} - m, depth);", out_.use(of_pairs() ? "pack_row_pairs" : "pack_rows"), row, step, base(c_.a, c_.a_at), row, step, size.m);

@@ -107,7 +107,9 @@ index_form puller::linear(const std::vector<int64_t>& shape, const std::vector<i
   index_form f;
   int64_t stride = 1;
   for (size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] != 1) f = sum(f, scaled(idx[i], stride));
+    // One position, but a window's guard asks which tap meets it.
+    const bool guarded = outside_ != identity::none && idx[i].terms.size() > 1;
+    if (shape[i] != 1 || guarded) f = sum(f, scaled(idx[i], stride));
     stride *= shape[i];
   }
   return f;

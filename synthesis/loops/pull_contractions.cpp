@@ -5,7 +5,7 @@
 
 namespace pragma::synthesis {
 
-/// A truth value that follows from places alone, as a causal mask does: found again in a register or two.
+/// A truth value or a whole number that follows from places alone, as a causal mask does: found again in a register or two.
 bool puller::follows_from_places(int n) const {
   const auto& x = at(n);
   if (x.kind == node_kind::index || x.kind == node_kind::constant) return true;
@@ -18,7 +18,7 @@ void puller::keep_tail_simple(int n, const tensor_node& node) {
     case node_kind::leaf: case node_kind::constant: case node_kind::index: case node_kind::view: case node_kind::reshape: return;
     case node_kind::pointwise:
       if (in_tail_[static_cast<size_t>(n)] || node.elements() == 1 || node.elements() * 8 > at(anchor_).elements()) return;
-      if (node.dtype == dtype::boolean && follows_from_places(n)) return;
+      if (!is_floating(node.dtype) && follows_from_places(n)) return;
       throw needs_buffer{n};
     default: throw needs_buffer{n};
   }
@@ -56,6 +56,12 @@ std::pair<int, index_form> puller::operand(int n, const std::vector<index_form>&
     if (e.kind == expr_kind::load && e.args.empty()) return {e.buffer, e.at};
   } catch (const needs_split&) {
   } catch (const needs_flip&) {
+  } catch (const needs_buffer& need) {
+    // What the operand shows is stored whole, not a reduction inside of it: softmax then is one region and not three.
+    for (int shown = n;; shown = at(shown).args[0]) {
+      if (shown == need.node || at(shown).kind == node_kind::leaf || stored_.count(shown)) throw;
+      if (at(shown).kind != node_kind::view && at(shown).kind != node_kind::reshape) throw needs_buffer{shown};
+    }
   }
   throw needs_buffer{n};
 }

@@ -157,6 +157,7 @@ std::optional<chain> chain_from(const loop_program& p, size_t at) {
 
 /// Where a mask leaves out all beyond a diagonal: the loops over columns end there.
 void bound_columns(chain& c, const loop_program& p) {
+
   if (!c.kept || c.kept->upper || c.between.size() != 1) return;
   const auto& head = *c.first.anchor;
   auto& rows = c.between[0];

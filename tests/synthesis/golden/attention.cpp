@@ -18,8 +18,8 @@ namespace {
 
 // (helpers)
 
-alignas(64) float scratch0[2280]; // between regions
-alignas(64) float scratch1[2280]; // between regions
+alignas(64) float scratch0[380]; // between regions, one batch element
+alignas(64) float scratch1[380]; // between regions, one batch element
 
 } // namespace
 
@@ -35,106 +35,120 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     alignas(64) static float b_panels[384];
     for (int64_t o0 = 0; o0 < 2; ++o0) {
       for (int64_t o1 = 0; o1 < 3; ++o1) {
-        for (int64_t m = 0; m < 20; m += MR)
-          pack_rows<MR, 16, 1>(a_panels + m * 16, x0 + 960 * o0 + 320 * o1 + 16 * m + 1 * 0, 20 - m, 16);
-        const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {
-          for (int r = 0; r < MR; ++r) {
-            [[maybe_unused]] const int64_t o2 = m + r;
-            const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {
-              const vf v2 = sum;
-              store(scratch1 + 1140 * o0 + 380 * o1 + 19 * o2 + i, v2 * 0.25f, lanes);
-            };
-            for (int t = 0; t < NR / W; ++t) {
-              const int64_t i = n + t * W;
-              if (i + W <= 19) columns_at(i, tile[r][t], all_lanes{});
-              else if (i < 19) columns_at(i, tile[r][t], some_lanes<3>{});
+        for (int64_t o5 = 0; o5 >= 0; --o5) {
+          [[maybe_unused]] const bool first = o5 == 0;
+          [[maybe_unused]] const int64_t item = (o0 * 3 + o1) * 1 + o5;
+          const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {
+            for (int r = 0; r < MR; ++r) {
+              [[maybe_unused]] const int64_t o2 = m + r;
+              const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {
+                const vf v2 = sum;
+                store(scratch1 + 19 * o2 + i, v2 * 0.25f, lanes);
+              };
+              for (int t = 0; t < NR / W; ++t) {
+                const int64_t i = n + t * W;
+                if (i + W <= 19) columns_at(i, tile[r][t], all_lanes{});
+                else if (i < 19) columns_at(i, tile[r][t], some_lanes<3>{});
+              }
+            }
+          };
+          constexpr int64_t steps = 16;
+          for (int64_t k0 = 0; k0 < steps; k0 += 16) {
+            const int64_t depth = least<int64_t>(16, steps - k0), packed = least<int64_t>(16, 16 - k0);
+            if (first) {
+              for (int64_t n = 0; n < 19; n += NR)
+                pack_columns<NR, 16, 1>(b_panels + k0 * 24 + n * packed, x1 + 912 * o0 + 304 * o1 + 16 * n + 1 * k0, 19 - n, packed);
+            }
+            for (int64_t m = 0; m < 20; m += MR)
+              pack_rows<MR, 16, 1>(a_panels + m * depth, x0 + 960 * o0 + 320 * o1 + 320 * o5 + 16 * m + 1 * k0, 20 - m, depth);
+            for (int64_t n = 0; n < 19; n += NR) {
+              const float* b = b_panels + k0 * 24 + n * packed;
+              for (int64_t m = 0; m < 20; m += MR) {
+                vf tile[MR][NR / W];
+                multiply_tile(depth, a_panels + m * depth, b, tile);
+                finish(tile, m, n);
+              }
             }
           }
-        };
-        constexpr int64_t n0 = 0, n1 = 19;
-        constexpr int64_t k0 = 0, depth = 16;
-        for (int64_t n = n0; n < n1; n += NR) {
-          float* b = b_panels;
-          pack_columns<NR, 16, 1>(b, x1 + 912 * o0 + 304 * o1 + 16 * n + 1 * k0, 19 - n, depth);
-          for (int64_t m = 0; m < 20; m += MR) {
-            vf tile[MR][NR / W];
-            multiply_tile(depth, a_panels + k0 * 20 + m * depth, b, tile);
-            finish(tile, m, n);
+          // Region 2: 20 x 19 (reduced) (vectorised)
+          {
+            for (int64_t o0 = 0; o0 < 20; ++o0) {
+              alignas(64) float row3[19];
+              // pass 1: max
+              vf max1_part[2];
+              for (auto& part : max1_part) part = splat(-infinity);
+              const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
+                take_higher(max1, load(scratch1 + 19 * o0 + i, lanes), lanes);
+              };
+              for (int64_t i = 0; i < 16; i += 16)
+                for (int u = 0; u < 2; ++u) pass1(i + u * W, all_lanes{}, max1_part[u]);
+              pass1(16, some_lanes<3>{}, max1_part[0]);
+              const vf max1 = splat(highest(max1_part));
+              // pass 2: sum
+              double sum4_total = 0;
+              vf sum4_part[2];
+              for (auto& part : sum4_part) part = splat(0.0f);
+              const auto pass2 = [&](int64_t i, auto lanes, vf& sum4) __attribute__((always_inline)) {
+                const vf v3 = v_exp_nonpositive(load(scratch1 + 19 * o0 + i, lanes) - max1);
+                store(row3 + i, v3, lanes);
+                sum4 = keep(lanes, sum4 + v3, sum4);
+              };
+              for (int64_t i = 0; i < 16; i += 16)
+                for (int u = 0; u < 2; ++u) pass2(i + u * W, all_lanes{}, sum4_part[u]);
+              pass2(16, some_lanes<3>{}, sum4_part[0]);
+              sum4_total += total(sum4_part);
+              const vf sum4 = splat(float(sum4_total));
+              const vf inverse4 = 1.0f / sum4;
+              // pass 3: results
+              const auto pass3 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
+                const vf v3 = load(row3 + i, lanes);
+                store(scratch0 + 19 * o0 + i, v3 * inverse4, lanes);
+              };
+              for (int64_t i = 0; i < 16; i += 16)
+                for (int u = 0; u < 2; ++u) pass3(i + u * W, all_lanes{});
+              pass3(16, some_lanes<3>{});
+            }
           }
-        }
-      }
-    }
-  }
-  // Region 2: 120 x 19 (reduced) (vectorised)
-  {
-    for (int64_t o0 = 0; o0 < 120; ++o0) {
-      alignas(64) float row3[19];
-      // pass 1: max
-      vf max1_part[2];
-      for (auto& part : max1_part) part = splat(-infinity);
-      const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
-        take_higher(max1, load(scratch1 + 19 * o0 + i, lanes), lanes);
-      };
-      for (int64_t i = 0; i < 16; i += 16)
-        for (int u = 0; u < 2; ++u) pass1(i + u * W, all_lanes{}, max1_part[u]);
-      pass1(16, some_lanes<3>{}, max1_part[0]);
-      const vf max1 = splat(highest(max1_part));
-      // pass 2: sum
-      double sum4_total = 0;
-      vf sum4_part[2];
-      for (auto& part : sum4_part) part = splat(0.0f);
-      const auto pass2 = [&](int64_t i, auto lanes, vf& sum4) __attribute__((always_inline)) {
-        const vf v3 = v_exp_nonpositive(load(scratch1 + 19 * o0 + i, lanes) - max1);
-        store(row3 + i, v3, lanes);
-        sum4 = keep(lanes, sum4 + v3, sum4);
-      };
-      for (int64_t i = 0; i < 16; i += 16)
-        for (int u = 0; u < 2; ++u) pass2(i + u * W, all_lanes{}, sum4_part[u]);
-      pass2(16, some_lanes<3>{}, sum4_part[0]);
-      sum4_total += total(sum4_part);
-      const vf sum4 = splat(float(sum4_total));
-      const vf inverse4 = 1.0f / sum4;
-      // pass 3: results
-      const auto pass3 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
-        const vf v3 = load(row3 + i, lanes);
-        store(scratch0 + 19 * o0 + i, v3 * inverse4, lanes);
-      };
-      for (int64_t i = 0; i < 16; i += 16)
-        for (int u = 0; u < 2; ++u) pass3(i + u * W, all_lanes{});
-      pass3(16, some_lanes<3>{});
-    }
-  }
-  // Region 3: matrix product, m x n x k = 20 x 17 x 19
-  {
-    constexpr int MR = 4, NR = 3 * W; // tile in registers: rows x columns
-    alignas(64) static float a_panels[388];
-    alignas(64) static float b_panels[456];
-    for (int64_t o0 = 0; o0 < 6; ++o0) {
-      for (int64_t m = 0; m < 20; m += MR)
-        pack_rows<MR, 19, 1>(a_panels + m * 19, scratch0 + 380 * o0 + 19 * m + 1 * 0, 20 - m, 19);
-      const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {
-        for (int r = 0; r < MR; ++r) {
-          [[maybe_unused]] const int64_t o1 = m + r;
-          const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {
-            const vf v2 = sum;
-            store(out0 + 340 * o0 + 17 * o1 + i, v2, lanes);
-          };
-          for (int t = 0; t < NR / W; ++t) {
-            const int64_t i = n + t * W;
-            if (i + W <= 17) columns_at(i, tile[r][t], all_lanes{});
-            else if (i < 17) columns_at(i, tile[r][t], some_lanes<1>{});
+          // Region 3: matrix product, m x n x k = 20 x 17 x 19
+          {
+            constexpr int MR = 4, NR = 3 * W; // tile in registers: rows x columns
+            alignas(64) static float a_panels[388];
+            alignas(64) static float b_panels[456];
+            [[maybe_unused]] const int64_t o4 = item / 1 % 1;
+            [[maybe_unused]] const int64_t o0 = item / 1 % 6;
+            const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {
+              for (int r = 0; r < MR; ++r) {
+                [[maybe_unused]] const int64_t o1 = m + r;
+                const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {
+                  const vf v2 = sum;
+                  store(out0 + 340 * o0 + 17 * o1 + i + 340 * o4, v2, lanes);
+                };
+                for (int t = 0; t < NR / W; ++t) {
+                  const int64_t i = n + t * W;
+                  if (i + W <= 17) columns_at(i, tile[r][t], all_lanes{});
+                  else if (i < 17) columns_at(i, tile[r][t], some_lanes<1>{});
+                }
+              }
+            };
+            constexpr int64_t steps = 19;
+            for (int64_t k0 = 0; k0 < steps; k0 += 19) {
+              const int64_t depth = least<int64_t>(19, steps - k0), packed = least<int64_t>(19, 19 - k0);
+              if (first) {
+                for (int64_t n = 0; n < 17; n += NR)
+                  pack_columns<NR, 1, 17>(b_panels + k0 * 24 + n * packed, x2 + 323 * o0 + 1 * n + 17 * k0, 17 - n, packed);
+              }
+              for (int64_t m = 0; m < 20; m += MR)
+                pack_rows<MR, 19, 1>(a_panels + m * depth, scratch0 + 19 * m + 1 * k0, 20 - m, depth);
+              for (int64_t n = 0; n < 17; n += NR) {
+                const float* b = b_panels + k0 * 24 + n * packed;
+                for (int64_t m = 0; m < 20; m += MR) {
+                  vf tile[MR][NR / W];
+                  multiply_tile(depth, a_panels + m * depth, b, tile);
+                  finish(tile, m, n);
+                }
+              }
+            }
           }
-        }
-      };
-      constexpr int64_t n0 = 0, n1 = 17;
-      constexpr int64_t k0 = 0, depth = 19;
-      for (int64_t n = n0; n < n1; n += NR) {
-        float* b = b_panels;
-        pack_columns<NR, 1, 17>(b, x2 + 323 * o0 + 1 * n + 17 * k0, 17 - n, depth);
-        for (int64_t m = 0; m < 20; m += MR) {
-          vf tile[MR][NR / W];
-          multiply_tile(depth, a_panels + k0 * 20 + m * depth, b, tile);
-          finish(tile, m, n);
         }
       }
     }

@@ -31,9 +31,9 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {
       for (int r = 0; r < MR; ++r) {
         [[maybe_unused]] const int64_t o0 = m + r;
-        const vl v1 = ramp(o0, 0);
+        const vi v1 = ramp<vi>(o0, 0);
         const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {
-          const vl v0 = ramp(i, 1);
+          const vi v0 = ramp<vi>(i, 1);
           const vf v5 = sum;
           store(out0 + 40 * o0 + i, select(mask(v0 >= v1), v5, splat(0.0f)), lanes);
         };

@@ -45,7 +45,7 @@ def matmul_0(x0_ptr, x1_ptr, out0_ptr, BLOCK_M: tl.constexpr, BLOCK_K: tl.conste
         rows = tl.load(rows_at + k0, mask=(m[:, None] < 40) & (k[None, :] < 40 - k0), other=0.0)
         columns = tl.load(columns_at + k0 * 40, mask=(n[None, :] < 40) & (k[:, None] < 40 - k0), other=0.0)
         acc = tl.dot(rows, columns, acc, input_precision="ieee")
-    ge2 = tl.cast(n[None, :], tl.int64) >= tl.cast(m[:, None], tl.int64)
+    ge2 = tl.cast(n[None, :], tl.int32) >= tl.cast(m[:, None], tl.int32)
     tl.store(out0_ptr + 40 * m[:, None] + n[None, :], tl.where(ge2, acc, 0.0), mask=(m[:, None] < 40) & (n[None, :] < 40))
 
 

@@ -1,0 +1,150 @@
+# Task: attention_causal
+# Reference: aten.transpose.int, aten.expand.default, aten._reshape_alias.default, aten.expand.default,
+#    aten._reshape_alias.default, aten.bmm.default, aten._unsafe_view.default, aten.div.Tensor,
+#    aten.ones.default, aten.triu.default, aten.masked_fill.Scalar, aten._softmax.default, aten.expand.default,
+#    aten._reshape_alias.default, aten.expand.default, aten._reshape_alias.default, aten.bmm.default,
+#    aten._unsafe_view.default
+# Schedule:
+#    {"regions":[{"alternatives":[{"columns":32,"lanes":32,"stages":2,"steps":16,"warps":4},{"columns":32,"lanes":16,"stages":2,"steps":16,"warps":4}],"block":{"columns":16,"lanes":16,"stages":2,"steps":16,"warps":4},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false},{"alternatives":[{"columns":1,"lanes":1,"stages":1,"steps":128,"warps":2}],"block":{"columns":1,"lanes":1,"stages":1,"steps":128,"warps":1},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false},{"alternatives":[{"columns":32,"lanes":32,"stages":3,"steps":16,"warps":4},{"columns":32,"lanes":16,"stages":3,"steps":16,"warps":4}],"block":{"columns":16,"lanes":16,"stages":3,"steps":16,"warps":4},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false}]}
+# Written by PRAGMA's built-in coder (docs/synthesis.md).
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+PRAGMA_PARAMS = True  # load_params() takes the task's parameters in the order of its state_dict
+
+
+@triton.jit
+def higher(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+# Region 1: matrix product
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_M": 16, "BLOCK_K": 16, "BLOCK_N": 16}, num_warps=4, num_stages=2),
+        triton.Config({"BLOCK_M": 32, "BLOCK_K": 16, "BLOCK_N": 32}, num_warps=4, num_stages=2),
+        triton.Config({"BLOCK_M": 16, "BLOCK_K": 16, "BLOCK_N": 32}, num_warps=4, num_stages=2),
+    ],
+    key=[],
+)
+@triton.jit
+def matmul_0(x0_ptr, x1_ptr, scratch1_ptr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr):
+    # matrix product, m x n x k = 64 x 70 x 16, 6 of them
+    program = tl.program_id(0)
+    tiles_m = (64 + BLOCK_M - 1) // BLOCK_M
+    tiles_n = (70 + BLOCK_N - 1) // BLOCK_N
+    tile = program % (tiles_m * tiles_n)
+    outer = program // (tiles_m * tiles_n)
+    # 8 rows of tiles at a time: programs that run together share rows and columns in the L2 cache
+    group = tile // (8 * tiles_n)
+    rows_here = tl.minimum(tiles_m - group * 8, 8)
+    tile_m = group * 8 + tile % (8 * tiles_n) % rows_here
+    tile_n = tile % (8 * tiles_n) // rows_here
+    batch = outer
+    m = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    b0 = batch // 3
+    b1 = batch % 3
+    k = tl.arange(0, BLOCK_K)
+    rows_at = x0_ptr + 3072 * b0 + 1024 * b1 + m[:, None] * 16 + k[None, :]
+    columns_at = x1_ptr + 3360 * b0 + 1120 * b1 + n[:, None] * 16 + k[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k0 in range(0, 16, BLOCK_K):
+        rows = tl.load(rows_at + k0)
+        columns = tl.trans(tl.load(columns_at + k0, mask=(n[:, None] < 70), other=0.0))
+        acc = tl.dot(rows, columns, acc, input_precision="ieee")
+    ge4 = tl.cast(n[None, :], tl.int32) >= (tl.cast(m[:, None], tl.int32) + 1)
+    tl.store(scratch1_ptr + 13440 * b0 + 4480 * b1 + 70 * m[:, None] + n[None, :], tl.where(ge4, float("-inf"), acc / 4.0), mask=n[None, :] < 70)
+
+
+# Region 2: 384 x 70 (reduced)
+@triton.autotune(
+    configs=[
+        triton.Config({"STEPS": 128}, num_warps=1, num_stages=1),
+        triton.Config({"STEPS": 128}, num_warps=2, num_stages=1),
+    ],
+    key=[],
+)
+@triton.jit
+def rows_2(scratch0_ptr, scratch1_ptr, STEPS: tl.constexpr):
+    program = tl.program_id(0)
+    step = tl.arange(0, STEPS)
+    in_step = step < 70
+    scratch1_0 = tl.load(scratch1_ptr + 70 * program + step, mask=in_step, other=float("-inf"))
+    max1 = tl.reduce(scratch1_0, axis=0, combine_fn=higher)
+    sub2 = scratch1_0 - max1
+    exp_nonpositive3 = tl.exp(sub2)
+    sum4 = tl.sum(tl.where(in_step, exp_nonpositive3, 0.0), axis=0)
+    tl.store(scratch0_ptr + 70 * program + step, exp_nonpositive3 / sum4, mask=in_step)
+
+
+# Region 3: matrix product
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_M": 16, "BLOCK_K": 16, "BLOCK_N": 16}, num_warps=4, num_stages=3),
+        triton.Config({"BLOCK_M": 32, "BLOCK_K": 16, "BLOCK_N": 32}, num_warps=4, num_stages=3),
+        triton.Config({"BLOCK_M": 16, "BLOCK_K": 16, "BLOCK_N": 32}, num_warps=4, num_stages=3),
+    ],
+    key=[],
+)
+@triton.jit
+def matmul_2(x2_ptr, out0_ptr, scratch0_ptr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr):
+    # matrix product, m x n x k = 64 x 17 x 70, 6 of them
+    program = tl.program_id(0)
+    tiles_m = (64 + BLOCK_M - 1) // BLOCK_M
+    tiles_n = (17 + BLOCK_N - 1) // BLOCK_N
+    tile = program % (tiles_m * tiles_n)
+    outer = program // (tiles_m * tiles_n)
+    # 8 rows of tiles at a time: programs that run together share rows and columns in the L2 cache
+    group = tile // (8 * tiles_n)
+    rows_here = tl.minimum(tiles_m - group * 8, 8)
+    tile_m = group * 8 + tile % (8 * tiles_n) % rows_here
+    tile_n = tile % (8 * tiles_n) // rows_here
+    batch = outer
+    m = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    b0 = batch
+    k = tl.arange(0, BLOCK_K)
+    rows_at = scratch0_ptr + 4480 * b0 + m[:, None] * 70 + k[None, :]
+    columns_at = x2_ptr + 1190 * b0 + k[:, None] * 17 + n[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k0 in range(0, 70 // BLOCK_K * BLOCK_K, BLOCK_K):
+        rows = tl.load(rows_at + k0)
+        columns = tl.load(columns_at + k0 * 17, mask=(n[None, :] < 17), other=0.0)
+        acc = tl.dot(rows, columns, acc, input_precision="ieee")
+    rest = 70 // BLOCK_K * BLOCK_K
+    rows = tl.load(rows_at + rest, mask=(k[None, :] < 70 - rest), other=0.0)
+    columns = tl.load(columns_at + rest * 17, mask=(n[None, :] < 17) & (k[:, None] < 70 - rest), other=0.0)
+    acc = tl.dot(rows, columns, acc, input_precision="ieee")
+    tl.store(out0_ptr + 1088 * b0 + 17 * m[:, None] + n[None, :], acc, mask=n[None, :] < 17)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        self.params = []
+
+    def load_params(self, params):
+        self.params = list(params)
+
+    @classmethod
+    def from_state(cls, params):
+        model = cls()
+        model.load_params([p.detach().contiguous() for p in params])
+        return model
+
+    def forward(self, *inputs):
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+        device = tensors[0].device
+        x0 = tensors[0]
+        x1 = tensors[1]
+        x2 = tensors[2]
+        out0 = torch.empty((2, 3, 64, 17), dtype=torch.float32, device=device)
+        scratch0 = torch.empty(26880, dtype=torch.float32, device=device)
+        scratch1 = torch.empty(26880, dtype=torch.float32, device=device)
+        matmul_0[lambda meta: (6 * triton.cdiv(64, meta["BLOCK_M"]) * triton.cdiv(70, meta["BLOCK_N"]),)](x0, x1, scratch1)
+        rows_2[(384,)](scratch0, scratch1)
+        matmul_2[lambda meta: (6 * triton.cdiv(64, meta["BLOCK_M"]) * triton.cdiv(17, meta["BLOCK_N"]),)](x2, out0, scratch0)
+        return out0
