@@ -65,7 +65,7 @@ std::string operators_of(const graph& g, const part& p) {
 
 class whole_run {
 public:
-  whole_run(engine& machine, const run_request& request, const watch_run& watch, const std::atomic<bool>& cancel) : machine_(machine), request_(request), watch_(watch), cancel_(cancel) {
+  whole_run(engine& machine, const run_request& request, const watch_run& watch, const std::atomic<bool>& cancel) : machine_(machine), request_(request), watch_(watch), cancel_(cancel), resumed_(!request.id.empty()) {
     if (request_.id.empty() && request_.new_id.empty()) request_.new_id = new_run_id(request_.load.path);
   }
 
@@ -147,17 +147,29 @@ private:
     if (auto written = write_file_atomic(file, *text); !written) return written;
     auto request = request_;
     request.id.clear();
-    request.new_id.clear();
+    request.new_id = id() + "-part" + std::to_string(number + 1); // found again when the whole is resumed
     request.load.path = file.string();
     request.out_dir = folder.string();
     request.stop.attempts = std::max(1, static_cast<int>(std::lround(request_.stop.attempts * share)));
-    auto result = machine_.run(request, watch_(told.name + " of " + std::to_string(tried) + ": " + told.what, request.stop.attempts), cancel_);
+    auto result = part_run(request, watch_(told.name + " of " + std::to_string(tried) + ": " + told.what, request.stop.attempts));
     if (!result && (result.error().code == ec::interrupted || cancel_)) return fail(result.error());
     judge_part(result, told);
     if (result) (void)write_outputs(folder, *result, false); // a part's report is for who wants it: the whole does without
     if (told.kept) keep(g, document, cut_at, group, *result, made, kernel_of);
     cut_.parts.push_back(std::move(told));
     return {};
+  }
+
+  /// A part whose run began before the whole was stopped or killed goes on with it: only the attempt in flight is lost.
+  expected<run_result> part_run(const run_request& request, const std::function<void(const run_event&)>& shown) {
+    if (resumed_) {
+      auto again = request;
+      again.id = std::move(again.new_id);
+      again.new_id.clear();
+      auto result = machine_.run(again, shown, cancel_);
+      if (result || cancel_ || result.error().code == ec::interrupted) return result;
+    }
+    return machine_.run(request, shown, cancel_);
   }
 
   void judge_part(const expected<run_result>& result, part_record& told) {
@@ -257,6 +269,7 @@ private:
   run_request request_;
   const watch_run& watch_;
   const std::atomic<bool>& cancel_;
+  bool resumed_; ///< the run is in the store already
   loaded_task loaded_;
   cut_record cut_;
 };
