@@ -88,3 +88,11 @@ TEST_CASE("Torch's profiler shares out the time of a call among its operators, w
   CHECK(of(tasks / "many_operators.py").empty());
   CHECK(ref->run(2)); // and it goes on
 }
+
+TEST_CASE("a model whose functions keep its layers has an oracle in float64") {
+  auto ref = reference::start({});
+  if (!ref) FAIL(render(ref.error()));
+  const auto t = ref->load(TESTS_DIR "/tasks/kept_layer.py", 2);
+  if (!t) FAIL(render(t.error()));
+  CHECK(ref->oracle_is_float64());
+}

@@ -211,13 +211,12 @@ TEST_CASE("inputs and parameters can be mapped by others read-only and no other 
 TEST_CASE("buffers, plain tensor attributes and constants are part of the task; its history is not") {
   auto& ref = shared_reference();
   const auto t = loaded(bad_task("batch_norm"));
-  std::vector<std::string> names;
+  std::vector<std::string> names, updates;
   for (const auto& p : t.params) names.push_back(p.name);
+  for (const auto& u : t.updates) updates.push_back(u.name + " " + std::to_string(u.output) + " " + std::to_string(u.add));
   CHECK(names == std::vector<std::string>{"norm.weight", "norm.bias", "norm.running_mean", "norm.running_var",
                                           "norm.num_batches_tracked", "table"});
   CHECK(t.mutated == std::vector<std::string>{"norm.num_batches_tracked", "norm.running_mean", "norm.running_var"});
-  std::vector<std::string> updates;
-  for (const auto& u : t.updates) updates.push_back(u.name + " " + std::to_string(u.output) + " " + std::to_string(u.add));
   CHECK(updates == std::vector<std::string>{"norm.running_mean 1 0", "norm.running_var 2 0", "norm.num_batches_tracked -1 1"});
   CHECK(t.outputs.size() == 3);
   CHECK(t.scalars == std::vector<std::string>{"1=2"});
@@ -229,12 +228,6 @@ TEST_CASE("buffers, plain tensor attributes and constants are part of the task; 
   REQUIRE(ref.make_inputs(0, 3, input_kind::own));
   const auto now = floats(ref.reference_output(0, 0));
   CHECK(std::equal(before.begin(), before.end(), now.begin(), now.end()));
-}
-
-TEST_CASE("a model whose functions keep its layers has an oracle in float64") {
-  const auto t = loaded(bad_task("kept_layer"));
-  CHECK(shared_reference().oracle_is_float64());
-  CHECK(std::none_of(t.notes.begin(), t.notes.end(), [](const auto& n) { return n.find("oracle") != std::string::npos; }));
 }
 
 TEST_CASE("what forward() does after eval() is known: the same, or something else, which a note says") {
