@@ -140,7 +140,7 @@ TEST_CASE("Compile errors are one sentence with the line; the log is cut and nam
   e = refused(from_source(with_attack("", "extern \"C\" void nowhere(); nowhere();")));
   CHECK(e.code == ec::build_failed);
 
-  e = refused(from_source(std::string(2 << 20, ' ')));
+  e = refused(from_source(std::string(17 << 20, ' ')));
   CHECK(e.code == ec::build_failed);
   CHECK_THAT(e.message, Catch::Contains("limit"));
 

@@ -61,9 +61,11 @@ def check(module_path, task_path, seeds=2):
         torch.manual_seed(seed)
         model = task.Model(*task.get_init_inputs())
         inputs = [x.contiguous() if isinstance(x, torch.Tensor) else x for x in task.get_inputs()]
-        state = [t.detach().contiguous() for _, t in state_tensors(model)]
+        state = [t.detach().clone().contiguous() for _, t in state_tensors(model)]
         with torch.no_grad():
             expected = model(*[x.clone() if isinstance(x, torch.Tensor) else x for x in inputs])
+        expected = list(expected) if isinstance(expected, (tuple, list)) else [expected]
+        expected += [t for (_, t), before in zip(state_tensors(model), state) if t.is_floating_point() and not torch.equal(t, before)]  # buffers that forward() updates
         candidate = module.ModelNew(*task.get_init_inputs())
         candidate.load_params(state)
         for config in range(most_configs(module)):
