@@ -262,15 +262,17 @@ def state_tensors(model):
 
 
 def twin(task, module, model):
-    """A second model with the same state, made anew: a copy's functions (`self.act = lambda x: self.layer(x)`) would still call the first one's layers."""
-    made, state = task.make_model(module), state_tensors(model)
-    if state:
-        made.to(state[0][1].device)
+    """A second model with tensors of its own of the same values. Made anew, since a copy's functions (`self.act = lambda x: self.layer(x)`) would still call the first one's layers;
+    and with other tensors, since a task may give all its models the same ones."""
+    made = task.make_model(module)
     with torch.no_grad():
-        own = dict(state_tensors(made))
-        for name, tensor in state:
-            own[name].copy_(tensor)
         for old, new in zip(model.modules(), made.modules()):
+            for key, value in old._parameters.items():
+                if value is not None:
+                    new._parameters[key] = torch.nn.Parameter(value.detach().clone(), requires_grad=value.requires_grad)
+            for key, value in old._buffers.items():
+                if value is not None:
+                    new._buffers[key] = value.clone()
             for key, value in list(vars(old).items()):
                 if isinstance(value, torch.Tensor):
                     setattr(new, key, value.clone())
