@@ -243,7 +243,8 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         oracle = oracle_of(wide, inputs, reference, updated)
         if before:
             for one in (wide, model_new):
-                one and one.load_state_dict(before)
+                if one is not None:
+                    one.load_state_dict(before)
         say({"calling": True})
         got = results_of(model_new, inputs, updated)
         say({"called": True})
