@@ -118,10 +118,6 @@ public:
     }
     wake();
   }
-  void flush(double seconds) {
-    std::unique_lock lock(mutex_);
-    heard_.wait_until(lock, in(seconds), [&] { return out_.empty() || !alive_; });
-  }
 
 private:
   void wake() const {
@@ -294,6 +290,5 @@ int link::certificate_days() const { return impl_->days_; }
 bool link::alive() const { return impl_->alive(); }
 expected<json> link::ask(const std::string& kind, json body, double seconds) { return impl_->ask(kind, std::move(body), seconds); }
 void link::tell(const std::string& kind, json body) { impl_->send({kind, 0, std::move(body), nullptr}); }
-void link::flush(double seconds) { impl_->flush(seconds); }
 
 } // namespace pragma

@@ -44,8 +44,6 @@ public:
   }
   /// No answer is wanted.
   void tell(const std::string& kind, json body);
-  /// Waits until what was told has left, `seconds` at most.
-  void flush(double seconds);
 
 private:
   class impl;

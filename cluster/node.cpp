@@ -270,7 +270,7 @@ private:
       }
       if (draining && load.in_flight() == 0) {
         head.tell("leave", nullptr);
-        head.flush(1);
+        (void)head.ask_for<bool>("beat", beat, 1); // answered after "leave" was read: a link that closes earlier may take with it what is on the way
         return {};
       }
       const auto next = start + beat_pause;

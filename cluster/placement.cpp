@@ -77,6 +77,7 @@ struct placement_state {
   }
 
   void lost(const std::string& node, bool asked_to_leave = false) {
+    if (asked_to_leave) away.erase(node); // that its link is gone may be heard of before what it said last
     if (!asked_to_leave && away.size() < most_away)
       for (auto& n : places.nodes())
         if (n.facts.name == node && n.state != node_state::quarantined) {
