@@ -23,8 +23,10 @@ inline constexpr double call_timeout_seconds = 30;      ///< wall-clock limit of
 inline constexpr size_t max_candidate_source = 1 << 20; ///< bytes of a source from outside: a file, a model, a tool
 
 // -- the compiler --------------------------------------------------------------------------------------------------
-inline constexpr double build_wall_seconds = 60;
-inline constexpr double build_seconds_a_mib = 720;      ///< on top, for each MiB of source: 220 were measured (48 s for 230 KiB), and other work may be there
+inline constexpr double build_wall_seconds = 60;        ///< of a tool for which no other limit is given
+inline constexpr double build_cpu_seconds = 60;
+inline constexpr double build_seconds_a_mib = 720;      ///< on top, for each MiB of source: 220 were measured (48 s for 230 KiB); processors differ by a factor of three
+inline constexpr double most_build_delay = 10;          ///< wall-clock time over CPU time: a machine with ten times as much work as processors
 inline constexpr double module_seconds_a_mib = 960;     ///< of a Python module's first call, on top: all its kernels are compiled in it, 800 in a MiB
 inline constexpr size_t max_built_source = 16 << 20;    ///< bytes of a source that is compiled at all; the built-in coder's grow with the graph
 inline constexpr uint64_t build_memory_bytes = 4ull << 30;

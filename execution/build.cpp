@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -102,6 +103,7 @@ expected<process_result> run_tool(const fs::path& folder, std::vector<std::strin
   process_spec spec;
   spec.cwd = folder.string();
   spec.limits.wall_seconds = options.wall_seconds;
+  spec.limits.cpu_seconds = static_cast<uint64_t>(std::ceil(options.cpu_seconds));
   spec.max_output = defaults::build_log_bytes;
   if (options.want_remarks) spec.max_output = 8 << 20;
   spec.cancel = options.cancel;
@@ -143,7 +145,10 @@ tl::unexpected<error> compile_error(const process_result& result, const std::str
                                     const build_options& options) {
   if (result.cancelled) return fail(ec::interrupted, "compiling the candidate was interrupted");
   if (result.timed_out)
-    return fail(ec::build_failed, what + " took longer than " + format_number(options.wall_seconds, 0) + " s and was stopped", log);
+    return fail(ec::busy, what + " had not ended after " + format_number(options.wall_seconds, 0) + " s, of which it worked " + format_number(result.cpu_seconds, 0) + " s",
+                "this machine is busy: try again when less runs here");
+  if (result.cpu_seconds >= options.cpu_seconds)
+    return fail(ec::build_failed, what + " took longer than " + format_number(options.cpu_seconds, 0) + " s of CPU time and was stopped", log);
   if (log.find("undefined reference to `pragma_kernel'") != std::string::npos)
     return fail(ec::build_failed, "the source does not define extern \"C\" void pragma_kernel(const pragma_args*)", log);
   if (result.signal != 0 || log.find("Killed signal") != std::string::npos || log.find("out of memory") != std::string::npos ||
@@ -151,7 +156,7 @@ tl::unexpected<error> compile_error(const process_result& result, const std::str
       log.find("virtual memory exhausted") != std::string::npos)
     return fail(ec::build_failed,
                 what + " ended at its limits (" + format_bytes(static_cast<double>(defaults::build_memory_bytes)) + " of memory, " +
-                    format_bytes(static_cast<double>(defaults::build_file_bytes)) + " of output, CPU time) or crashed: " + describe_end(result),
+                    format_bytes(static_cast<double>(defaults::build_file_bytes)) + " of output) or crashed: " + describe_end(result),
                 log);
   if (log.find("cannot find -l") != std::string::npos || log.find("cannot find libc") != std::string::npos)
     return fail(ec::tool_failed, "the static C and C++ libraries that candidates are linked with are missing: " + first_error(log),
@@ -319,11 +324,12 @@ std::vector<std::pair<std::string, std::string>> compilers() {
   return found;
 }
 
-double compile_seconds(size_t source_bytes) { return defaults::build_wall_seconds + defaults::build_seconds_a_mib * static_cast<double>(source_bytes) / (1 << 20); }
+double compile_seconds(size_t source_bytes) { return defaults::build_cpu_seconds + defaults::build_seconds_a_mib * static_cast<double>(source_bytes) / (1 << 20); }
 
 expected<build_output> build_candidate(const candidate& c, const build_options& chosen) {
   auto options = chosen;
-  if (options.wall_seconds <= 0) options.wall_seconds = compile_seconds(c.source.size());
+  if (options.cpu_seconds <= 0) options.cpu_seconds = compile_seconds(c.source.size());
+  if (options.wall_seconds <= 0) options.wall_seconds = defaults::most_build_delay * options.cpu_seconds;
   if (!find_language(c.language)) return fail(ec::invalid_argument, "language '" + printable(c.language) + "' is not known", language_names());
   if (in_python(c.language)) return build_python(c, options);
   const auto start = std::chrono::steady_clock::now();

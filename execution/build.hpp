@@ -25,11 +25,12 @@ struct kept_runner {
   std::optional<error> failure;           ///< why the candidate's process could not be started; once is enough
 };
 
-/// The time limit of compiling a source of that many bytes.
+/// Seconds of CPU time that each program of the tool chain may use for a source of that many bytes.
 double compile_seconds(size_t source_bytes);
 
 struct build_options {
-  double wall_seconds = 0;                ///< of one step; 0: compile_seconds()
+  double cpu_seconds = 0;                 ///< of each program of the tool chain; 0: compile_seconds(). Who needs more is refused: no load makes that longer
+  double wall_seconds = 0;                ///< of one step; 0: several times as long. Who needs more is not to blame (busy)
   std::vector<std::string> extra_flags;   ///< ours, not checked: "-g", "-march=x86-64-v3" for a profiling twin (the last -march wins)
   bool want_assembly = false;             ///< also keep candidate.s
   bool want_remarks = false;              ///< compiler vectorisation remarks into build_output::remarks_text
@@ -56,7 +57,7 @@ struct build_output {
 };
 
 /// build_failed: error.message is one sentence, error.hint the compiler's log cut to what helps. no_compiler: the candidate's is not installed here.
-/// busy: the machine had no process for the compiler, several times.
+/// busy: the machine had no process for the compiler, several times, or no time for it.
 /// invalid_argument: a flag that is not allowed (names it and why).
 expected<build_output> build_candidate(const candidate& c, const build_options& options = {});
 

@@ -8,6 +8,7 @@
 #include "reference/python_search.hpp"
 
 #include <chrono>
+#include <cmath>
 
 namespace pragma {
 
@@ -53,6 +54,7 @@ expected<build_output> build_python(const candidate& c, const build_options& opt
   process_spec spec;
   spec.argv = {out.executable.string(), "-I", "-B", checker.string(), out.module.string()};
   spec.limits.wall_seconds = options.wall_seconds;
+  spec.limits.cpu_seconds = static_cast<uint64_t>(std::ceil(options.cpu_seconds));
   spec.cancel = options.cancel;
   sandbox_options sandbox;
   sandbox.policy = sandbox_policy::compiler;
@@ -63,6 +65,7 @@ expected<build_output> build_python(const candidate& c, const build_options& opt
   auto ran = run_process(spec);
   if (!ran) return fail(ran.error());
   if (ran->cancelled) return fail(ec::interrupted, "interrupted while the module was checked");
+  if (ran->timed_out) return fail(ec::busy, "reading the module " + describe_end(*ran, options.wall_seconds), "this machine is busy: try again when less runs here");
   if (!ran->ok()) {
     const auto said = trim(cut_lines(printable(ran->err), 2, 10));
     // The module is not run here, so these are the checker's own words.

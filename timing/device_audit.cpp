@@ -3,9 +3,12 @@
 #include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "devices/device_lease.hpp"
+#include "execution/contention.hpp"
 
 #include <algorithm>
 #include <set>
+
+#include <unistd.h>
 
 namespace pragma {
 
@@ -43,6 +46,7 @@ device_clock::device_clock(const timing_options& given, double look) : most_(mos
 timed_side device_clock::side(std::string name, std::function<expected<double>(int64_t)> seconds_of, std::shared_ptr<error> failure) {
   timed_side one;
   one.name = std::move(name);
+  one.flushed = true;
   one.run_delay = [] { return 0.0; };
   one.run = [now = now_, seconds_of = std::move(seconds_of), failure, start = start_, most = most_](int64_t calls) -> expected<void> {
     if (calls == 0) return {};
@@ -97,40 +101,73 @@ timed_side device_side::timed(device_clock& clock, const std::string& name, devi
   return side;
 }
 
+namespace {
+
+/// What times alone show: another process has to show it as well, and where rounds disagree nothing is established.
+finding_of_audit shown_by_time(bool shown, std::string seen, const std::string& trick) {
+  finding_of_audit found;
+  found.by_time = true;
+  found.reason = std::move(seen) + (shown ? ": " + trick : ", not often enough to tell a trick from other work on this machine");
+  if (!shown) {
+    found.stage = verdict_stage::not_established;
+    found.why_not = doubt::machine_busy;
+  }
+  return found;
+}
+
+} // namespace
+
 device_audit::answer device_audit::results_are_right(const std::string& when) {
   auto wrong = wrong_results();
   if (!wrong) return fail(wrong.error());
-  mismatches.insert(mismatches.end(), std::make_move_iterator(wrong->begin()), std::make_move_iterator(wrong->end()));
-  if (mismatches.empty()) return std::string();
-  keep_worst(mismatches);
-  return sentence(mismatches.front()) + " (" + when + ")";
+  if (wrong->empty()) return std::nullopt;
+  keep_worst(*wrong);
+  finding_of_audit found;
+  found.reason = sentence(wrong->front()) + " (" + when + ")";
+  found.mismatches = std::move(*wrong);
+  return found;
 }
 
 device_audit::answer device_audit::clock_agrees(double call_seconds, device_clock_kind how, bool& doubtful) {
   const auto calls = outer_calls(call_seconds);
-  double least = 1e300, late = 1e300, usual = 1e300;
   const auto lease = lease_device(device_);
+  if (auto late = calls_are_over(calls, how); !late || *late) return late;
+  if (how == device_clock_kind::our_clock) return std::nullopt;
   const double replay = outer_factor * call_seconds + graph_slack;
-  for (int round = 0; round < outer_rounds || (round < more_outer_rounds && how != device_clock_kind::our_clock && least > replay); ++round) {
+  double least = 1e300;
+  for (int round = 0; round < outer_rounds || (round < more_outer_rounds && least > replay); ++round) {
     auto seconds = side_.outer(calls, how == device_clock_kind::graphs);
     if (!seconds) return fail(seconds.error());
     least = std::min(least, *seconds / static_cast<double>(calls));
-    for (double* one : {&late, &usual}) {
-      auto fetched = side_.downloading();
-      if (!fetched) return fail(fetched.error());
-      *one = std::min(*one, *fetched);
-    }
   }
-  if (late > late_factor * usual + late_slack)
-    return "fetching its results takes " + format_seconds(late) + " after " + std::to_string(calls) + " calls and " + format_seconds(usual) +
-           " when they are fetched again: it says that calls are over before they are";
-  if (how == device_clock_kind::our_clock) return std::string();
   auto right = results_are_right("after calls back to back");
-  if (!right || !right->empty() || least <= replay) return right;
+  if (!right || *right || least <= replay) return right;
   auto launches = replays_in(replay, calls);
   if (!launches) return fail(launches.error());
   doubtful = !*launches;
-  return right;
+  return std::nullopt;
+}
+
+device_audit::answer device_audit::calls_are_over(int64_t calls, device_clock_kind how) {
+  repeated_look look(late_factor, late_slack), without_waiting = look;
+  // A process that has just worked for long is the first to wait on a busy processor, in every round. What it and we waited for one accuses nobody; it
+  // frees nobody either, since a candidate can make itself wait.
+  const auto waited = [&] { return run_delay_seconds(side_.runner->pid()) + run_delay_seconds(getpid()); };
+  while (look.rounds() < repeated_look::most_rounds && (look.rounds() < outer_rounds || !look.innocent())) {
+    if (auto ran = side_.outer(calls, how == device_clock_kind::graphs); !ran) return fail(ran.error());
+    const double before = waited();
+    const auto late = side_.downloading();
+    const double waiting = waited() - before;
+    const auto again = side_.downloading();
+    if (!late || !again) return fail(late ? again.error() : late.error());
+    look.add(*late, *again);
+    without_waiting.add(std::max(*late - waiting, 0.0), *again);
+  }
+  if (look.innocent()) return std::nullopt;
+  return shown_by_time(look.shown() && without_waiting.shown(),
+                       "fetching its results takes " + format_seconds(look.one()) + " after " + std::to_string(calls) + " calls and " + format_seconds(look.other()) +
+                           " when they are fetched again",
+                       "it says that calls are over before they are");
 }
 
 device_audit::answer device_audit::unseen_is_as_fast(double call_seconds, device_clock_kind how) {
@@ -153,9 +190,10 @@ device_audit::answer device_audit::unseen_is_as_fast(double call_seconds, device
     }
     look.add(took[0], std::max(took[1], call_seconds));
   }
-  if (auto right = results_are_right("unseen inputs at the same address"); !right || !right->empty()) return right;
-  if (!look.shown()) return std::string();
-  return "a call takes " + format_seconds(look.one()) + " on inputs that it never saw and " + format_seconds(look.other()) + " on the same ones again: it keeps answers";
+  if (auto right = results_are_right("unseen inputs at the same address"); !right || *right) return right;
+  if (look.innocent()) return std::nullopt;
+  return shown_by_time(look.shown(), "a call takes " + format_seconds(look.one()) + " on inputs that it never saw and " + format_seconds(look.other()) + " on the same ones again",
+                       "it keeps answers");
 }
 
 device_audit::answer device_audit::calls_as_before(const std::vector<std::string>& before, double call_seconds, device_clock_kind how) {
@@ -172,12 +210,14 @@ device_audit::answer device_audit::calls_as_before(const std::vector<std::string
   std::set<std::string> known;
   for (const auto& one : before) known.insert(name_of(one));
   if (auto called = side_.runner->call(0, side_.slots, side_.slots, side_.limit(side_.slots)); !called) return fail(called.error());
-  if (auto right = results_are_right("called again"); !right || !right->empty()) return right;
+  if (auto right = results_are_right("called again"); !right || *right) return right;
   std::vector<std::string> more;
   for (const auto& one : side_.runner->torch_operators())
     if (!known.count(name_of(one))) more.push_back(one);
-  if (more.empty()) return std::string();
-  return "after it was timed it left " + join(more, ", ") + " to Torch, and not while it was verified";
+  if (more.empty()) return std::nullopt;
+  finding_of_audit found;
+  found.reason = "after it was timed it left " + join(more, ", ") + " to Torch, and not while it was verified";
+  return found;
 }
 
 expected<std::vector<mismatch>> device_audit::wrong_results() {

@@ -56,14 +56,13 @@ struct device_side {
   timed_side timed(device_clock& clock, const std::string& name, device_clock_kind how, std::shared_ptr<error> failure) const;
 };
 
-/// The candidate's audits while it is timed. Each gives a reason when it cheated.
+/// The candidate's audits while it is timed.
 class device_audit {
 public:
   device_audit(const device_side& side, const device_choice& device, reference& ref, slot_checker& checker, uint64_t seed)
       : side_(side), device_(device), ref_(ref), checker_(checker), seed_(seed) {}
 
-  std::vector<mismatch> mismatches;
-  using answer = expected<std::string>; ///< empty: honest
+  using answer = timing_audit::result;
 
   /// What the latest calls left on the device is right.
   answer results_are_right(const std::string& when);
@@ -77,6 +76,8 @@ public:
   answer calls_as_before(const std::vector<std::string>& before, double call_seconds, device_clock_kind how);
 
 private:
+  /// Results that are fetched after many calls come as soon as when they are fetched again.
+  answer calls_are_over(int64_t calls, device_clock_kind how);
   expected<std::vector<mismatch>> wrong_results();
   /// A graph holds the work of a call and none of its launches from Python: whether one does all of it in so many seconds.
   expected<bool> replays_in(double seconds, int64_t calls);

@@ -147,7 +147,7 @@ private:
     if (!mine) return blame(mine.error(), " (while it was timed)");
     auto right = audits_->results_are_right("before timing");
     if (!right) return blame(right.error(), " (before timing)");
-    if (!right->empty()) return found(verdict_stage::compare, *right, audits_->mismatches);
+    if (*right) return found(verdict_stage::compare, (*right)->reason, (*right)->mismatches);
     auto theirs = ref_.time(looks, false);
     if (!theirs) return fail(theirs.error());
     share_ = std::clamp(*mine / wall, least_share, 1.0);
@@ -221,12 +221,13 @@ private:
   }
 
   /// What another process on the device could explain, too: when the candidate has ended, its own work has.
-  expected<void> found_unless_shared(const std::string& reason) {
+  expected<void> found_unless_shared(const finding_of_audit& seen) {
     side_->runner->end();
     const auto still = device_is_shared(ref_, built_.device);
     if (!still) return fail(still.error());
     if (*still) return fail(device_is_shared_error());
-    return found(verdict_stage::audit, reason);
+    result_.found = seen;
+    return {};
   }
 
   expected<void> audits(const std::vector<std::string>& torch_operators) {
@@ -237,8 +238,11 @@ private:
                   : step == 2 ? audits_->unseen_is_as_fast(call_seconds, how_)
                               : audits_->calls_as_before(torch_operators, call_seconds, how_);
       if (!seen) return blame(seen.error(), " (after timing)");
-      if (!seen->empty() && step == 1 && audits_->mismatches.empty()) return found_unless_shared(*seen);
-      if (!seen->empty()) return found(verdict_stage::audit, *seen, audits_->mismatches);
+      if (*seen && step == 1 && (*seen)->mismatches.empty()) return found_unless_shared(**seen);
+      if (*seen) {
+        result_.found = std::move(*seen);
+        return {};
+      }
       if (doubtful_) return {};
     }
     result_.checked = {"results of the timed calls, on unseen seeds",
@@ -391,9 +395,10 @@ private:
       for (const int step : {0, 1}) {
         auto found = step == 0 ? audits.results_are_right("after timing beside another") : audits.clock_agrees(seconds[at_], how_, doubtful);
         if (!found) return fail(found.error());
-        if (found->empty()) continue;
-        refuse(verdict_stage::audit, *found);
-        return fail(ec::candidate_failed, *found);
+        if (!*found) continue;
+        const auto& seen = **found; // what times alone show is not established by one process
+        refuse(seen.by_time ? verdict_stage::not_established : seen.stage, seen.reason, seen.by_time ? doubt::machine_busy : seen.why_not);
+        return fail(ec::candidate_failed, seen.reason);
       }
       if (!doubtful) continue;
       if (built_[at_]->kept) built_[at_]->kept->by_our_clock = true;

@@ -30,6 +30,7 @@ timed_side side_of(reference& ref) {
   timed_side side;
   side.name = ref.baseline_name();
   side.reference = true;
+  side.cycle = ref.slots();
   side.pid = ref.pid();
   side.run = [&ref](int64_t calls) { return ref.run(calls); };
   return side;
@@ -39,6 +40,7 @@ timed_side side_of(runner_process& runner, int slots, std::string name, double t
   timed_side side;
   side.name = std::move(name);
   side.pid = runner.pid();
+  side.cycle = slots;
   side.run = [&runner, slots, timeout_seconds](int64_t calls) { return runner.call(0, slots, calls, timeout_seconds); };
   side.seconds = [&runner] { return runner.last_call().seconds; };
   return side;

@@ -17,6 +17,8 @@ constexpr double subtract_above = 0.005;     ///< of a sample: below this the pr
 constexpr double max_round_trip = 50e-6;     ///< never subtract more: a candidate could answer empty requests slowly on purpose
 constexpr double warmup_seconds = 0.5;       ///< of one side, at most (one call at least)
 constexpr int64_t max_calls = 5'000'000;     ///< of one sample
+constexpr int64_t lead_share = 4;            ///< of a sample's calls, one in so many runs before it, untimed, and one cycle at least
+constexpr double longest_lead = 5e-3;        ///< seconds of a call that needs none: a processor's own caches are filled in a tenth of it
 constexpr double precise_enough = 0.02;      ///< half the interval's width over its value: no need for `repetitions` calls of a slow task
 constexpr double overtime = 4;               ///< times max_seconds: not even min_accepted_blocks pairs are waited for
 constexpr double longest_pair = 120;         ///< seconds: up to it there is a second pair whatever the limit, since one alone is no measurement
@@ -38,6 +40,8 @@ struct pair_of_samples {
            stolen <= limit * (candidate.wall + baseline.wall);
   }
 };
+
+int64_t in_whole(int64_t calls, int64_t cycle) { return (calls + cycle - 1) / cycle * cycle; }
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -110,7 +114,14 @@ private:
       auto wall = wall_of(side, calls);
       if (!wall) return fail(wall.error());
       const double net = *wall - round_trip_[side];
-      if (net >= options_.sample_seconds || calls >= max_calls) break;
+      if (net >= options_.sample_seconds || calls >= max_calls) {
+        if (net < longest_lead * static_cast<double>(calls) && !sides_[side].flushed) {
+          const int64_t cycle = sides_[side].cycle;
+          calls = in_whole(calls, cycle);
+          lead_[side] = in_whole((calls + lead_share - 1) / lead_share, cycle);
+        }
+        break;
+      }
       // Aim a tenth above the goal, but trust a short sample for a factor of 16 only.
       const double growth = std::min(16.0, 1.1 * options_.sample_seconds / std::max(net, 1e-9));
       calls = std::min(max_calls, std::max(calls + 1, static_cast<int64_t>(std::ceil(static_cast<double>(calls) * growth))));
@@ -121,6 +132,9 @@ private:
 
   expected<sample> take(int side) {
     sample s;
+    // The other side has pushed its memory out of the caches: the first calls are slower, and how much of a sample they are depends on its length.
+    if (lead_[side] > 0)
+      if (auto led = wall_of(side, lead_[side]); !led) return fail(led.error());
     auto wall = wall_of(side, calls_[side], &s.waited);
     if (!wall) return fail(wall.error());
     s.wall = *wall;
@@ -226,7 +240,7 @@ private:
   timed_side sides_[2];
   timing_options options_;
   double round_trip_[2] = {0, 0};
-  int64_t calls_[2] = {1, 1};
+  int64_t calls_[2] = {1, 1}, lead_[2] = {0, 0};
   std::vector<pair_of_samples> pairs_;
   double start_ = 0, others_before_ = 0;
 };

@@ -18,6 +18,8 @@ struct timed_side {
   std::string name;
   std::function<expected<void>(int64_t calls)> run;
   int pid = 0;                       ///< for /proc/PID/task/*/schedstat (run delay)
+  int cycle = 1;                     ///< calls until it works on the same memory again
+  bool flushed = false;              ///< each of its calls finds the same caches, whatever ran before it
   bool reference = false;            ///< Torch's own process: its threads may be more than those of a call
   std::function<double()> seconds;   ///< of the latest run, where the side itself knows where its work began and ended; empty: the clock around it
   std::function<double()> run_delay; ///< seconds so far; empty: read for `pid` (tests inject their own)

@@ -25,7 +25,7 @@ struct hostile {
   std::vector<std::string> stages; ///< where it may be stopped
   std::string task = "task";
   int threads = 1;
-  double build_seconds = defaults::build_wall_seconds;
+  double build_seconds = defaults::build_cpu_seconds;
   candidate c;
 };
 
@@ -110,7 +110,7 @@ std::vector<expected<build_output>> build_all(const std::vector<hostile>& all) {
   const auto work = [&] {
     for (size_t i = next++; i < all.size(); i = next++) {
       build_options options;
-      options.wall_seconds = all[i].build_seconds;
+      options.cpu_seconds = all[i].build_seconds;
       built[i] = build_candidate(all[i].c, options);
     }
   };
