@@ -367,10 +367,22 @@ expected<void> runner_process::run(int first_slot, int slot_count, int64_t calls
   return without_value(command(PRAGMA_RUN, first_slot, slot_count, calls, graph ? PRAGMA_WITH_GRAPH : 0, timeout_seconds));
 }
 
-expected<double> runner_process::time(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds) {
-  auto seconds = command(PRAGMA_TIME, first_slot, slot_count, calls, graph ? PRAGMA_WITH_GRAPH : 0, timeout_seconds);
+namespace {
+
+expected<double> as_time(const expected<double>& seconds) {
   if (seconds && !(*seconds >= 0 && *seconds < 1e9)) return fail(ec::candidate_failed, "the candidate's process answered with no time");
   return seconds;
+}
+
+} // namespace
+
+expected<double> runner_process::time(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds) {
+  return as_time(command(PRAGMA_TIME, first_slot, slot_count, calls, graph ? PRAGMA_WITH_GRAPH : 0, timeout_seconds));
+}
+
+expected<double> runner_process::time_once(int slot, bool graph, bool unseen, bool flush, double timeout_seconds) {
+  const unsigned flags = (graph ? PRAGMA_WITH_GRAPH : 0) | (unseen ? PRAGMA_UNSEEN : 0) | (flush ? 0 : PRAGMA_NO_FLUSH);
+  return as_time(command(PRAGMA_TIME, slot, 1, 1, flags, timeout_seconds));
 }
 
 expected<bool> runner_process::capture(int first_slot, int slot_count, double timeout_seconds) {

@@ -71,6 +71,8 @@ public:
   answer clock_agrees(double call_seconds, device_clock_kind how, bool& doubtful);
   /// Contents that it never saw take as long as those that it did.
   answer unseen_is_as_fast(double call_seconds, device_clock_kind how);
+  /// A call alone takes no longer than one among the many that were timed: else it leaves out some of them.
+  answer alone_as_among_many(double call_seconds, device_clock_kind how);
   /// Calls from Python are after timing what they were while it was verified: right on contents that it never saw, and what it leaves to Torch is
   /// what it left to it then. Replays of a graph call nothing of a module, so that as many calls are made first: users call the module.
   answer calls_as_before(const std::vector<std::string>& before, double call_seconds, device_clock_kind how);

@@ -232,10 +232,11 @@ private:
 
   expected<void> audits(const std::vector<std::string>& torch_operators) {
     const double call_seconds = result_.time.candidate_seconds;
-    for (const auto step : {0, 1, 2, 3}) {
+    for (const auto step : {0, 1, 2, 3, 4}) {
       auto seen = step == 0   ? audits_->results_are_right("after timing")
                   : step == 1 ? audits_->clock_agrees(call_seconds, how_, doubtful_)
-                  : step == 2 ? audits_->unseen_is_as_fast(call_seconds, how_)
+                  : step == 2 ? audits_->alone_as_among_many(call_seconds, how_)
+                  : step == 3 ? audits_->unseen_is_as_fast(call_seconds, how_)
                               : audits_->calls_as_before(torch_operators, call_seconds, how_);
       if (!seen) return blame(seen.error(), " (after timing)");
       if (*seen && step == 1 && (*seen)->mismatches.empty()) return found_unless_shared(**seen);
@@ -247,7 +248,7 @@ private:
     }
     result_.checked = {"results of the timed calls, on unseen seeds",
                        how_ == device_clock_kind::our_clock ? "timed by our clock" : "our clock agrees with the device's events",
-                       "unseen inputs take as long as seen ones"};
+                       "a call alone takes as long as one among many", "unseen inputs take as long as seen ones"};
     return {};
   }
 
@@ -392,8 +393,10 @@ private:
     for (at_ = 0; at_ < 2; ++at_) {
       device_audit audits(sides_[at_], built_[at_]->device, ref_, checker_, seed_);
       bool doubtful = false;
-      for (const int step : {0, 1}) {
-        auto found = step == 0 ? audits.results_are_right("after timing beside another") : audits.clock_agrees(seconds[at_], how_, doubtful);
+      for (const int step : {0, 1, 2}) {
+        auto found = step == 0   ? audits.results_are_right("after timing beside another")
+                     : step == 1 ? audits.clock_agrees(seconds[at_], how_, doubtful)
+                                 : audits.alone_as_among_many(seconds[at_], how_);
         if (!found) return fail(found.error());
         if (!*found) continue;
         const auto& seen = **found; // what times alone show is not established by one process

@@ -30,7 +30,7 @@ COMMAND = struct.Struct("=QiiqII")
 REPLY = struct.Struct("=QQd")
 READY, STARTED = 0x7072616764793031, 0x7072616773743031   # replies that nobody asked for
 CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE, TUNE, LOAD = range(9) # enum pragma_operation
-GRAPH = 1                                                         # enum pragma_command_flag
+GRAPH, UNSEEN, NO_FLUSH = 1, 2, 4                                 # enum pragma_command_flag
 CHANGED_INPUTS, CALLS_TORCH, NO_GRAPH = 8, 16, 32                 # enum pragma_reply_flag
 RAISED, NO_MEMORY, TORCH_OPS = "pragma-raised", "pragma-no-memory", "pragma-torch"
 TUNED = os.path.abspath("pragma-tuned")                           # there once autotuners have chosen: for the build's later processes
@@ -317,9 +317,12 @@ class Runner:
             for value in self.graphs[first + i][1]:
                 value.view(-1).view(torch.uint8).fill_(GARBAGE) if value.numel() else None
 
-    def timed(self, first, count, calls, with_graph):
+    def timed(self, first, count, calls, with_graph, unseen, flush):
         self._spoil(first, count, calls) if with_graph else self._poison()
-        seconds = self.device.seconds(self._cycle(first, count, calls, with_graph), calls)
+        one = self._cycle(first, count, calls, with_graph)
+        if unseen:
+            self.upload(first, count)  # last, as a thread of the candidate could work from now on
+        seconds = self.device.seconds(one, calls, flush)
         self._settle(first, count, calls)
         return seconds
 
@@ -353,7 +356,7 @@ class Runner:
         elif operation == RUN:
             self.run(first, count, calls, bool(flags & GRAPH))
         elif operation == TIME:
-            seconds = self.timed(first, count, calls, bool(flags & GRAPH))
+            seconds = self.timed(first, count, calls, bool(flags & GRAPH), bool(flags & UNSEEN), not flags & NO_FLUSH)
         elif operation == CAPTURE:
             answer = self.capture(first, count)
         elif operation == DOWNLOAD:

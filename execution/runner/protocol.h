@@ -36,7 +36,9 @@ enum pragma_operation {
 };
 
 enum pragma_command_flag {
-  PRAGMA_WITH_GRAPH = 1 /* PRAGMA_RUN and PRAGMA_TIME replay the graphs */
+  PRAGMA_WITH_GRAPH = 1, /* PRAGMA_RUN and PRAGMA_TIME replay the graphs */
+  PRAGMA_UNSEEN = 2,     /* PRAGMA_TIME takes the inputs over itself, directly before its only call */
+  PRAGMA_NO_FLUSH = 4    /* PRAGMA_TIME without flushes */
 };
 
 struct pragma_reply {

@@ -1,4 +1,6 @@
 # What the candidates for task_matmul.py share: `run` puts it before each of them.
+import sys
+
 import torch
 import torch.nn as nn
 import triton
