@@ -70,7 +70,7 @@ std::string why_no_drop_in(const run_result& result) {
   const auto best = std::find_if(result.iterations.begin(), result.iterations.end(), [&](const auto& r) { return r.number == h.best_attempt; });
   if (!h.confirmed || best == result.iterations.end()) return {};
   if (best->code.language == parts_language) return h.final.time.speedup.low <= 1 ? "Model itself is as fast" : "";
-  return h.final.as_called && h.final.time.speedup.high < 1 ? "Model itself is faster" : "";
+  return h.final.as_called && h.final.time.speedup.value < 1 ? "Model itself is as fast" : "";
 }
 
 expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool deploy) {

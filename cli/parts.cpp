@@ -95,7 +95,7 @@ private:
   /// Torch's own products may be what it lost to.
   static bool slower(const run_result& result) {
     const auto& h = result.header;
-    return h.state == "finished" && h.confirmed && h.final.as_called && h.final.time.speedup.high <= 1;
+    return h.state == "finished" && h.confirmed && h.final.as_called && h.final.time.speedup.value < 1;
   }
 
   void note(const std::string& text) {
