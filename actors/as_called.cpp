@@ -65,7 +65,8 @@ expected<void> settle(const expected<drop_in_result>& found, const load_request&
     return {};
   }
   if (!found && (found.error().code == ec::candidate_failed || found.error().code == ec::timeout)) {
-    result.verdict.stage = verdict_stage::audit;
+    result.verdict.why_not = doubt_about(found.error());
+    result.verdict.stage = result.verdict.why_not == doubt::none ? verdict_stage::audit : verdict_stage::not_established; // how much memory others hold is not its doing
     result.verdict.reason = "as a drop-in, " + found.error().message;
     return {};
   }

@@ -461,16 +461,21 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   result.verdict = std::move(timed->result);
   result.time = result.kernel = std::move(timed->time);
   if (!result.verdict.passed()) return result;
+  const bool on_device = request_.where().on_device();
+  // On a device the kernel was compared with Torch's replayed graph, which no program calls.
+  const auto torch_seconds = on_device && request_.call_drop_in ? eager_seconds(*reference_) : expected<double>(result.kernel.baseline_seconds);
+  if (!torch_seconds) return fail(torch_seconds.error());
+  if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without
+  if (on_device) {
+    reference_.reset(); // a profiler leaves its hooks in the driver: nothing is timed in that process any more
+    end_kept_process(**binary);
+    next_.reset(); // the drop-in has the device's memory for itself: a program's
+  }
   if (!request_.call_drop_in) {
     result.not_called = "it was not asked for (--no-check)";
-  } else { // on a device the kernel was compared with Torch's replayed graph, which no program calls
-    const auto torch_seconds = request_.where().on_device() ? eager_seconds(*reference_) : expected<double>(result.kernel.baseline_seconds);
-    if (!torch_seconds) return fail(torch_seconds.error());
-    if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, *torch_seconds, cancel_, result); !called) return fail(called.error());
+  } else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, *torch_seconds, cancel_, result); !called) {
+    return fail(called.error());
   }
-  if (!result.verdict.passed()) return result;
-  if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without
-  if (request_.where().on_device()) reference_.reset(); // a profiler leaves its hooks in the driver: nothing is timed in that process any more
   return result;
 }
 

@@ -169,7 +169,11 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   if (!reply) return fail(ec::candidate_failed, where + " ended its process (" + describe_end(*ran) + "): " + said);
   const auto message = text_of(*reply, "message");
   const bool right = reply->is_object() && reply->value("ok", json()) == json(true);
-  if (!right) return fail(ec::candidate_failed, where + ": " + (message.empty() ? "something else than the check's answer came back" : message));
+  if (!right) {
+    error wrong{ec::candidate_failed, where + ": " + (message.empty() ? "something else than the check's answer came back" : message), "", cause::unknown};
+    if (reply->is_object() && reply->value("no_memory", json()) == json(true)) wrong.why = cause::out_of_memory;
+    return fail(std::move(wrong));
+  }
   auto numbers = from_json_value<called_numbers>(reply->value("numbers", json::object()), "the drop-in's numbers").value_or(called_numbers{});
   return drop_in_result{message, numbers, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol"), text_of(*reply, "not_timed")};
 }

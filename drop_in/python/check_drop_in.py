@@ -388,7 +388,8 @@ def main():
     except (Differs, TaskError) as e:
         result = {"ok": False, "message": str(e)}
     except Exception as e:
-        result = {"ok": False, "message": "%s: %s" % (type(e).__name__, str(e)[:4000])}
+        no_memory = isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError"
+        result = {"ok": False, "message": "%s: %s" % (type(e).__name__, str(e)[:4000]), "no_memory": no_memory}
     say(result)
 
 

@@ -213,6 +213,17 @@ if sys.argv[0].endswith("candidate_runner.py") and siblings() >= 1:
   }
 }
 
+TEST_CASE("A drop-in to which the device had no memory left to give is not called wrong", "[workbench]") {
+  loaded_bench b;
+  const auto c = module_of("if sys.argv[0].endswith('check_drop_in.py'): raise MemoryError('of the device')\n        return self.right(x, scale)");
+  const auto confirmed = b.work.confirm(c);
+  if (!confirmed) FAIL(render(confirmed.error()));
+  INFO(confirmed->verdict.reason);
+  CHECK(confirmed->verdict.stage == verdict_stage::not_established);
+  CHECK(confirmed->verdict.why_not == doubt::out_of_memory);
+  CHECK_THAT(confirmed->verdict.reason, Catch::Contains("as a drop-in") && Catch::Contains("of the device"));
+}
+
 TEST_CASE("Another run of a node leaves the device when its room is needed", "[workbench]") {
   share_with_stand_in();
   auto folder = temp_dir::create("pragma-test-");
