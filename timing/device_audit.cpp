@@ -211,7 +211,7 @@ device_audit::answer device_audit::alone_as_among_many(double call_seconds, devi
   while (look.rounds() < repeated_look::most_rounds && (look.rounds() < fresh_rounds || !look.innocent())) {
     const auto calls = side_.few(warm_calls);
     if (auto warm = side_.runner->time(1 % side_.slots, 1, calls, graph, side_.limit(calls)); !warm) return fail(warm.error());
-    const auto alone = side_.runner->time_once(0, graph, false, true, side_.timeout);
+    const auto alone = side_.runner->time_once(0, graph, false, how != device_clock_kind::our_clock, side_.timeout);
     if (!alone) return fail(alone.error());
     look.add(*alone, call_seconds);
   }

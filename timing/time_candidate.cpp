@@ -177,7 +177,7 @@ timed_pair turned(timed_pair pair) {
   return pair;
 }
 
-/// Who is first alternates from process to process: the first one's memory is given out earlier, and equal kernels differed by up to 2% for it.
+/// Who is first alternates from process to process: of two equal kernels the first one was 1 to 3% slower (docs/measuring.md).
 class in_turns {
 public:
   expected<timed_pair> operator()(const task& t, const task_audit& audit, reference& ref, const contender& challenger, const contender& best, const timing_options& options) {
