@@ -184,6 +184,51 @@ private:
   node_builder b_;
 };
 
+/// log_softmax: a - log(sum(exp(a))), summed over the same dimensions. Both parts of it have one sign, so that the sum of a less n logarithms
+/// is as exact, and a pass less: the sum of a is found beside that of the exponentials.
+class log_softmax_sums {
+public:
+  explicit log_softmax_sums(tensor_program& out) : b_(out) {}
+  bool found = false;
+
+  /// The node's twin in the new program; `args` are twins already.
+  int rebuild(tensor_node node) {
+    if (node.kind != node_kind::reduce || node.op != operation::sum || !is_log_softmax(node.args[0], node.dims)) return b_.add(std::move(node));
+    found = true;
+    const auto difference = b_.at(node.args[0]); // a copy: the list grows
+    const int logarithm = difference.args[1];
+    const auto n = static_cast<double>(b_.extent(node.args[0], node.dims));
+    return b_.sub(b_.reduce(operation::sum, difference.args[0], node.dims), b_.mul(logarithm, b_.number(n, logarithm)));
+  }
+
+private:
+  bool is_log_softmax(int n, const sizes& dims) const {
+    const auto& difference = b_.at(n);
+    if (difference.kind != node_kind::pointwise || difference.op != operation::sub) return false;
+    const auto& logarithm = b_.at(difference.args[1]);
+    if (logarithm.kind != node_kind::pointwise || logarithm.op != operation::log) return false;
+    const auto& total = b_.at(logarithm.args[0]);
+    if (total.kind != node_kind::reduce || total.op != operation::sum || total.dims != dims) return false;
+    const auto& power = b_.at(total.args[0]);
+    return power.kind == node_kind::pointwise && power.op == operation::exp_nonpositive && power.args[0] == difference.args[0];
+  }
+
+  node_builder b_;
+};
+
+tensor_program shorter_log_softmax_sums(const tensor_program& program) {
+  tensor_program twin = program;
+  twin.nodes.clear();
+  log_softmax_sums s(twin);
+  std::vector<int> place;
+  for (auto node : program.nodes) {
+    for (int& a : node.args) a = place[static_cast<size_t>(a)];
+    place.push_back(s.rebuild(std::move(node)));
+  }
+  for (int& o : twin.outputs) o = place[static_cast<size_t>(o)];
+  return s.found ? without_dead_nodes(twin) : program;
+}
+
 double contraction_work(const tensor_program& program) {
   double work = 0;
   for (const auto& node : program.nodes) {
@@ -198,7 +243,8 @@ double contraction_work(const tensor_program& program) {
 
 } // namespace
 
-tensor_program simplify(const tensor_program& program) {
+tensor_program simplify(const tensor_program& original) {
+  const auto program = shorter_log_softmax_sums(original);
   tensor_program twin = program;
   twin.nodes.clear();
   simplifier s(twin);

@@ -93,13 +93,13 @@ struct exp_bits {
       {"exp_polynomial", {}, R"(// exp(r) on [-ln(2)/2, ln(2)/2], relative error 3e-9 before rounding.
 inline vf exp_polynomial(vf r) {
   const vf p = ((((r * 0.0013814538f + 0.0083687454f) * r + 0.041668391f) * r + 0.16666520f) * r + 0.49999994f);
-  return (p * r) * r + (r + 1.0f);
+  return (p * r + 1.0f) * r + 1.0f;
 }
 )"},
       {"exp_polynomial_short", {}, R"(// exp(r) on [-ln(2)/2, ln(2)/2], relative error 1.1e-7 before rounding.
 inline vf exp_polynomial_short(vf r) {
   const vf p = ((r * 0.0083125033f + 0.041890334f) * r + 0.16667115f) * r + 0.49999230f;
-  return (p * r) * r + (r + 1.0f);
+  return (p * r + 1.0f) * r + 1.0f;
 }
 )"},
       {"v_exp", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// At most 2 ULP; overflows to infinity, underflows to 0 below -87.3 (no denormals).
@@ -116,15 +116,15 @@ inline vf v_exp_short(vf x) {
   return x > 88.7228f ? splat(infinity) : (x < -87.33f ? vf{} : y);
 }
 )" + in_double("exp_short", "__builtin_exp(x[k])")},
-      {"v_exp_nonpositive", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// exp for x <= 0, at most 2 ULP; larger x saturates at exp(88).
+      {"v_exp_nonpositive", {"exp_bits", "exp_polynomial", "v_max_or_second", "splat"}, R"(// exp for x <= 0, or as little above as rounding makes it, at most 2 ULP.
 inline vf v_exp_nonpositive(vf x) {
-  const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
+  const exp_bits b(v_max_or_second(splat(-87.33f), x));
   return vf((vi(exp_polynomial(b.r)) + b.power) & ~(x < -87.33f));
 }
 )" + in_double("exp_nonpositive", "__builtin_exp(x[k])")},
-      {"v_exp_nonpositive_short", {"exp_bits", "exp_polynomial_short", "v_max_or_second", "v_min_or_second", "splat"}, R"(// exp for x <= 0, at most 4 ULP; larger x saturates at exp(88).
+      {"v_exp_nonpositive_short", {"exp_bits", "exp_polynomial_short", "v_max_or_second", "splat"}, R"(// exp for x <= 0, or as little above as rounding makes it, at most 4 ULP.
 inline vf v_exp_nonpositive_short(vf x) {
-  const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
+  const exp_bits b(v_max_or_second(splat(-87.33f), x));
   return vf((vi(exp_polynomial_short(b.r)) + b.power) & ~(x < -87.33f));
 }
 )" + in_double("exp_nonpositive_short", "__builtin_exp(x[k])")},
