@@ -21,18 +21,19 @@ double access_elements(const region& r, const index_form& f) {
 }
 
 int64_t touched(const region& r, const loop_program& p, bool written, bool read) {
-  std::set<int> seen;
-  double bytes = 0;
+  std::map<int, double> most; // of a buffer: what its widest access touches
   const auto count = [&](int buffer, const index_form& f) {
-    if (!seen.insert(buffer).second) return;
     const auto& b = p.buffers[static_cast<size_t>(buffer)];
-    bytes += std::min(access_elements(r, f), static_cast<double>(b.elements)) * static_cast<double>(size_of(b.dtype));
+    auto& bytes = most[buffer];
+    bytes = std::max(bytes, std::min(access_elements(r, f), static_cast<double>(b.elements)) * static_cast<double>(size_of(b.dtype)));
   };
   if (written)
     for (const auto& s : r.stores) count(s.buffer, s.at);
   if (read)
     for (const auto& e : r.exprs)
       if (e.kind == expr_kind::load) count(e.buffer, e.at);
+  double bytes = 0;
+  for (const auto& [buffer, touched] : most) bytes += touched;
   return static_cast<int64_t>(bytes);
 }
 
@@ -84,6 +85,19 @@ std::vector<int> vector_axes(const region& r, int lanes) {
 bool has_expensive_shared_value(const region& r) {
   const auto mask = r.reduced_mask();
   return mask != 0 && !values_worth_keeping(r, plan_passes(r, mask, false), mask).empty();
+}
+
+namespace {
+
+/// Rows end in sums: what stores them is slowed by requests (measured: softmax and LayerNorm 3%).
+bool ends_in_sums(const region& r, const region_schedule& s) { return plan_passes(r, r.reduced_mask(), s.merge_passes).stores.empty(); }
+
+} // namespace
+
+bool has_next_row(const region& r, const region_schedule& s) {
+  if (r.anchor || s.vector_axis < 0 || !r.axes[static_cast<size_t>(s.vector_axis)].reduced) return false;
+  const bool rows = std::any_of(r.axes.begin(), r.axes.end(), [](const axis& a) { return !a.reduced && a.extent > 1; });
+  return rows && plan_passes(r, r.reduced_mask(), s.merge_passes).passes > 1;
 }
 
 bool can_stream(const region& r, const region_schedule& s, int lanes) {
@@ -233,6 +247,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       if (plan.passes > 1 && row * vector_bytes * 32 <= cache.l2 / 2) rs.tile = 16;
     }
     rs.keep_rows = has_expensive_shared_value(r) && row * 4 <= cache.l2 / 2;
+    rs.next_row = r.host < 0 && has_next_row(r, rs) && ends_in_sums(r, rs) && row * 4 <= cache.l2 / 4 && touched(r, program, false, true) > cache.l2;
     const int64_t written = bytes_written(r, program);
     rs.stream = written > cache.l3 / 2 && can_stream(r, rs, s.lanes);
     s.regions.push_back(rs);

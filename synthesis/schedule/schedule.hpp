@@ -24,10 +24,11 @@ struct region_schedule {
   bool merge_passes = true;    ///< variance beside its mean, sum of exponentials beside the maximum, block by block
   bool stream = false;         ///< non-temporal stores
   int64_t prefetch = 0;        ///< elements ahead; 0: leave it to the hardware
+  bool next_row = false;       ///< row mode, several passes: the last one asks for the row that comes next, since the first pass over it has too little to do while it waits
   bool one_thread = false;     ///< of a program with several: too little to share out
   blocking block;              ///< contractions only
 };
-PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, one_thread, block)
+PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, next_row, one_thread, block)
 
 struct schedule {
   int threads = 1;
@@ -58,6 +59,8 @@ int64_t bytes_written(const region& r, const loop_program& program);
 int64_t row_elements(const region& r);
 /// True when values are worth keeping between passes (an exponential that two passes need).
 bool has_expensive_shared_value(const region& r);
+/// True when a row is passed over several times and another one follows it in the same loop.
+bool has_next_row(const region& r, const region_schedule& s);
 /// True when non-temporal stores can be used: some store walks the vector axis with step 1.
 bool can_stream(const region& r, const region_schedule& s, int lanes);
 

@@ -46,6 +46,7 @@ inline const small_task triton_tasks[] = {
     {"t_causal_depthwise", "return F.silu(self.c(x)[..., :128])", "[torch.randn(2, 6, 128)]", "self.c = nn.Conv1d(6, 6, 4, padding=3, groups=6)"},
     {"t_mse", "return F.mse_loss(x, y)", "[torch.randn(40, 512), torch.randn(40, 512)]", "", "x, y"},
     {"t_cross_entropy", "return F.cross_entropy(x, y)", "[torch.randn(300, 10), torch.randint(0, 10, (300,))]", "", "x, y"},
+    {"t_cross_entropy_smooth", "return F.cross_entropy(x, y, label_smoothing=0.1)", "[torch.randn(300, 70), torch.randint(0, 70, (300,))]", "", "x, y"},
     {"t_kl_div", "return F.kl_div(torch.log(x), y, reduction='batchmean')", "[torch.softmax(torch.randn(30, 400), -1), torch.softmax(torch.randn(30, 400), -1)]", "", "x, y"},
     {"t_triplet", "return self.l(x, y, z)", "[torch.randn(20, 300), torch.randn(20, 300), torch.randn(20, 300)]", "self.l = nn.TripletMarginLoss(margin=1.0)", "x, y, z"},
     {"t_cosine", "return torch.mean(1 - F.cosine_similarity(x, y, dim=1))", "[torch.randn(20, 700), torch.randn(20, 700)]", "", "x, y"},

@@ -7,17 +7,13 @@ const std::vector<helper>& reduction_helpers() {
       {"wide", {}, R"(template <class V> using wide = std::conditional_t<std::is_floating_point_v<lane<V>>, double, int64_t>;
 )"},
       {"fold", {}, R"(// One value of all lanes: the upper half joins the lower one, again and again.
-template <int Lanes = W, class V, class Join> inline auto fold(V x, Join join) {
-  if constexpr (Lanes == 1) {
-    return x[0];
-  } else {
-    typedef lane<V> half __attribute__((vector_size(Lanes / 2 * sizeof(lane<V>))));
-    half low, high;
-    std::memcpy(&low, &x, sizeof low);
-    std::memcpy(&high, reinterpret_cast<const char*>(&x) + sizeof low, sizeof high);
-    return fold<Lanes / 2>(half(join(low, high)), join);
-  }
+template <class V, class Join, int... K> inline auto folded(V x, Join join, std::integer_sequence<int, K...>) {
+  constexpr int half = sizeof...(K);
+  const auto y = join(__builtin_shufflevector(x, x, K...), __builtin_shufflevector(x, x, (K + half)...));
+  if constexpr (half == 2) return join(y[0], y[1]);
+  else return folded(y, join, std::make_integer_sequence<int, half / 2>{});
 }
+template <class V, class Join> inline lane<V> fold(V x, Join join) { return folded(x, join, std::make_integer_sequence<int, W / 2>{}); }
 )"},
       {"total", {"wide", "fold"}, R"(// Pairs of accumulators in their own type, then the lanes in double.
 template <class V, int U> inline wide<V> total(const V (&part)[U]) {
