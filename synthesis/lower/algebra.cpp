@@ -198,7 +198,7 @@ public:
     if (const auto inner = reduced_inside(node.args[0], dims, most_depth); !inner.empty()) { // row by row, then the rows
       sizes rest;
       std::set_difference(dims.begin(), dims.end(), inner.begin(), inner.end(), std::back_inserter(rest));
-      if (b_.extent(node.args[0], rest) > 1) {
+      if (b_.extent(node.args[0], inner) > 1 && b_.extent(node.args[0], rest) > 1) {
         found = true;
         return b_.reduce(operation::sum, sum_of_row(node.args[0], inner), rest);
       }
@@ -217,7 +217,7 @@ private:
     return b_.sub(b_.reduce(operation::sum, difference.args[0], dims), b_.mul(logarithm, b_.number(static_cast<double>(b_.extent(source, dims)), logarithm)));
   }
 
-  /// The dimensions of a reduction, some of `dims` and not all, that the elements of `n` depend on; empty where there is none.
+  /// The dimensions of a reduction, some of `dims` and not all, that the elements of `n` depend on (it may have left one element of each); empty where there is none.
   sizes reduced_inside(int n, const sizes& dims, int depth) const {
     const auto& node = b_.at(n);
     if (node.kind == node_kind::reduce)

@@ -352,3 +352,41 @@ TEST_CASE("lowering makes equal values once, and simplifying twice changes nothi
       for (int a : once.nodes[i].args) CHECK((a >= 0 && a < static_cast<int>(i)));
   }
 }
+
+TEST_CASE("cross entropy with smoothed labels passes over its logits twice, in one region") {
+  const auto shape = golden("cross_entropy_smooth");
+  const auto p = loops_of(shape, true);
+  int readers = 0;
+  for (const auto& r : p.regions) {
+    const auto live = live_exprs(r);
+    bool reads = false;
+    for (size_t i = 0; i < r.exprs.size(); ++i) reads = reads || (live[i] && r.exprs[i].kind == expr_kind::load && p.buffers[static_cast<size_t>(r.exprs[i].buffer)].name == "x0");
+    if (!reads) continue;
+    ++readers;
+    CHECK(r.stores.size() == 2); // the label's part and the others'
+    CHECK(plan_passes(r, r.reduced_mask(), true).passes == 2);
+  }
+  CHECK(readers == 1);
+  const auto s = starting_schedule(p, shape.options.machine, 1);
+  CHECK(s.regions[0].next_row);
+  CHECK_FALSE(s.regions[1].next_row); // one row
+}
+
+TEST_CASE("a sum over everything of rows that are normalised is taken row by row: no buffer has their elements") {
+  synthesis::test::primitives p;
+  const std::vector<int64_t> rows{40, 300};
+  const int x = p.input(rows), weights = p.input(rows);
+  const int shifted = p.b.sub(x, p.b.reduce(operation::peak, x, {1}));
+  const int log_softmax = p.b.sub(shifted, p.b.unary(operation::log, p.b.reduce(operation::sum, p.b.unary(operation::exp_nonpositive, shifted), {1})));
+  const auto buffers_of = [](const tensor_program& program) {
+    const auto made = build_program(program);
+    REQUIRE(made);
+    int64_t most = 0;
+    for (const auto& b : made->buffers)
+      if (b.kind == buffer_kind::scratch) most = std::max(most, b.elements);
+    return most;
+  };
+  p.loops({p.b.reduce(operation::sum, p.b.mul(log_softmax, weights), {0, 1})});
+  CHECK(buffers_of(p.program) == 40 * 300); // as it is written
+  CHECK(buffers_of(simplify(p.program)) == 40);
+}
