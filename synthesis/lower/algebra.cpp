@@ -1,9 +1,9 @@
 #include "synthesis/lower/algebra.hpp"
 
 #include "synthesis/lower/rewrite.hpp"
+#include "synthesis/lower/row_sums.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace pragma::synthesis {
 
@@ -184,78 +184,6 @@ private:
 
   node_builder b_;
 };
-
-/// Sums of rows that are normalised as rows: what the loops over a row already find is not found in further ones.
-class row_sums {
-public:
-  explicit row_sums(tensor_program& out) : b_(out) {}
-  bool found = false;
-
-  /// The node's twin in the new program; `args` are twins already.
-  int rebuild(tensor_node node) {
-    if (node.kind != node_kind::reduce || node.op != operation::sum || !is_floating(node.dtype)) return b_.add(std::move(node));
-    const auto dims = node.dims;
-    if (const auto inner = reduced_inside(node.args[0], dims, most_depth); !inner.empty()) { // row by row, then the rows
-      sizes rest;
-      std::set_difference(dims.begin(), dims.end(), inner.begin(), inner.end(), std::back_inserter(rest));
-      if (b_.extent(node.args[0], inner) > 1 && b_.extent(node.args[0], rest) > 1) {
-        found = true;
-        return b_.reduce(operation::sum, sum_of_row(node.args[0], inner), rest);
-      }
-    }
-    return sum_of_row(node.args[0], dims);
-  }
-
-private:
-  static constexpr int most_depth = 12; ///< of pointwise nodes between a sum and a reduction inside of it
-
-  int sum_of_row(int source, const sizes& dims) {
-    if (!is_log_softmax(source, dims)) return b_.reduce(operation::sum, source, dims);
-    found = true;
-    const auto difference = b_.at(source); // a copy: the list grows
-    const int logarithm = difference.args[1];
-    return b_.sub(b_.reduce(operation::sum, difference.args[0], dims), b_.mul(logarithm, b_.number(static_cast<double>(b_.extent(source, dims)), logarithm)));
-  }
-
-  /// The dimensions of a reduction, some of `dims` and not all, that the elements of `n` depend on (it may have left one element of each); empty where there is none.
-  sizes reduced_inside(int n, const sizes& dims, int depth) const {
-    const auto& node = b_.at(n);
-    if (node.kind == node_kind::reduce)
-      return node.dims.size() < dims.size() && std::includes(dims.begin(), dims.end(), node.dims.begin(), node.dims.end()) ? node.dims : sizes{};
-    if (node.kind != node_kind::pointwise || depth == 0) return {};
-    for (int a : node.args)
-      if (b_.at(a).shape.size() == node.shape.size())
-        if (auto found_dims = reduced_inside(a, dims, depth - 1); !found_dims.empty()) return found_dims;
-    return {};
-  }
-
-  /// a - log(sum(exp(a))), with a <= 0: both parts have one sign, so that the sum of a less n logarithms is as exact, and found a pass earlier.
-  bool is_log_softmax(int n, const sizes& dims) const {
-    const auto& difference = b_.at(n);
-    if (difference.kind != node_kind::pointwise || difference.op != operation::sub) return false;
-    const auto& logarithm = b_.at(difference.args[1]);
-    if (logarithm.kind != node_kind::pointwise || logarithm.op != operation::log) return false;
-    const auto& total = b_.at(logarithm.args[0]);
-    if (total.kind != node_kind::reduce || total.op != operation::sum || total.dims != dims) return false;
-    const auto& power = b_.at(total.args[0]);
-    return power.kind == node_kind::pointwise && power.op == operation::exp_nonpositive && power.args[0] == difference.args[0];
-  }
-
-  node_builder b_;
-};
-
-tensor_program with_row_sums(const tensor_program& program) {
-  tensor_program twin = program;
-  twin.nodes.clear();
-  row_sums s(twin);
-  std::vector<int> place;
-  for (auto node : program.nodes) {
-    for (int& a : node.args) a = place[static_cast<size_t>(a)];
-    place.push_back(s.rebuild(std::move(node)));
-  }
-  for (int& o : twin.outputs) o = place[static_cast<size_t>(o)];
-  return s.found ? without_dead_nodes(twin) : program;
-}
 
 double contraction_work(const tensor_program& program) {
   double work = 0;

@@ -28,8 +28,8 @@ constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 )"},
       {"splat_memory", {"splat"}, "template <class T> inline auto splat_memory(const T* p) { return splat(*p); }\n"},
       {"to", {}, "template <class V, class X> inline V to(X x) { return __builtin_convertvector(x, V); }\n"},
-      {"part", {}, R"(// N of Lanes elements, zeros behind them: the largest power of two is read at once, then what is left.
-template <int Lanes, int N, class T> inline auto part(const T* p) {
+      {"some_elements", {}, R"(// N of Lanes elements, zeros behind them: the largest power of two is read at once, then what is left.
+template <int Lanes, int N, class T> inline auto some_elements(const T* p) {
   typedef T vector __attribute__((vector_size(Lanes * sizeof(T))));
   typedef T memory __attribute__((vector_size(Lanes * sizeof(T)), aligned(alignof(T)), may_alias));
   if constexpr (N == Lanes) {
@@ -40,13 +40,13 @@ template <int Lanes, int N, class T> inline auto part(const T* p) {
     return vector{p[0]};
   } else {
     constexpr int half = Lanes / 2;
-    const auto low = part<half, (N < half ? N : half)>(p);
-    const auto high = part<half, (N < half ? 0 : N - half)>(p + half);
+    const auto low = some_elements<half, (N < half ? N : half)>(p);
+    const auto high = some_elements<half, (N < half ? 0 : N - half)>(p + half);
     return [&]<int... K>(std::integer_sequence<int, K...>) { return vector(__builtin_shufflevector(low, high, K...)); }(std::make_integer_sequence<int, Lanes>{});
   }
 }
 )"},
-      {"load", {"some_lanes", "part"}, R"(// Smaller types than int32 widen to it; a bool becomes 0 or -1.
+      {"load", {"some_lanes", "some_elements"}, R"(// Smaller types than int32 widen to it; a bool becomes 0 or -1.
 template <class T, int N> inline auto load(const T* p, some_lanes<N>) {
   if constexpr (std::is_same_v<T, bool>) {
     typename lanes_of<uint8_t>::type bytes{};
@@ -55,7 +55,7 @@ template <class T, int N> inline auto load(const T* p, some_lanes<N>) {
   } else {
     typename lanes_of<T>::type x{};
     if constexpr (N == W) x = *reinterpret_cast<const typename lanes_of<T>::memory*>(p);
-    else if constexpr (sizeof(T) == 4) x = part<W, N>(p);
+    else if constexpr (sizeof(T) == 4) x = some_elements<W, N>(p);
     else std::memcpy(&x, p, N * sizeof(T));
     if constexpr (sizeof(T) < 4) return __builtin_convertvector(x, vi);
     else return x;
