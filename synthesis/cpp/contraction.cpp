@@ -22,7 +22,7 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
   }
   p.several_m = s.block.m < p.size.m;
   p.several_n = !p.strided && s.block.n < p.size.n;
-  p.gathers_lines = s.stream && !p.strided;
+  p.gathers_lines = s.stream && !p.strided && !whole_lines(r, s, all.lanes);
   int64_t columns = s.block.n;
   if (p.strided) { // the largest phase
     columns = 1;

@@ -10,6 +10,8 @@ cache_sizes::cache_sizes(const machine_limits& limits) {
   if (limits.cache_bytes.size() > 0 && limits.cache_bytes[0] > 0) l1 = limits.cache_bytes[0];
   if (limits.cache_bytes.size() > 1 && limits.cache_bytes[1] > 0) l2 = limits.cache_bytes[1];
   if (limits.cache_bytes.size() > 2 && limits.cache_bytes[2] > 0) l3 = limits.cache_bytes[2];
+  const bool slow_l3 = limits.copy_gbs.size() > 3 && limits.copy_gbs[2] < 2 * limits.copy_gbs[3];
+  kept_writes = slow_l3 ? std::min(l3, 4 * l2) : l3;
 }
 
 namespace {
@@ -109,6 +111,16 @@ bool can_stream(const region& r, const region_schedule& s, int lanes) {
   return false;
 }
 
+bool whole_lines(const region& r, const region_schedule& s, int lanes) {
+  constexpr int64_t line = 64 / 4; // float32
+  if (!r.anchor || r.by_row_blocks || r.stores.size() != 1 || r.anchor->op != operation::matmul || r.anchor->n.size() != 1) return false;
+  const auto& out = r.stores[0];
+  const int64_t columns = int64_t{s.block.vectors} * lanes;
+  bool whole = out.at.coefficient(r.anchor->n[0]) == 1 && out.at.dynamic < 0 && columns % line == 0 && size_of_contraction(r).n % columns == 0 && out.at.offset % line == 0;
+  for (const auto& [a, c] : out.at.terms) whole = whole && (a == r.anchor->n[0] || c % line == 0);
+  return whole;
+}
+
 contraction_size size_of_contraction(const region& r) {
   const auto& c = *r.anchor;
   contraction_size s;
@@ -155,7 +167,7 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, i
     }
   }
   const int64_t columns = int64_t{b.vectors} * lanes, step = r.anchor->dims.empty() ? 16 : size.taps;
-  b.k = even_blocks(size.k, std::max(step, cache.l1 / 2 / 4 / columns * 5 / 4), step);
+  b.k = even_blocks(size.k, std::max(step, cache.l1 / 2 / 4 / columns * 4 / 3), step);
   b.m = even_blocks(size.m, std::max<int64_t>(b.rows, cache.l2 * 5 / 8 / 4 / b.k), b.rows);
   const bool one_block_of_rows = b.m >= size.m, several = b.k < size.k;
   int64_t limit = size.n;
@@ -223,9 +235,9 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1);
       // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
       const auto& out = r.stores[0];
-      rs.stream = bytes_written(r, program) > cache.l3 && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&
+      rs.stream = bytes_written(r, program) > (whole_lines(r, rs, s.lanes) ? cache.kept_writes : cache.l3) && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&
                   program.buffers[static_cast<size_t>(out.buffer)].dtype == dtype::float32 && out.at.coefficient(rs.vector_axis) == 1;
-      if (rs.stream) {
+      if (rs.stream && !whole_lines(r, rs, s.lanes)) { // rows are gathered first
         const auto size = size_of_contraction(r);
         rs.block.m = std::min(rs.block.m, rounded_up(120, rs.block.rows));
         rs.block.n = even_blocks(size.n, std::min<int64_t>(rs.block.n, 256), int64_t{rs.block.vectors} * s.lanes);

@@ -47,6 +47,7 @@ inline int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / ste
 /// Cache sizes with defaults for what `limits` does not say.
 struct cache_sizes {
   int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;
+  int64_t kept_writes = 8 << 20; ///< results of more bytes gain nothing by staying in a cache: a third level that is measured to copy hardly faster than memory counts for nothing
   explicit cache_sizes(const machine_limits& limits);
 };
 
@@ -63,6 +64,9 @@ bool has_expensive_shared_value(const region& r);
 bool has_next_row(const region& r, const region_schedule& s);
 /// True when non-temporal stores can be used: some store walks the vector axis with step 1.
 bool can_stream(const region& r, const region_schedule& s, int lanes);
+
+/// True when the rows of a product's register tiles are whole cache lines of its result, so that they can leave past the caches as they are.
+bool whole_lines(const region& r, const region_schedule& s, int lanes);
 
 /// Sizes of a contraction: rows, columns and steps of one batch element, phases of a strided transposed convolution apart.
 struct contraction_size {
