@@ -161,7 +161,7 @@ void contraction_writer::stream_lines() {
   out_.line("{}{}({} + n0, {}, lines, {}, {}, n1 - n0);", plan_.several_k ? "if (" + last_steps() + ") " : "", out_.use("stream_rows"), to, row, plan_.block_columns, rows);
 }
 
-void contraction_writer::tile_loop(const std::string& panels) {
+void contraction_writer::tile_loop(const std::function<void(const std::string&)>& multiply) {
   out_.block("for (int64_t m = {}; m < {}; m += MR)", rows_begin(), rows_end());
   const auto half = triangle_of(r_);
   const std::string guarded = half ? "if (needed) " : "";
@@ -171,7 +171,7 @@ void contraction_writer::tile_loop(const std::string& panels) {
     else out_.line("const bool needed = n < m + MR + {};", half->diagonal);
   }
   out_.line("vf tile[MR][NR / W]{};", half ? " = {}" : "");
-  out_.line("{}{}(depth, {}, b, tile);", guarded, out_.use(of_pairs() ? "multiply_pairs" : "multiply_tile"), panels);
+  multiply(guarded);
   if (plan_.several_k) {
     out_.line("float* partial_tile = partial + m * {} + (n - n0) * MR;", plan_.block_columns);
     out_.line("if (k0 > 0{}) {}(tile, partial_tile);", half ? " && needed" : "", out_.use("add_partial"));

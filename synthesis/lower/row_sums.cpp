@@ -20,15 +20,15 @@ public:
   explicit row_sums(tensor_program& out) : b_(out) {}
   bool found = false;
 
-  /// The node's twin in the new program; `args` are twins already.
-  int rebuild(tensor_node node) {
+  /// The node's twin in the new program; `args` are twins already. `shared`: others need what it reduces, too.
+  int rebuild(tensor_node node, bool shared) {
     if (node.kind != node_kind::reduce || node.op != operation::sum || !is_floating(node.dtype)) return b_.add(std::move(node));
     const auto dims = node.dims;
     if (const int product = as_product(node.args[0], dims); product >= 0) {
       found = true;
       return product;
     }
-    if (const auto inner = reduced_inside(node.args[0], dims, most_depth); !inner.empty()) { // row by row, then the rows
+    if (const auto inner = shared || !everything(node.args[0], dims) ? sizes{} : reduced_inside(node.args[0], dims, most_depth); !inner.empty() && inner != dims) { // row by row, then the rows
       sizes rest;
       std::set_difference(dims.begin(), dims.end(), inner.begin(), inner.end(), std::back_inserter(rest));
       if (b_.extent(node.args[0], inner) > 1 && b_.extent(node.args[0], rest) > 1) {
@@ -51,16 +51,19 @@ private:
     return b_.sub(b_.reduce(operation::sum, difference.args[0], dims), b_.mul(logarithm, b_.number(static_cast<double>(b_.extent(source, dims)), logarithm)));
   }
 
-  /// The dimensions of a reduction, some of `dims` and not all, that the elements of `n` depend on (it may have left one element of each); empty where there is none.
+  bool everything(int source, const sizes& dims) const { return b_.extent(source, dims) == b_.at(source).elements(); }
+
+  /// The dimensions of a reduction that the elements of `n` depend on (it may have left one element of each), if they are some of `dims`. A reduction over all of
+  /// `dims` counts before others: a variance, whose elements somebody stores. Empty where there is none.
   sizes reduced_inside(int n, const sizes& dims, int depth) const {
     const auto& node = b_.at(n);
-    if (node.kind == node_kind::reduce)
-      return node.dims.size() < dims.size() && std::includes(dims.begin(), dims.end(), node.dims.begin(), node.dims.end()) ? node.dims : sizes{};
+    if (node.kind == node_kind::reduce) return std::includes(dims.begin(), dims.end(), node.dims.begin(), node.dims.end()) ? node.dims : sizes{};
     if (node.kind != node_kind::pointwise || depth == 0) return {};
+    sizes most;
     for (int a : node.args)
       if (b_.at(a).shape.size() == node.shape.size())
-        if (auto found_dims = reduced_inside(a, dims, depth - 1); !found_dims.empty()) return found_dims;
-    return {};
+        if (auto inside = reduced_inside(a, dims, depth - 1); inside.size() > most.size()) most = std::move(inside);
+    return most;
   }
 
   /// a - log(sum(exp(a))), with a <= 0: both parts have one sign, so that the sum of a less n logarithms is as exact, and found a pass earlier.
@@ -188,10 +191,14 @@ tensor_program with_row_sums(const tensor_program& program) {
   tensor_program twin = program;
   twin.nodes.clear();
   row_sums s(twin);
-  std::vector<int> place;
+  std::vector<int> place, uses(program.nodes.size());
+  for (const auto& node : program.nodes)
+    for (int a : node.args) ++uses[static_cast<size_t>(a)];
+  for (int o : program.outputs) ++uses[static_cast<size_t>(o)];
   for (auto node : program.nodes) {
+    const bool shared = !node.args.empty() && uses[static_cast<size_t>(node.args[0])] > 1;
     for (int& a : node.args) a = place[static_cast<size_t>(a)];
-    place.push_back(s.rebuild(std::move(node)));
+    place.push_back(s.rebuild(std::move(node), shared));
   }
   for (int& o : twin.outputs) o = place[static_cast<size_t>(o)];
   return s.found ? without_dead_nodes(twin) : program;

@@ -390,3 +390,20 @@ TEST_CASE("a sum over everything of rows that are normalised is taken row by row
   CHECK(buffers_of(p.program) == 40 * 300); // as it is written
   CHECK(buffers_of(simplify(p.program)) == 40);
 }
+
+TEST_CASE("all pairs of rows multiplied element by element are a matrix product, of operands that are not expanded") {
+  const auto product_of = [](int64_t rows, bool same_side) {
+    synthesis::test::primitives p;
+    const int x = p.input({rows, 1, 40}), y = p.input(same_side ? std::vector<int64_t>{rows, 1, 40} : std::vector<int64_t>{1, 30, 40});
+    const int length = p.b.unary(operation::sqrt, p.b.reduce(operation::sum, p.b.mul(x, x), {2}));
+    const int left = p.b.expand(p.b.div(x, length), {rows, 30, 40}), right = p.b.expand(y, {rows, 30, 40});
+    p.loops({p.b.reduce(operation::sum, p.b.mul(left, right), {2})});
+    return simplify(p.program);
+  };
+  const auto is_product = [](const tensor_node& n) { return n.kind == node_kind::anchor; };
+  const auto made = product_of(20, false);
+  CHECK(std::any_of(made.nodes.begin(), made.nodes.end(), is_product));
+  for (const auto& n : made.nodes) CHECK(n.elements() <= 30 * 40);
+  CHECK_FALSE(made.redundant.empty()); // it is said
+  for (const auto& other : {product_of(20, true), product_of(4, false)}) CHECK(std::none_of(other.nodes.begin(), other.nodes.end(), is_product));
+}

@@ -50,6 +50,7 @@ inline const small_task triton_tasks[] = {
     {"t_kl_div", "return F.kl_div(torch.log(x), y, reduction='batchmean')", "[torch.softmax(torch.randn(30, 400), -1), torch.softmax(torch.randn(30, 400), -1)]", "", "x, y"},
     {"t_triplet", "return self.l(x, y, z)", "[torch.randn(20, 300), torch.randn(20, 300), torch.randn(20, 300)]", "self.l = nn.TripletMarginLoss(margin=1.0)", "x, y, z"},
     {"t_cosine", "return torch.mean(1 - F.cosine_similarity(x, y, dim=1))", "[torch.randn(20, 700), torch.randn(20, 700)]", "", "x, y"},
+    {"t_cosine_pairs", "return 1 - F.cosine_similarity(x[:, None], y[None], dim=-1)", "[torch.randn(20, 33), torch.randn(17, 33)]", "", "x, y"},
     {"t_number_first", "return y * x - 1", "[3.5, torch.randn(5, 7)]", "", "x, y"},
     {"t_batch_norm_eval", "return self.n(x)", "[torch.randn(3, 4, 10, 7)]", "self.n = nn.BatchNorm2d(4).eval(); self.n.running_mean.normal_(); nn.init.normal_(self.n.weight)"},
     {"t_zero_rows", "return torch.relu(x) + torch.sum(x, dim=0)", "[torch.randn(5, 1)]"},

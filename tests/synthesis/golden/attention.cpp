@@ -31,7 +31,6 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   // Region 1: matrix product, m x n x k = 20 x 19 x 16
   {
     constexpr int MR = 4, NR = 3 * W; // tile in registers: rows x columns
-    alignas(64) static float a_panels[328];
     alignas(64) static float b_panels[384];
     for (int64_t o0 = 0; o0 < 2; ++o0) {
       for (int64_t o1 = 0; o1 < 3; ++o1) {
@@ -59,13 +58,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
               for (int64_t n = 0; n < 19; n += NR)
                 pack_columns<NR, 16, 1>(b_panels + k0 * 24 + n * packed, x1 + 912 * o0 + 304 * o1 + 16 * n + 1 * k0, 19 - n, packed);
             }
-            for (int64_t m = 0; m < 20; m += MR)
-              pack_rows<MR, 16, 1>(a_panels + m * depth, x0 + 960 * o0 + 320 * o1 + 320 * o5 + 16 * m + 1 * k0, 20 - m, depth);
             for (int64_t n = 0; n < 19; n += NR) {
               const float* b = b_panels + k0 * 24 + n * packed;
               for (int64_t m = 0; m < 20; m += MR) {
                 vf tile[MR][NR / W];
-                multiply_tile(depth, a_panels + m * depth, b, tile);
+                multiply_rows<4, 16>(depth, x0 + 960 * o0 + 320 * o1 + 320 * o5 + 16 * m + k0, b, tile);
                 finish(tile, m, n);
               }
             }
@@ -112,7 +109,6 @@ extern "C" void pragma_kernel(const pragma_args* args) {
           // Region 3: matrix product, m x n x k = 20 x 17 x 19
           {
             constexpr int MR = 4, NR = 3 * W; // tile in registers: rows x columns
-            alignas(64) static float a_panels[388];
             alignas(64) static float b_panels[456];
             [[maybe_unused]] const int64_t o4 = item / 1 % 1;
             [[maybe_unused]] const int64_t o0 = item / 1 % 6;
@@ -137,13 +133,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
                 for (int64_t n = 0; n < 17; n += NR)
                   pack_columns<NR, 1, 17>(b_panels + k0 * 24 + n * packed, x2 + 323 * o0 + 1 * n + 17 * k0, 17 - n, packed);
               }
-              for (int64_t m = 0; m < 20; m += MR)
-                pack_rows<MR, 19, 1>(a_panels + m * depth, scratch0 + 19 * m + 1 * k0, 20 - m, depth);
               for (int64_t n = 0; n < 17; n += NR) {
                 const float* b = b_panels + k0 * 24 + n * packed;
                 for (int64_t m = 0; m < 20; m += MR) {
                   vf tile[MR][NR / W];
-                  multiply_tile(depth, a_panels + m * depth, b, tile);
+                  multiply_rows<4, 19>(depth, scratch0 + 19 * m + k0, b, tile);
                   finish(tile, m, n);
                 }
               }

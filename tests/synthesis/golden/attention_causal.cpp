@@ -32,7 +32,6 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   // Region 1: matrix product, m x n x k = 64 x 70 x 16
   {
     constexpr int MR = 4, NR = 3 * W; // tile in registers: rows x columns
-    alignas(64) static float a_panels[1032];
     alignas(64) static float b_panels[1152];
     for (int64_t o0 = 0; o0 < 2; ++o0) {
       for (int64_t o1 = 0; o1 < 3; ++o1) {
@@ -69,13 +68,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
               for (int64_t n = 0; n < 70; n += NR)
                 pack_columns<NR, 16, 1>(b_panels + k0 * 72 + n * packed, x1 + 3360 * o0 + 1120 * o1 + 16 * n + 1 * k0, 70 - n, packed);
             }
-            for (int64_t m = 0; m < 64; m += MR)
-              pack_rows<MR, 16, 1>(a_panels + m * depth, x0 + 3072 * o0 + 1024 * o1 + 1024 * o5 + 16 * m + 1 * k0, 64 - m, depth);
             for (int64_t n = 0; n < bound; n += NR) {
               const float* b = b_panels + k0 * 72 + n * packed;
               for (int64_t m = 0; m < 64; m += MR) {
                 vf tile[MR][NR / W];
-                multiply_tile(depth, a_panels + m * depth, b, tile);
+                multiply_rows<4, 16>(depth, x0 + 3072 * o0 + 1024 * o1 + 1024 * o5 + 16 * m + k0, b, tile);
                 finish(tile, m, n);
               }
             }
@@ -134,7 +131,6 @@ extern "C" void pragma_kernel(const pragma_args* args) {
           // Region 3: matrix product, m x n x k = 64 x 17 x 70
           {
             constexpr int MR = 4, NR = 3 * W; // tile in registers: rows x columns
-            alignas(64) static float a_panels[4488];
             alignas(64) static float b_panels[1680];
             [[maybe_unused]] const int64_t o4 = item / 1 % 1;
             [[maybe_unused]] const int64_t o0 = item / 1 % 6;
@@ -160,13 +156,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
                   pack_columns<NR, 1, 17>(b_panels + k0 * 24 + n * packed, x2 + 1190 * o0 + 1 * n + 17 * k0, 17 - n, packed);
                 skips = skips && all_finite(b_panels + k0 * 24, packed * 24);
               }
-              for (int64_t m = 0; m < 64; m += MR)
-                pack_rows<MR, 70, 1>(a_panels + m * depth, scratch0 + 70 * m + 1 * k0, 64 - m, depth);
               for (int64_t n = 0; n < 17; n += NR) {
                 const float* b = b_panels + k0 * 24 + n * packed;
                 for (int64_t m = 0; m < 64; m += MR) {
                   vf tile[MR][NR / W];
-                  multiply_tile(depth, a_panels + m * depth, b, tile);
+                  multiply_rows<4, 70>(depth, scratch0 + 70 * m + k0, b, tile);
                   finish(tile, m, n);
                 }
               }
