@@ -85,7 +85,6 @@ protected:
 private:
   void allocate();
   void by_row_blocks(const code& followers);
-  bool reads_rows() const;
   void multiply_rows();
   void open_row_blocks();
   void place_in_row_blocks();

@@ -1,8 +1,6 @@
 // Matrix products: strides of both operands are template arguments of the packing.
 #include "synthesis/cpp/contraction.hpp"
 
-#include "synthesis/loops/anchors.hpp"
-
 namespace pragma::synthesis {
 
 constexpr int64_t least_shared_packing = 16384; ///< elements: some 4 us
@@ -120,11 +118,6 @@ void matmul_writer::place_in_row_blocks() {
   }
 }
 
-/// A block of rows is read a few times only: where the steps of a row lie side by side, packing it costs more than it brings.
-bool matmul_writer::reads_rows() const {
-  return r_.by_row_blocks && values_.format(c_.a) == dtype::float32 && c_.a_at.coefficient(c_.k) == 1 && c_.a_at.coefficient(c_.m[0]) > 0 && !triangle_of(r_);
-}
-
 /// Rows past the last full tile are a tile of their own: nothing is read behind them.
 void matmul_writer::multiply_rows() {
   const int64_t row = c_.a_at.coefficient(c_.m[0]), rows = plan_.size.m, tile = s_.block.rows, rest = rows % tile;
@@ -138,7 +131,7 @@ void matmul_writer::multiply_rows() {
 void matmul_writer::by_row_blocks(const code& followers) {
   const auto& size = plan_.size;
   const int64_t all_columns = rounded_up(size.n, plan_.tile_columns), row = c_.a_at.coefficient(c_.m[0]), step = c_.a_at.coefficient(c_.k);
-  const bool as_they_are = reads_rows();
+  const bool as_they_are = reads_rows_in_place(r_, values_.format(c_.a));
   if (!as_they_are) scratch("a_panels", plan_.all_rows * s_.block.k + all_.lanes);
   scratch("b_panels", all_columns * size.k);
   if (plan_.several_k) scratch("partial", plan_.all_rows * all_columns);

@@ -1,3 +1,4 @@
+#include "synthesis/loops/anchors.hpp"
 #include "synthesis/schedule/passes.hpp"
 #include "synthesis/schedule/threads.hpp"
 
@@ -111,6 +112,11 @@ bool can_stream(const region& r, const region_schedule& s, int lanes) {
   return false;
 }
 
+bool reads_rows_in_place(const region& r, dtype left) {
+  if (!r.anchor || !r.by_row_blocks || left != dtype::float32) return false;
+  return r.anchor->a_at.coefficient(r.anchor->k) == 1 && r.anchor->a_at.coefficient(r.anchor->m[0]) > 0 && !triangle_of(r);
+}
+
 bool whole_lines(const region& r, const region_schedule& s, int lanes) {
   constexpr int64_t line = 64 / 4; // float32
   if (!r.anchor || r.by_row_blocks || r.stores.size() != 1 || r.anchor->op != operation::matmul || r.anchor->n.size() != 1) return false;
@@ -148,7 +154,8 @@ int64_t even_blocks(int64_t total, int64_t limit, int64_t step) {
 /// Analytical blocks (after Goto and van de Geijn: Anatomy of high-performance matrix multiplication): a panel of b stays
 /// in the first-level cache, a block of a in the second, a block of b in the third.
 /// `threads`: of those that share out the columns; 1 where they have batches to share, or none.
-blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, int threads) {
+/// `in_place`: rows are read as they lie in memory, so that what is left of them is a tile of its own, without idle rows.
+blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, int threads, bool in_place) {
   const auto size = size_of_contraction(r);
   const auto columns_of_a_thread = [&](int64_t tile) { return tile * ((size.n + tile * threads - 1) / (tile * threads)); };
   blocking b;
@@ -159,7 +166,7 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, i
   double best = 0;
   for (const auto& t : tiles) {
     const double used = static_cast<double>(size.m * size.n) /
-                        static_cast<double>(rounded_up(size.m, t.rows) * threads * columns_of_a_thread(int64_t{t.vectors} * lanes));
+                        static_cast<double>((in_place ? size.m : rounded_up(size.m, t.rows)) * threads * columns_of_a_thread(int64_t{t.vectors} * lanes));
     if (used * t.speed > best * 1.01) {
       best = used * t.speed;
       b.rows = t.rows;
@@ -232,7 +239,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       int64_t batch = 1;
       for (int a : r.anchor->batch) batch *= r.axes[static_cast<size_t>(a)].extent;
       const bool columns = r.anchor->dims.empty() && batch < 2 * s.threads && (batch == 1 || batch % s.threads != 0);
-      rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1);
+      rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1, reads_rows_in_place(r, program.buffers[static_cast<size_t>(r.anchor->a)].dtype));
       // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
       const auto& out = r.stores[0];
       rs.stream = bytes_written(r, program) > (whole_lines(r, rs, s.lanes) ? cache.kept_writes : cache.l3) && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&

@@ -68,6 +68,9 @@ bool can_stream(const region& r, const region_schedule& s, int lanes);
 /// True when the rows of a product's register tiles are whole cache lines of its result, so that they can leave past the caches as they are.
 bool whole_lines(const region& r, const region_schedule& s, int lanes);
 
+/// A block of rows is read a few times only: where the steps of a row of its left factor (of dtype `left`) lie side by side, packing it costs more than it brings.
+bool reads_rows_in_place(const region& r, dtype left);
+
 /// Sizes of a contraction: rows, columns and steps of one batch element, phases of a strided transposed convolution apart.
 struct contraction_size {
   int64_t m = 1, n = 1, k = 1, taps = 1, channels = 1;

@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
       options.seed = static_cast<uint64_t>(v);
       options.threads = threads;
       options.machine.cache_bytes = caches;
-    options.machine.copy_gbs = copy;
+      options.machine.copy_gbs = copy;
       if (simd_bits > 0) options.machine.simd_bits = simd_bits;
       auto coder = builtin_coder::create(*task, options);
       const auto made = coder ? coder->next(std::nullopt) : std::nullopt;
