@@ -136,6 +136,7 @@ void contraction_writer::finish_columns(const std::vector<int>& roots) {
   out_.close(";");
   const int64_t tail = size.n % all_.lanes;
   const bool ragged = size.n % plan_.tile_columns != 0;
+  if (r_.bound && !plan_.gathers_lines) finish_unmasked(ragged);
   if (size.n >= plan_.tile_columns) {
     if (ragged) out_.block("if (n + NR <= {})", size.n);
     else out_.block();
@@ -149,6 +150,23 @@ void contraction_writer::finish_columns(const std::vector<int>& roots) {
   const bool vectors = size.n >= all_.lanes;
   if (vectors) out_.line("if (i + W <= {}) columns_at(i, tile[r][t], all_lanes{{}});", size.n);
   if (tail) out_.line("{}if (i < {}) columns_at(i, tile[r][t], some_lanes<{}>{{}});", vectors ? "else " : "", size.n, tail);
+  out_.close();
+}
+
+/// Below the diagonal of a causal mask the selection (column_bound: it is exactly that diagonal's) always takes the value: it is stored without being asked for.
+void contraction_writer::finish_unmasked(bool ragged) {
+  store s = r_.stores[0];
+  const auto& kept = r_.exprs[static_cast<size_t>(s.value)];
+  s.value = kept.args[r_.exprs[static_cast<size_t>(kept.args[1])].kind == expr_kind::constant ? 2 : 1];
+  out_.block("const auto unmasked = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline))");
+  values_.elements({s.value}, 0);
+  values_.store_vector(s);
+  values_.end_elements();
+  out_.close(";");
+  const auto& x = *r_.bound;
+  out_.block("if (n + NR <= {} * {} + {} + {}{})", values_.var(c_.batch.back()), x.rows, values_.var(c_.m[0]), x.beyond - x.rows + 1, ragged ? fmt::format(" && n + NR <= {}", plan_.size.n) : "");
+  out_.line("for (int t = 0; t < NR / W; ++t) unmasked(n + t * W, tile[r][t], all_lanes{{}});");
+  out_.line("continue;");
   out_.close();
 }
 

@@ -73,6 +73,7 @@ protected:
 private:
   void finish_strided(const std::vector<int>& roots);
   void finish_columns(const std::vector<int>& roots);
+  void finish_unmasked(bool ragged);
 };
 
 class matmul_writer : public contraction_writer {

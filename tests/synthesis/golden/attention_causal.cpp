@@ -50,6 +50,14 @@ extern "C" void pragma_kernel(const pragma_args* args) {
                 const vf v8 = sum;
                 store(scratch1 + 70 * o2 + i, select(mask(v0 >= v3), splat(-infinity), v8 * 0.25f), lanes);
               };
+              const auto unmasked = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {
+                const vf v8 = sum;
+                store(scratch1 + 70 * o2 + i, v8 * 0.25f, lanes);
+              };
+              if (n + NR <= o5 * 64 + o2 + 1 && n + NR <= 70) {
+                for (int t = 0; t < NR / W; ++t) unmasked(n + t * W, tile[r][t], all_lanes{});
+                continue;
+              }
               if (n + NR <= 70) {
                 for (int t = 0; t < NR / W; ++t) columns_at(n + t * W, tile[r][t], all_lanes{});
                 continue;
