@@ -25,6 +25,28 @@ def one_hot(tensor, num_classes=-1):
     return (tensor.unsqueeze(-1) == torch.arange(num_classes, device=tensor.device)).to(torch.int64)
 
 
+def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
+    """Smoothed labels without a write through a mask, which Torch 1.13 does to a tensor that no trace follows. Any other call is Torch's own."""
+    if label_smoothing == 0.0 or target.shape == input.shape or torch.is_floating_point(target):
+        return _cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
+    dim = 0 if input.dim() == 1 else 1
+    log_p = torch.log_softmax(input, dim)
+    shape = [-1 if d == dim else 1 for d in range(input.dim())]
+    ignored = target == ignore_index
+    # As far from the truth: all classes alike, each by its weight.
+    loss = -(log_p if weight is None else log_p * weight.view(shape)).sum(dim)
+    loss = torch.where(ignored, torch.zeros_like(loss), loss)
+    if reduction == 1:
+        counted = (~ignored).to(loss.dtype)
+        if weight is not None:
+            counted = counted * weight[torch.where(ignored, torch.zeros_like(target), target)]
+        loss = loss.sum() / counted.sum()
+    elif reduction == 2:
+        loss = loss.sum()
+    truth = F.nll_loss(log_p, target, weight, ignore_index=ignore_index, reduction=("none", "mean", "sum")[reduction])
+    return truth * (1 - label_smoothing) + loss * (label_smoothing / input.shape[dim])
+
+
 # A step of each layer: what the input gives (found for all steps at once), the state, the state's product.
 def _gru_step(x, h, product):
     (rx, zx, nx), (rh, zh, nh) = x.chunk(3, -1), product(h).chunk(3, -1)
@@ -97,7 +119,7 @@ def _recurrent(step, name, states):
     return layer
 
 
-_repeat_interleave, _one_hot = torch.repeat_interleave, F.one_hot
+_repeat_interleave, _one_hot, _cross_entropy_loss = torch.repeat_interleave, F.one_hot, torch._C._nn.cross_entropy_loss
 _LAYERS = {"gru": (_gru_step, 1), "lstm": (_lstm_step, 2), "rnn_tanh": (lambda x, h, product: torch.tanh(x + product(h)), 1), "rnn_relu": (lambda x, h, product: torch.relu(x + product(h)), 1)}
 
 
@@ -108,7 +130,7 @@ _STEPS = {name: _recurrent(step, name, states) for name, (step, states) in _LAYE
 def functions():
     """While this holds, Torch's names are these functions."""
     replaced = [(torch, "repeat_interleave", repeat_interleave), (torch.Tensor, "repeat_interleave", repeat_interleave),
-                (F, "one_hot", one_hot)]
+                (F, "one_hot", one_hot), (torch._C._nn, "cross_entropy_loss", cross_entropy_loss)]
     replaced += [(torch._VF, name, layer) for name, layer in _STEPS.items()]
     before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
     try:

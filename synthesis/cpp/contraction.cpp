@@ -22,7 +22,7 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
   }
   p.several_m = s.block.m < p.size.m;
   p.several_n = !p.strided && s.block.n < p.size.n;
-  p.gathers_lines = s.stream && !p.strided;
+  p.gathers_lines = s.stream && !p.strided && !whole_lines(r, s, all.lanes);
   int64_t columns = s.block.n;
   if (p.strided) { // the largest phase
     columns = 1;
@@ -136,6 +136,7 @@ void contraction_writer::finish_columns(const std::vector<int>& roots) {
   out_.close(";");
   const int64_t tail = size.n % all_.lanes;
   const bool ragged = size.n % plan_.tile_columns != 0;
+  if (r_.bound && !plan_.gathers_lines) finish_unmasked(ragged);
   if (size.n >= plan_.tile_columns) {
     if (ragged) out_.block("if (n + NR <= {})", size.n);
     else out_.block();
@@ -152,6 +153,23 @@ void contraction_writer::finish_columns(const std::vector<int>& roots) {
   out_.close();
 }
 
+/// Below the diagonal of a causal mask the selection (column_bound: it is exactly that diagonal's) always takes the value: it is stored without being asked for.
+void contraction_writer::finish_unmasked(bool ragged) {
+  store s = r_.stores[0];
+  const auto& kept = r_.exprs[static_cast<size_t>(s.value)];
+  s.value = kept.args[r_.exprs[static_cast<size_t>(kept.args[1])].kind == expr_kind::constant ? 2 : 1];
+  out_.block("const auto unmasked = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline))");
+  values_.elements({s.value}, 0);
+  values_.store_vector(s);
+  values_.end_elements();
+  out_.close(";");
+  const auto& x = *r_.bound;
+  out_.block("if (n + NR <= {} * {} + {} + {}{})", values_.var(c_.batch.back()), x.rows, values_.var(c_.m[0]), x.beyond - x.rows + 1, ragged ? fmt::format(" && n + NR <= {}", plan_.size.n) : "");
+  out_.line("for (int t = 0; t < NR / W; ++t) unmasked(n + t * W, tile[r][t], all_lanes{{}});");
+  out_.line("continue;");
+  out_.close();
+}
+
 void contraction_writer::stream_lines() {
   const auto& s = r_.stores[0];
   const int64_t row = s.at.coefficient(c_.m[0]);
@@ -161,7 +179,7 @@ void contraction_writer::stream_lines() {
   out_.line("{}{}({} + n0, {}, lines, {}, {}, n1 - n0);", plan_.several_k ? "if (" + last_steps() + ") " : "", out_.use("stream_rows"), to, row, plan_.block_columns, rows);
 }
 
-void contraction_writer::tile_loop(const std::string& panels) {
+void contraction_writer::tile_loop(const std::function<void(const std::string&)>& multiply) {
   out_.block("for (int64_t m = {}; m < {}; m += MR)", rows_begin(), rows_end());
   const auto half = triangle_of(r_);
   const std::string guarded = half ? "if (needed) " : "";
@@ -171,7 +189,7 @@ void contraction_writer::tile_loop(const std::string& panels) {
     else out_.line("const bool needed = n < m + MR + {};", half->diagonal);
   }
   out_.line("vf tile[MR][NR / W]{};", half ? " = {}" : "");
-  out_.line("{}{}(depth, {}, b, tile);", guarded, out_.use(of_pairs() ? "multiply_pairs" : "multiply_tile"), panels);
+  multiply(guarded);
   if (plan_.several_k) {
     out_.line("float* partial_tile = partial + m * {} + (n - n0) * MR;", plan_.block_columns);
     out_.line("if (k0 > 0{}) {}(tile, partial_tile);", half ? " && needed" : "", out_.use("add_partial"));

@@ -5,6 +5,8 @@
 
 #include "synthesis/cpp/values.hpp"
 
+#include <functional>
+
 namespace pragma::synthesis {
 
 /// How a contraction is blocked, and which loops are shared out over threads.
@@ -46,7 +48,9 @@ protected:
   /// A lambda: what follows the contraction, row by row of a tile. `sum` is the contraction's vector.
   void finish_tile();
   /// Over the rows of a block, for one panel of columns; `panels`: address of the first panel of a of this block.
-  void tile_loop(const std::string& panels);
+  void tile_loop(const std::string& panels) { tile_loop([&](const std::string& guard) { out_.line("{}{}(depth, {}, b, tile);", guard, out_.use(of_pairs() ? "multiply_pairs" : "multiply_tile"), panels); }); }
+  /// The same, with lines that fill `tile` from the rows at m; each begins with the text that it is handed.
+  void tile_loop(const std::function<void(const std::string& guard)>& multiply);
   void stream_lines();                    ///< finished rows of a block, from their buffer to memory
   /// The text that is true in the last block of steps.
   std::string last_steps() const { return std::string("k0 + ") + (c_.op == operation::convolution ? "channels" : "depth") + " >= steps"; }
@@ -69,6 +73,7 @@ protected:
 private:
   void finish_strided(const std::vector<int>& roots);
   void finish_columns(const std::vector<int>& roots);
+  void finish_unmasked(bool ragged);
 };
 
 class matmul_writer : public contraction_writer {
@@ -81,6 +86,7 @@ protected:
 private:
   void allocate();
   void by_row_blocks(const code& followers);
+  void multiply_rows();
   void open_row_blocks();
   void place_in_row_blocks();
   void pack_all_rows();

@@ -118,10 +118,21 @@ void matmul_writer::place_in_row_blocks() {
   }
 }
 
+/// Rows past the last full tile are a tile of their own: nothing is read behind them.
+void matmul_writer::multiply_rows() {
+  const int64_t row = c_.a_at.coefficient(c_.m[0]), rows = plan_.size.m, tile = s_.block.rows, rest = rows % tile;
+  const auto call = [&](int64_t count) { return fmt::format("{}<{}, {}>(depth, {} + {} * m + k0, b, tile);", out_.use("multiply_rows"), count, row, base(c_.a, c_.a_at), row); };
+  if (rest == 0) return out_.line("{}", call(tile));
+  if (rows < tile) return out_.line("{}", call(rest));
+  out_.line("if (m + MR <= {}) {}", rows, call(tile));
+  out_.line("else {}", call(rest));
+}
+
 void matmul_writer::by_row_blocks(const code& followers) {
   const auto& size = plan_.size;
   const int64_t all_columns = rounded_up(size.n, plan_.tile_columns), row = c_.a_at.coefficient(c_.m[0]), step = c_.a_at.coefficient(c_.k);
-  scratch("a_panels", plan_.all_rows * s_.block.k + all_.lanes);
+  const bool as_they_are = reads_rows_in_place(r_, values_.format(c_.a));
+  if (!as_they_are) scratch("a_panels", plan_.all_rows * s_.block.k + all_.lanes);
   scratch("b_panels", all_columns * size.k);
   if (plan_.several_k) scratch("partial", plan_.all_rows * all_columns);
   const bool host = r_.host < 0, ends = r_.bounded_axis >= 0;
@@ -141,12 +152,15 @@ void matmul_writer::by_row_blocks(const code& followers) {
   out_.end();
   if (ends && !host) out_.line("skips = skips && {}(b_panels + k0 * {}, packed * {});", out_.use("all_finite"), all_columns, all_columns);
   out_.close();
-  out_.head("for (int64_t m = 0; m < {}; m += MR)", size.m);
-  out_.line("{}<MR, {}, {}>(a_panels + m * depth, {} + {} * m + {} * k0, {} - m, depth);", out_.use(of_pairs() ? "pack_row_pairs" : "pack_rows"), row, step, base(c_.a, c_.a_at), row, step, size.m);
-  out_.end();
+  if (!as_they_are) {
+    out_.head("for (int64_t m = 0; m < {}; m += MR)", size.m);
+    out_.line("{}<MR, {}, {}>(a_panels + m * depth, {} + {} * m + {} * k0, {} - m, depth);", out_.use(of_pairs() ? "pack_row_pairs" : "pack_rows"), row, step, base(c_.a, c_.a_at), row, step, size.m);
+    out_.end();
+  }
   out_.block("for (int64_t n = 0; n < {}; n += NR)", ends && host ? std::string("bound") : std::to_string(size.n));
   out_.line("const float* b = b_panels + k0 * {} + n * packed;", all_columns);
-  tile_loop("a_panels + m * depth");
+  if (as_they_are) tile_loop([&](const std::string&) { multiply_rows(); });
+  else tile_loop("a_panels + m * depth");
   out_.close();
   out_.close();
   out_.append(followers);

@@ -176,11 +176,14 @@ void row_writer::nest(size_t depth, int distances_of) {
 
 /// One request per vector and contiguous load; addresses past the end are harmless.
 void row_writer::prefetches() {
-  if (pass_ > 1 && row_elements(r_) * 4 < row_in_cache) return; // the first pass brought the row
+  const bool ahead = s_.prefetch > 0 && (pass_ == 1 || row_elements(r_) * 4 >= row_in_cache); // else the first pass brought the row
+  const int rows = s_.next_row && pass_ > 1 && pass_ == layout_.plan.passes && !layout_.outer.empty() ? layout_.outer.back() : -1;
   for (size_t i = 0; i < r_.exprs.size(); ++i) {
     const auto& x = r_.exprs[i];
-    if (x.kind == expr_kind::load && layout_.live[i] && x.args.empty() && std::abs(x.at.coefficient(layout_.vector_axis)) == 1)
-      out_.line("__builtin_prefetch({} + {});", values_.address(x.buffer, x.at), s_.prefetch);
+    if (x.kind != expr_kind::load || !layout_.live[i] || !x.args.empty() || std::abs(x.at.coefficient(layout_.vector_axis)) != 1) continue;
+    if (ahead) out_.line("__builtin_prefetch({} + {});", values_.address(x.buffer, x.at), s_.prefetch);
+    if (const int64_t step = rows < 0 ? 0 : x.at.coefficient(rows); step != 0)
+      out_.line("__builtin_prefetch({} + {}, 0, 2);", values_.address(x.buffer, x.at), step); // to the second level
   }
 }
 
@@ -202,7 +205,7 @@ void row_writer::step(int distances_of) {
   } else {
     for (int e : reductions()) parameters += fmt::format(", {}& {}", values_.accumulator(e), values_.reduction(e));
     out_.block("const auto pass{} = [&]({}) __attribute__((always_inline))", pass_, parameters);
-    if (s_.prefetch > 0) prefetches();
+    prefetches();
     values_.elements(roots_of(r_, layout_, pass_), pass_);
     for (int e : reductions()) values_.join(e, values_.reduction(e), "lanes");
     if (const auto it = layout_.plan.stores.find(pass_); it != layout_.plan.stores.end())

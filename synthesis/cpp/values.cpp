@@ -114,6 +114,12 @@ written value_writer::infix(const expr& x) {
     return w;
   };
   const auto left = side(x.args[0], x.args[1]), right = side(x.args[1], x.args[0]);
+  const auto compares_wide = [&](int e) { return (is_constant(e) || of(e) == lifetime::row) && size_of(at(e).dtype) == 8; };
+  if (traits(x.op).result == result_rule::truth && compares_wide(x.args[0]) && compares_wide(x.args[1])) { // once, not lane by lane
+    const auto first = [&](const written& w, int e) { return is_constant(e) ? w.text : "(" + w.text + ")[0]"; };
+    if (!is_constant(x.args[0]) || !is_constant(x.args[1]))
+      return {fmt::format("{}({} {} {})", out_.use("splat"), first(left, x.args[0]), traits(x.op).cpp.text, first(right, x.args[1]))};
+  }
   const auto text = fmt::format("{} {} {}", left.text, traits(x.op).cpp.text, right.text);
   const bool indexed = left.indexed || right.indexed;
   if (traits(x.op).result == result_rule::truth) return {fmt::format("{}({})", out_.use("mask"), text), binding::whole, indexed};

@@ -172,6 +172,7 @@ constexpr std::array table{
     reduction(o::min, "min", identity::highest, call("take_lower"), "lowest", call("tl.minimum"), "lower"),
     place(reduction(o::argmax, "argmax", identity::lowest, call("take_higher"), "highest_place", special, "higher_place")),
     place(reduction(o::argmin, "argmin", identity::highest, call("take_lower"), "lowest_place", special, "lower_place")),
+    reduction(o::peak, "peak", identity::lowest, call("take_peak"), "peak", call("tl.maximum"), "higher"),
     contraction(o::matmul, "matmul"),
     contraction(o::convolution, "convolution"),
 };

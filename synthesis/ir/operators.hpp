@@ -23,6 +23,7 @@ enum class operation : uint8_t {
   select, convert,
   // over dimensions, windows and (sum, prod) cumulative
   sum, prod, max, min, argmax, argmin,
+  peak, // the highest of numbers; what it makes of a NaN is not said: for those who find the NaN elsewhere, and quicker than max
   // anchors
   matmul, convolution
 };

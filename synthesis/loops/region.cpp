@@ -5,6 +5,7 @@
 #include "synthesis/loops/copies.hpp"
 #include "synthesis/loops/pull.hpp"
 #include "synthesis/loops/row_blocks.hpp"
+#include "synthesis/loops/siblings.hpp"
 
 #include <map>
 
@@ -158,6 +159,7 @@ expected<loop_program> build_program(const tensor_program& program, bool batches
   } catch (const impossible& e) {
     return fail(ec::unsupported, "the built-in coder cannot arrange loops for: " + e.what, "use --coder llm or --coder command");
   }
+  join_siblings(builder.out);
   if (batches) {
     join_row_blocks(builder.out);
     join_batches(builder.out);

@@ -82,7 +82,7 @@ bool leaves_zeros(const region& r, int scores, int columns) {
     auto& x = known[i];
     if (e.kind == expr_kind::load && e.buffer == scores) x = e.at.coefficient(columns) == 1 ? beyond::lowest : beyond::unknown;
     else if (e.kind == expr_kind::constant) x = beyond::same;
-    else if (e.kind == expr_kind::reduce) x = (e.op == operation::max && arg(0) == beyond::lowest) || (e.op == operation::sum && arg(0) == beyond::zero) ? beyond::same : beyond::unknown;
+    else if (e.kind == expr_kind::reduce) x = ((e.op == operation::max || e.op == operation::peak) && arg(0) == beyond::lowest) || (e.op == operation::sum && arg(0) == beyond::zero) ? beyond::same : beyond::unknown;
     else if (e.op == operation::sub && arg(0) == beyond::lowest && arg(1) == beyond::same) x = beyond::lowest;
     else if ((e.op == operation::exp || e.op == operation::exp_nonpositive) && arg(0) == beyond::lowest) x = beyond::zero;
     else if (e.op == operation::div && arg(0) == beyond::zero && arg(1) == beyond::same) x = beyond::zero;

@@ -1,6 +1,7 @@
 #include "synthesis/lower/algebra.hpp"
 
 #include "synthesis/lower/rewrite.hpp"
+#include "synthesis/lower/row_sums.hpp"
 
 #include <algorithm>
 
@@ -198,7 +199,8 @@ double contraction_work(const tensor_program& program) {
 
 } // namespace
 
-tensor_program simplify(const tensor_program& program) {
+tensor_program simplify(const tensor_program& original) {
+  const auto program = with_row_sums(original);
   tensor_program twin = program;
   twin.nodes.clear();
   simplifier s(twin);

@@ -1,5 +1,5 @@
 // Simplifications that hold for all inputs and make a contraction smaller: a sum over what a matrix product or a
-// convolution computes needs the sum of one operand only. `--no-algebra` leaves them out. Used by builtin_coder::create.
+// convolution computes needs the sum of one operand only, that of a log_softmax needs no pass of its own. `--no-algebra` leaves them out. Used by builtin_coder::create.
 #pragma once
 
 #include "synthesis/ir/tensor_ir.hpp"

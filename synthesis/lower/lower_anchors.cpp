@@ -117,7 +117,7 @@ results attention_rule(const op_call& c) {
     const int mask = c.tensor("attn_mask");
     scores = b.at(mask).dtype == dtype::boolean ? b.select(mask, scores, lowest()) : b.add2(scores, b.convert(mask, b.at(scores).dtype));
   }
-  const int power = b.unary(operation::exp_nonpositive, b.sub(scores, b.reduce(operation::max, scores, {rank - 1})));
+  const int power = b.unary(operation::exp_nonpositive, b.sub(scores, b.reduce(operation::peak, scores, {rank - 1})));
   const int weights = b.div(power, b.reduce(operation::sum, power, {rank - 1}));
   return {product(b, weights, v), -1};
 }

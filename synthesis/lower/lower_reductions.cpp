@@ -110,7 +110,7 @@ results softmax(const op_call& c, bool log) {
   const int x = c.operand("self", c.result().dtype);
   if (c.b.at(x).shape.empty()) return {c.b.number(log ? 0 : 1, x)};
   const std::vector<int64_t> dims{c.dim("dim", x)};
-  const int shifted = c.b.sub(x, c.b.reduce(operation::max, x, dims));
+  const int shifted = c.b.sub(x, c.b.reduce(operation::peak, x, dims)); // a NaN is in the sum
   const int power = c.b.unary(operation::exp_nonpositive, shifted);
   const int total = c.b.reduce(operation::sum, power, dims);
   return {log ? c.b.sub(shifted, c.b.unary(operation::log, total)) : c.b.div(power, total)};
@@ -119,7 +119,7 @@ results softmax(const op_call& c, bool log) {
 results logsumexp(const op_call& c) {
   const int x = c.operand("self", c.result().dtype);
   const auto dims = c.dims("dim", x);
-  const int top = c.b.reduce(operation::max, x, dims);
+  const int top = c.b.reduce(operation::peak, x, dims); // a NaN is in the sum
   // An infinite maximum must not be subtracted from itself.
   const int finite = c.b.compare(operation::less, c.b.unary(operation::abs, top), c.b.number(INFINITY, x));
   const int shift = c.b.select(finite, top, c.b.number(0, x));

@@ -1,3 +1,4 @@
+#include "synthesis/loops/anchors.hpp"
 #include "synthesis/schedule/passes.hpp"
 #include "synthesis/schedule/threads.hpp"
 
@@ -10,6 +11,8 @@ cache_sizes::cache_sizes(const machine_limits& limits) {
   if (limits.cache_bytes.size() > 0 && limits.cache_bytes[0] > 0) l1 = limits.cache_bytes[0];
   if (limits.cache_bytes.size() > 1 && limits.cache_bytes[1] > 0) l2 = limits.cache_bytes[1];
   if (limits.cache_bytes.size() > 2 && limits.cache_bytes[2] > 0) l3 = limits.cache_bytes[2];
+  const bool slow_l3 = limits.copy_gbs.size() > 3 && limits.copy_gbs[2] < 2 * limits.copy_gbs[3];
+  kept_writes = slow_l3 ? std::min(l3, 4 * l2) : l3;
 }
 
 namespace {
@@ -21,18 +24,19 @@ double access_elements(const region& r, const index_form& f) {
 }
 
 int64_t touched(const region& r, const loop_program& p, bool written, bool read) {
-  std::set<int> seen;
-  double bytes = 0;
+  std::map<int, double> most; // of a buffer: what its widest access touches
   const auto count = [&](int buffer, const index_form& f) {
-    if (!seen.insert(buffer).second) return;
     const auto& b = p.buffers[static_cast<size_t>(buffer)];
-    bytes += std::min(access_elements(r, f), static_cast<double>(b.elements)) * static_cast<double>(size_of(b.dtype));
+    auto& bytes = most[buffer];
+    bytes = std::max(bytes, std::min(access_elements(r, f), static_cast<double>(b.elements)) * static_cast<double>(size_of(b.dtype)));
   };
   if (written)
     for (const auto& s : r.stores) count(s.buffer, s.at);
   if (read)
     for (const auto& e : r.exprs)
       if (e.kind == expr_kind::load) count(e.buffer, e.at);
+  double bytes = 0;
+  for (const auto& [buffer, touched] : most) bytes += touched;
   return static_cast<int64_t>(bytes);
 }
 
@@ -86,6 +90,19 @@ bool has_expensive_shared_value(const region& r) {
   return mask != 0 && !values_worth_keeping(r, plan_passes(r, mask, false), mask).empty();
 }
 
+namespace {
+
+/// Rows end in sums: what stores them is slowed by requests (measured: softmax and LayerNorm 3%).
+bool ends_in_sums(const region& r, const region_schedule& s) { return plan_passes(r, r.reduced_mask(), s.merge_passes).stores.empty(); }
+
+} // namespace
+
+bool has_next_row(const region& r, const region_schedule& s) {
+  if (r.anchor || s.vector_axis < 0 || !r.axes[static_cast<size_t>(s.vector_axis)].reduced) return false;
+  const bool rows = std::any_of(r.axes.begin(), r.axes.end(), [](const axis& a) { return !a.reduced && a.extent > 1; });
+  return rows && plan_passes(r, r.reduced_mask(), s.merge_passes).passes > 1;
+}
+
 bool can_stream(const region& r, const region_schedule& s, int lanes) {
   for (const auto& st : r.stores) {
     bool aligned = s.vector_axis >= 0 && st.at.coefficient(s.vector_axis) == 1 && st.at.offset % lanes == 0;
@@ -93,6 +110,21 @@ bool can_stream(const region& r, const region_schedule& s, int lanes) {
     if (aligned) return true;
   }
   return false;
+}
+
+bool reads_rows_in_place(const region& r, dtype left) {
+  if (!r.anchor || !r.by_row_blocks || left != dtype::float32) return false;
+  return r.anchor->a_at.coefficient(r.anchor->k) == 1 && r.anchor->a_at.coefficient(r.anchor->m[0]) > 0 && !triangle_of(r);
+}
+
+bool whole_lines(const region& r, const region_schedule& s, int lanes) {
+  constexpr int64_t line = 64 / 4; // float32
+  if (!r.anchor || r.by_row_blocks || r.stores.size() != 1 || r.anchor->op != operation::matmul || r.anchor->n.size() != 1) return false;
+  const auto& out = r.stores[0];
+  const int64_t columns = int64_t{s.block.vectors} * lanes;
+  bool whole = out.at.coefficient(r.anchor->n[0]) == 1 && out.at.dynamic < 0 && columns % line == 0 && size_of_contraction(r).n % columns == 0 && out.at.offset % line == 0;
+  for (const auto& [a, c] : out.at.terms) whole = whole && (a == r.anchor->n[0] || c % line == 0);
+  return whole;
 }
 
 contraction_size size_of_contraction(const region& r) {
@@ -122,7 +154,8 @@ int64_t even_blocks(int64_t total, int64_t limit, int64_t step) {
 /// Analytical blocks (after Goto and van de Geijn: Anatomy of high-performance matrix multiplication): a panel of b stays
 /// in the first-level cache, a block of a in the second, a block of b in the third.
 /// `threads`: of those that share out the columns; 1 where they have batches to share, or none.
-blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, int threads) {
+/// `in_place`: rows are read as they lie in memory, so that what is left of them is a tile of its own, without idle rows.
+blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, int threads, bool in_place) {
   const auto size = size_of_contraction(r);
   const auto columns_of_a_thread = [&](int64_t tile) { return tile * ((size.n + tile * threads - 1) / (tile * threads)); };
   blocking b;
@@ -133,7 +166,7 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, i
   double best = 0;
   for (const auto& t : tiles) {
     const double used = static_cast<double>(size.m * size.n) /
-                        static_cast<double>(rounded_up(size.m, t.rows) * threads * columns_of_a_thread(int64_t{t.vectors} * lanes));
+                        static_cast<double>((in_place ? size.m : rounded_up(size.m, t.rows)) * threads * columns_of_a_thread(int64_t{t.vectors} * lanes));
     if (used * t.speed > best * 1.01) {
       best = used * t.speed;
       b.rows = t.rows;
@@ -141,7 +174,7 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, i
     }
   }
   const int64_t columns = int64_t{b.vectors} * lanes, step = r.anchor->dims.empty() ? 16 : size.taps;
-  b.k = even_blocks(size.k, std::max(step, cache.l1 / 2 / 4 / columns * 5 / 4), step);
+  b.k = even_blocks(size.k, std::max(step, cache.l1 / 2 / 4 / columns * 4 / 3), step);
   b.m = even_blocks(size.m, std::max<int64_t>(b.rows, cache.l2 * 5 / 8 / 4 / b.k), b.rows);
   const bool one_block_of_rows = b.m >= size.m, several = b.k < size.k;
   int64_t limit = size.n;
@@ -206,12 +239,12 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       int64_t batch = 1;
       for (int a : r.anchor->batch) batch *= r.axes[static_cast<size_t>(a)].extent;
       const bool columns = r.anchor->dims.empty() && batch < 2 * s.threads && (batch == 1 || batch % s.threads != 0);
-      rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1);
+      rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1, reads_rows_in_place(r, program.buffers[static_cast<size_t>(r.anchor->a)].dtype));
       // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
       const auto& out = r.stores[0];
-      rs.stream = bytes_written(r, program) > cache.l3 && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&
+      rs.stream = bytes_written(r, program) > (whole_lines(r, rs, s.lanes) ? cache.kept_writes : cache.l3) && r.stores.size() == 1 && !r.anchor->strided_store() && size_of_contraction(r).n >= 128 &&
                   program.buffers[static_cast<size_t>(out.buffer)].dtype == dtype::float32 && out.at.coefficient(rs.vector_axis) == 1;
-      if (rs.stream) {
+      if (rs.stream && !whole_lines(r, rs, s.lanes)) { // rows are gathered first
         const auto size = size_of_contraction(r);
         rs.block.m = std::min(rs.block.m, rounded_up(120, rs.block.rows));
         rs.block.n = even_blocks(size.n, std::min<int64_t>(rs.block.n, 256), int64_t{rs.block.vectors} * s.lanes);
@@ -233,6 +266,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       if (plan.passes > 1 && row * vector_bytes * 32 <= cache.l2 / 2) rs.tile = 16;
     }
     rs.keep_rows = has_expensive_shared_value(r) && row * 4 <= cache.l2 / 2;
+    rs.next_row = r.host < 0 && has_next_row(r, rs) && ends_in_sums(r, rs) && row * 4 <= cache.l2 / 4 && touched(r, program, false, true) > cache.l2;
     const int64_t written = bytes_written(r, program);
     rs.stream = written > cache.l3 / 2 && can_stream(r, rs, s.lanes);
     s.regions.push_back(rs);

@@ -24,10 +24,11 @@ struct region_schedule {
   bool merge_passes = true;    ///< variance beside its mean, sum of exponentials beside the maximum, block by block
   bool stream = false;         ///< non-temporal stores
   int64_t prefetch = 0;        ///< elements ahead; 0: leave it to the hardware
+  bool next_row = false;       ///< row mode, several passes: the last one asks for the row that comes next, since the first pass over it has too little to do while it waits
   bool one_thread = false;     ///< of a program with several: too little to share out
   blocking block;              ///< contractions only
 };
-PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, one_thread, block)
+PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, next_row, one_thread, block)
 
 struct schedule {
   int threads = 1;
@@ -46,6 +47,7 @@ inline int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / ste
 /// Cache sizes with defaults for what `limits` does not say.
 struct cache_sizes {
   int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;
+  int64_t kept_writes = 8 << 20; ///< results of more bytes gain nothing by staying in a cache: a third level that is measured to copy hardly faster than memory counts for nothing
   explicit cache_sizes(const machine_limits& limits);
 };
 
@@ -58,8 +60,16 @@ int64_t bytes_written(const region& r, const loop_program& program);
 int64_t row_elements(const region& r);
 /// True when values are worth keeping between passes (an exponential that two passes need).
 bool has_expensive_shared_value(const region& r);
+/// True when a row is passed over several times and another one follows it in the same loop.
+bool has_next_row(const region& r, const region_schedule& s);
 /// True when non-temporal stores can be used: some store walks the vector axis with step 1.
 bool can_stream(const region& r, const region_schedule& s, int lanes);
+
+/// True when the rows of a product's register tiles are whole cache lines of its result, so that they can leave past the caches as they are.
+bool whole_lines(const region& r, const region_schedule& s, int lanes);
+
+/// A block of rows is read a few times only: where the steps of a row of its left factor (of dtype `left`) lie side by side, packing it costs more than it brings.
+bool reads_rows_in_place(const region& r, dtype left);
 
 /// Sizes of a contraction: rows, columns and steps of one batch element, phases of a strided transposed convolution apart.
 struct contraction_size {

@@ -146,6 +146,14 @@ const std::vector<schedule_move<schedule>>& moves() {
            return true;
          });
        }},
+      {"next row", "the last pass over a row asks for the row after it, or no longer does", {b::memory_latency_bound, b::memory_bandwidth_bound},
+       [](schedule& s, const loop_program& p) {
+         return each_region(s, p, [&](region_schedule& rs, const region& r) {
+           if (!has_next_row(r, rs)) return false;
+           rs.next_row = !rs.next_row;
+           return true;
+         });
+       }},
       {"smaller blocks of rows", "the block of rows stays in the second-level cache", {b::memory_latency_bound, b::memory_bandwidth_bound},
        reblocked([](blocking& x, const contraction_size&, int) { x.m = std::max<int64_t>(x.rows, x.m / 2); })},
       {"larger blocks of rows", "columns are read less often", {b::memory_bandwidth_bound},

@@ -73,7 +73,7 @@ int maximum_of_exponentials(const region& r, int e) {
   const auto& distance = at(power.args[0]);
   if (distance.op != operation::sub || distance.args.size() != 2) return -1;
   const auto& top = at(distance.args[1]);
-  const bool same = top.kind == expr_kind::reduce && top.op == operation::max && top.args[0] == distance.args[0];
+  const bool same = top.kind == expr_kind::reduce && (top.op == operation::max || top.op == operation::peak) && top.args[0] == distance.args[0];
   return same ? distance.args[1] : -1;
 }
 

@@ -1,7 +1,7 @@
 // emit_triton OUT TASK.py...: writes the module of each task's starting schedule to OUT/TASK.py and its graph to OUT/TASK.json, for looking at, for
 // runs on a device and for compiling for one that is not here (triton_targets.py). --variants N: also N schedules drawn at random, as OUT/TASK.v1.py
 // and so on. --cpp: C++, as OUT/TASK.cpp; --simd-bits N: for vectors of that size, --threads N: for as many
-// threads, --caches: for caches of these sizes. A developer's tool.
+// threads, --caches: for caches of these sizes, --copy: as fast as this (GB/s of copies in L1, L2, L3, memory). A developer's tool.
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "reference/reference.hpp"
@@ -12,7 +12,7 @@
 int main(int argc, char** argv) {
   using namespace pragma;
   if (argc < 3) {
-    std::cerr << "usage: emit_triton OUT [--cpp] [--simd-bits N] [--threads N] [--caches L1,L2,L3] [--variants N] TASK.py...\n";
+    std::cerr << "usage: emit_triton OUT [--cpp] [--simd-bits N] [--threads N] [--caches L1,L2,L3] [--copy L1,L2,L3,MEMORY] [--variants N] TASK.py...\n";
     return 2;
   }
   const std::filesystem::path out = argv[1];
@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   }
   int variants = 0, failed = 0, simd_bits = 0, threads = 1;
   std::vector<int64_t> caches;
+  std::vector<double> copy;
   bool cpp = false;
   for (int i = 2; i < argc; ++i) {
     if (std::string(argv[i]) == "--variants" && i + 1 < argc) {
@@ -38,6 +39,10 @@ int main(int argc, char** argv) {
     }
     if (std::string(argv[i]) == "--caches" && i + 1 < argc) {
       for (const auto& size : split(argv[++i], ',')) caches.push_back(std::stoll(size));
+      continue;
+    }
+    if (std::string(argv[i]) == "--copy" && i + 1 < argc) {
+      for (const auto& speed : split(argv[++i], ',')) copy.push_back(std::stod(speed));
       continue;
     }
     if (std::string(argv[i]) == "--threads" && i + 1 < argc) {
@@ -66,6 +71,7 @@ int main(int argc, char** argv) {
       options.seed = static_cast<uint64_t>(v);
       options.threads = threads;
       options.machine.cache_bytes = caches;
+      options.machine.copy_gbs = copy;
       if (simd_bits > 0) options.machine.simd_bits = simd_bits;
       auto coder = builtin_coder::create(*task, options);
       const auto made = coder ? coder->next(std::nullopt) : std::nullopt;

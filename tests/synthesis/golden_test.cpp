@@ -81,7 +81,7 @@ bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c =
 
 /// Names that are called in `text`: NAME( and NAME<...>(; without those that belong to a namespace or an object.
 std::set<std::string> called(const std::string& text) {
-  static const std::set<std::string> of_the_language{"if", "for", "while", "return", "sizeof", "alignas", "defined", "__attribute__", "static_cast", "switch",
+  static const std::set<std::string> of_the_language{"if", "for", "while", "return", "sizeof", "alignas", "defined", "__attribute__", "static_cast", "switch", "__builtin_prefetch",
                                                      "num_threads", "schedule", "collapse", "float", "double", "int64_t", "int32_t", "decltype", "int"};
   std::set<std::string> names;
   for (size_t i = 0; i < text.size();) {

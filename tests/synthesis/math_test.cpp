@@ -4,6 +4,8 @@
 #include "synthesis/cpp/helpers/helpers.hpp"
 #include "synthesis/ir/operators.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <set>
 
 using namespace pragma;
@@ -108,5 +110,69 @@ TEST_CASE("emitted mathematics knows infinities, zero and NaN") {
   for (const auto& c : cases) {
     INFO(c.name());
     CHECK(std::isnan(value(c.name().c_str(), NAN)));
+  }
+  for (uint32_t payload : {1u, 0xffu, 0x155u}) CHECK(std::isnan(value("run_exp_nonpositive", std::bit_cast<float>(0x7fc00000u + payload))));
+}
+
+TEST_CASE("rows of every length end right, in vectors of every width, and a NaN anywhere in a row reaches what it has to") {
+  const std::vector<int64_t> lengths{1, 2, 3, 5, 8, 9, 14, 16, 17, 23, 31, 33, 47, 64, 70};
+  graph_text g;
+  const auto ref = &graph_text::ref;
+  std::vector<std::string> outputs;
+  for (auto n : lengths) {
+    const auto x = g.input({2, n});
+    for (const char* op : {"aten.sum.dim_IntList", "aten.amax.default", "aten.amin.default"})
+      outputs.push_back(g.node(op, {{"self", ref(x)}, {"dim", {1}}, {"keepdim", false}, {"dtype", nullptr}}, {2}));
+    outputs.push_back(g.node("aten._log_softmax.default", {{"self", ref(x)}, {"dim", 1}, {"half_to_float", false}}, {2, n}));
+  }
+  const auto described = g.finish(outputs);
+  for (int bits : {128, 256, 512}) {
+    INFO(bits << " bits");
+    auto options = test_machine();
+    options.machine.simd_bits = bits;
+    auto coder = coder_for(described, options);
+    const auto made = coder.next(std::nullopt);
+    REQUIRE(made);
+    const loaded kernel(made->source, made->flags);
+    std::vector<tensor<float>> x, results;
+    for (auto n : lengths) {
+      x.push_back(random_floats(static_cast<size_t>(2 * n), static_cast<unsigned>(n)));
+      for (int64_t size : {int64_t{2}, int64_t{2}, int64_t{2}, 2 * n}) results.emplace_back(static_cast<size_t>(size));
+    }
+    std::vector<void*> in, out;
+    for (auto& t : x) in.push_back(t.data());
+    for (auto& t : results) out.push_back(t.data());
+    const auto check = [&](int64_t nan_at) { // in the first row; -1: nowhere
+      call(kernel, in, out);
+      for (size_t i = 0; i < lengths.size(); ++i)
+        for (int64_t row = 0; row < 2; ++row) {
+          const auto n = lengths[i];
+          INFO(n << " elements, row " << row << ", NaN at " << nan_at);
+          const float *values = &x[i][static_cast<size_t>(row * n)], *log_p = &results[4 * i + 3][static_cast<size_t>(row * n)];
+          const auto of = [&](size_t kind) { return results[4 * i + kind][static_cast<size_t>(row)]; };
+          if (row == 0 && nan_at >= 0 && nan_at < n) {
+            for (size_t kind = 0; kind < 3; ++kind) CHECK(std::isnan(of(kind)));
+            CHECK(std::all_of(log_p, log_p + n, [](float v) { return std::isnan(v); }));
+            continue;
+          }
+          double sum = 0, powers = 0;
+          for (int64_t k = 0; k < n; ++k) sum += values[k], powers += std::exp(static_cast<double>(values[k]));
+          CHECK(std::fabs(of(0) - sum) < 1e-5);
+          CHECK(of(1) == *std::max_element(values, values + n));
+          CHECK(of(2) == *std::min_element(values, values + n));
+          for (int64_t k = 0; k < n; ++k) CHECK(std::fabs(log_p[k] - (values[k] - std::log(powers))) < 2e-6);
+        }
+    };
+    check(-1);
+    for (int64_t at : {int64_t{0}, int64_t{2}, int64_t{7}, int64_t{16}, int64_t{22}, int64_t{69}}) {
+      std::vector<float> before;
+      for (size_t i = 0; i < lengths.size(); ++i) {
+        before.push_back(at < lengths[i] ? x[i][static_cast<size_t>(at)] : 0);
+        if (at < lengths[i]) x[i][static_cast<size_t>(at)] = NAN;
+      }
+      check(at);
+      for (size_t i = 0; i < lengths.size(); ++i)
+        if (at < lengths[i]) x[i][static_cast<size_t>(at)] = before[i];
+    }
   }
 }

@@ -352,3 +352,58 @@ TEST_CASE("lowering makes equal values once, and simplifying twice changes nothi
       for (int a : once.nodes[i].args) CHECK((a >= 0 && a < static_cast<int>(i)));
   }
 }
+
+TEST_CASE("cross entropy with smoothed labels passes over its logits twice, in one region") {
+  const auto shape = golden("cross_entropy_smooth");
+  const auto p = loops_of(shape, true);
+  int readers = 0;
+  for (const auto& r : p.regions) {
+    const auto live = live_exprs(r);
+    bool reads = false;
+    for (size_t i = 0; i < r.exprs.size(); ++i) reads = reads || (live[i] && r.exprs[i].kind == expr_kind::load && p.buffers[static_cast<size_t>(r.exprs[i].buffer)].name == "x0");
+    if (!reads) continue;
+    ++readers;
+    CHECK(r.stores.size() == 2); // the label's part and the others'
+    CHECK(plan_passes(r, r.reduced_mask(), true).passes == 2);
+  }
+  CHECK(readers == 1);
+  const auto s = starting_schedule(p, shape.options.machine, 1);
+  CHECK(s.regions[0].next_row);
+  CHECK_FALSE(s.regions[1].next_row); // one row
+}
+
+TEST_CASE("a sum over everything of rows that are normalised is taken row by row: no buffer has their elements") {
+  synthesis::test::primitives p;
+  const std::vector<int64_t> rows{40, 300};
+  const int x = p.input(rows), weights = p.input(rows);
+  const int shifted = p.b.sub(x, p.b.reduce(operation::peak, x, {1}));
+  const int log_softmax = p.b.sub(shifted, p.b.unary(operation::log, p.b.reduce(operation::sum, p.b.unary(operation::exp_nonpositive, shifted), {1})));
+  const auto buffers_of = [](const tensor_program& program) {
+    const auto made = build_program(program);
+    REQUIRE(made);
+    int64_t most = 0;
+    for (const auto& b : made->buffers)
+      if (b.kind == buffer_kind::scratch) most = std::max(most, b.elements);
+    return most;
+  };
+  p.loops({p.b.reduce(operation::sum, p.b.mul(log_softmax, weights), {0, 1})});
+  CHECK(buffers_of(p.program) == 40 * 300); // as it is written
+  CHECK(buffers_of(simplify(p.program)) == 40);
+}
+
+TEST_CASE("all pairs of rows multiplied element by element are a matrix product, of operands that are not expanded") {
+  const auto product_of = [](int64_t rows, bool same_side) {
+    synthesis::test::primitives p;
+    const int x = p.input({rows, 1, 40}), y = p.input(same_side ? std::vector<int64_t>{rows, 1, 40} : std::vector<int64_t>{1, 30, 40});
+    const int length = p.b.unary(operation::sqrt, p.b.reduce(operation::sum, p.b.mul(x, x), {2}));
+    const int left = p.b.expand(p.b.div(x, length), {rows, 30, 40}), right = p.b.expand(y, {rows, 30, 40});
+    p.loops({p.b.reduce(operation::sum, p.b.mul(left, right), {2})});
+    return simplify(p.program);
+  };
+  const auto is_product = [](const tensor_node& n) { return n.kind == node_kind::anchor; };
+  const auto made = product_of(20, false);
+  CHECK(std::any_of(made.nodes.begin(), made.nodes.end(), is_product));
+  for (const auto& n : made.nodes) CHECK(n.elements() <= 30 * 40);
+  CHECK_FALSE(made.redundant.empty()); // it is said
+  for (const auto& other : {product_of(20, true), product_of(4, false)}) CHECK(std::none_of(other.nodes.begin(), other.nodes.end(), is_product));
+}

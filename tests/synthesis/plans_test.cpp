@@ -197,3 +197,25 @@ TEST_CASE("a row is cut so that no accumulator adds up more than a block") {
     CHECK(cut.unroll * s.lanes <= std::max<int64_t>(s.lanes, together));
   }
 }
+
+TEST_CASE("tiles of whole cache lines are streamed as they are, where the third level is measured to be hardly faster than memory") {
+  const auto product = [](int64_t columns) {
+    primitives p;
+    const int x = p.input({2048, 256}), y = p.input({256, columns});
+    return p.loops({p.b.matmul(x, y)});
+  };
+  machine_limits limits;
+  limits.simd_bits = 512;
+  limits.cache_bytes = {48 << 10, 2 << 20, 480 << 20};
+  const auto planned = [&](const loop_program& program, double third_level) {
+    limits.copy_gbs = {500, 100, third_level, 26};
+    const auto s = starting_schedule(program, limits, 1);
+    return std::pair(s.regions[0].stream, plan_contraction(program.regions[0], s.regions[0], s).gathers_lines);
+  };
+  CHECK(planned(product(2048), 30) == std::pair(true, false));
+  CHECK(planned(product(2048), 90) == std::pair(false, false)); // the cache keeps the results
+  CHECK(planned(product(2040), 30) == std::pair(false, false)); // the last tile of a row is no whole line
+  auto wide = starting_schedule(product(2040), limits, 1);
+  wide.regions[0].stream = true;
+  CHECK(plan_contraction(product(2040).regions[0], wide.regions[0], wide).gathers_lines);
+}

@@ -30,6 +30,31 @@ template <int M, int N> __attribute__((always_inline)) inline void multiply_tile
     for (int t = 0; t < N; ++t) tile[r][t] = c[r][t];
 }
 )"},
+      {"multiply_rows", {}, R"(// As multiply_tile, for the first Rows of M rows, which lie in memory as they are: the steps of each side by side, the next row `Row` elements on.
+template <int Rows, int64_t Row, int M, int N> __attribute__((always_inline)) inline void multiply_rows(int64_t depth, const float* a, const float* b, vf (&tile)[M][N]) {
+  vf c[Rows][N];
+#pragma GCC unroll 32
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 32
+    for (int t = 0; t < N; ++t) c[r][t] = vf{};
+#pragma GCC unroll 4
+  for (int64_t k = 0; k < depth; ++k) {
+    vf x[N];
+#pragma GCC unroll 32
+    for (int t = 0; t < N; ++t) x[t] = *reinterpret_cast<const vf*>(b + t * W);
+#pragma GCC unroll 32
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 32
+      for (int t = 0; t < N; ++t) c[r][t] += x[t] * a[r * Row];
+    ++a;
+    b += N * W;
+  }
+#pragma GCC unroll 32
+  for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+    for (int t = 0; t < N; ++t) tile[r][t] = r < Rows ? c[r < Rows ? r : 0][t] : vf{};
+}
+)"},
       {"add_partial", {}, R"(template <int M, int N> inline void add_partial(vf (&tile)[M][N], const float* partial) {
   for (int r = 0; r < M; ++r)
     for (int t = 0; t < N; ++t) tile[r][t] += *reinterpret_cast<const vf*>(partial + (r * N + t) * W);

@@ -93,14 +93,24 @@ struct exp_bits {
       {"exp_polynomial", {}, R"(// exp(r) on [-ln(2)/2, ln(2)/2], relative error 3e-9 before rounding.
 inline vf exp_polynomial(vf r) {
   const vf p = ((((r * 0.0013814538f + 0.0083687454f) * r + 0.041668391f) * r + 0.16666520f) * r + 0.49999994f);
-  return (p * r) * r + (r + 1.0f);
+  return (p * r + 1.0f) * r + 1.0f;
 }
 )"},
       {"exp_polynomial_short", {}, R"(// exp(r) on [-ln(2)/2, ln(2)/2], relative error 1.1e-7 before rounding.
 inline vf exp_polynomial_short(vf r) {
   const vf p = ((r * 0.0083125033f + 0.041890334f) * r + 0.16667115f) * r + 0.49999230f;
-  return (p * r) * r + (r + 1.0f);
+  return (p * r + 1.0f) * r + 1.0f;
 }
+)"},
+      {"exp_power", {}, R"(// As exp_bits, for x from -87.33 to 88: adding 127 more gives the bits of 2^n. A NaN stays one in r.
+struct exp_power {
+  vf power, r;
+  explicit exp_power(vf x) {
+    const vf shifted = x * 1.44269504f + 12583039.0f, n = shifted - 12583039.0f;
+    power = vf(vi(shifted) << 23);
+    r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+  }
+};
 )"},
       {"v_exp", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// At most 2 ULP; overflows to infinity, underflows to 0 below -87.3 (no denormals).
 inline vf v_exp(vf x) {
@@ -116,16 +126,16 @@ inline vf v_exp_short(vf x) {
   return x > 88.7228f ? splat(infinity) : (x < -87.33f ? vf{} : y);
 }
 )" + in_double("exp_short", "__builtin_exp(x[k])")},
-      {"v_exp_nonpositive", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// exp for x <= 0, at most 2 ULP; larger x saturates at exp(88).
+      {"v_exp_nonpositive", {"exp_power", "exp_polynomial"}, R"(// exp for x <= 0, or as little above as rounding makes it, at most 2 ULP.
 inline vf v_exp_nonpositive(vf x) {
-  const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
-  return vf((vi(exp_polynomial(b.r)) + b.power) & ~(x < -87.33f));
+  const exp_power e(x);
+  return vf(vi(exp_polynomial(e.r) * e.power) & ~(x < -87.33f)); // far below, the factors are of no use
 }
 )" + in_double("exp_nonpositive", "__builtin_exp(x[k])")},
-      {"v_exp_nonpositive_short", {"exp_bits", "exp_polynomial_short", "v_max_or_second", "v_min_or_second", "splat"}, R"(// exp for x <= 0, at most 4 ULP; larger x saturates at exp(88).
+      {"v_exp_nonpositive_short", {"exp_power", "exp_polynomial_short"}, R"(// exp for x <= 0, or as little above as rounding makes it, at most 4 ULP.
 inline vf v_exp_nonpositive_short(vf x) {
-  const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
-  return vf((vi(exp_polynomial_short(b.r)) + b.power) & ~(x < -87.33f));
+  const exp_power e(x);
+  return vf(vi(exp_polynomial_short(e.r) * e.power) & ~(x < -87.33f)); // far below, the factors are of no use
 }
 )" + in_double("exp_nonpositive_short", "__builtin_exp(x[k])")},
       {"v_sigmoid", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// 1 / (1 + exp(-x)), at most 3 ULP.

@@ -28,7 +28,25 @@ constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 )"},
       {"splat_memory", {"splat"}, "template <class T> inline auto splat_memory(const T* p) { return splat(*p); }\n"},
       {"to", {}, "template <class V, class X> inline V to(X x) { return __builtin_convertvector(x, V); }\n"},
-      {"load", {"some_lanes"}, R"(// Smaller types than int32 widen to it; a bool becomes 0 or -1.
+      {"some_elements", {}, R"(// N of Lanes elements, zeros behind them: the largest power of two is read at once, then what is left.
+template <int Lanes, int N, class T> inline auto some_elements(const T* p) {
+  typedef T vector __attribute__((vector_size(Lanes * sizeof(T))));
+  typedef T memory __attribute__((vector_size(Lanes * sizeof(T)), aligned(alignof(T)), may_alias));
+  if constexpr (N == Lanes) {
+    return vector(*reinterpret_cast<const memory*>(p));
+  } else if constexpr (N == 0) {
+    return vector{};
+  } else if constexpr (Lanes == 2) {
+    return vector{p[0]};
+  } else {
+    constexpr int half = Lanes / 2;
+    const auto low = some_elements<half, (N < half ? N : half)>(p);
+    const auto high = some_elements<half, (N < half ? 0 : N - half)>(p + half);
+    return [&]<int... K>(std::integer_sequence<int, K...>) { return vector(__builtin_shufflevector(low, high, K...)); }(std::make_integer_sequence<int, Lanes>{});
+  }
+}
+)"},
+      {"load", {"some_lanes", "some_elements"}, R"(// Smaller types than int32 widen to it; a bool becomes 0 or -1.
 template <class T, int N> inline auto load(const T* p, some_lanes<N>) {
   if constexpr (std::is_same_v<T, bool>) {
     typename lanes_of<uint8_t>::type bytes{};
@@ -37,6 +55,7 @@ template <class T, int N> inline auto load(const T* p, some_lanes<N>) {
   } else {
     typename lanes_of<T>::type x{};
     if constexpr (N == W) x = *reinterpret_cast<const typename lanes_of<T>::memory*>(p);
+    else if constexpr (sizeof(T) == 4) x = some_elements<W, N>(p);
     else std::memcpy(&x, p, N * sizeof(T));
     if constexpr (sizeof(T) < 4) return __builtin_convertvector(x, vi);
     else return x;
@@ -148,8 +167,8 @@ template <int S, class T, int N> inline auto gather(const T* p, vl index, some_l
       {"keep", {"some_lanes"}, R"(// New values in the lanes that are in range, old ones in the others.
 template <int N, class V> inline V keep(some_lanes<N>, V fresh, V old) {
   if constexpr (N < W)
-    for (int k = N; k < W; ++k) fresh[k] = old[k];
-  return fresh;
+    return [&]<int... K>(std::integer_sequence<int, K...>) { return V(__builtin_shufflevector(fresh, old, (K < N ? K : W + K)...)); }(std::make_integer_sequence<int, W>{});
+  else return fresh;
 }
 )"},
       {"mask", {}, R"(template <class M> inline vi mask(M m) {

@@ -6,13 +6,20 @@ const std::vector<helper>& reduction_helpers() {
   static const std::vector<helper> list{
       {"wide", {}, R"(template <class V> using wide = std::conditional_t<std::is_floating_point_v<lane<V>>, double, int64_t>;
 )"},
-      {"total", {"wide"}, R"(// Pairs of accumulators in their own type, then the lanes in double.
+      {"fold", {}, R"(// One value of all lanes: the upper half joins the lower one, again and again.
+template <class V, class Join, int... K> inline auto folded(V x, Join join, std::integer_sequence<int, K...>) {
+  constexpr int half = sizeof...(K);
+  const auto y = join(__builtin_shufflevector(x, x, K...), __builtin_shufflevector(x, x, (K + half)...));
+  if constexpr (half == 2) return join(y[0], y[1]);
+  else return folded(y, join, std::make_integer_sequence<int, half / 2>{});
+}
+template <class V, class Join> inline lane<V> fold(V x, Join join) { return folded(x, join, std::make_integer_sequence<int, W / 2>{}); }
+)"},
+      {"total", {"wide", "fold"}, R"(// Pairs of accumulators in their own type, then the lanes in double.
 template <class V, int U> inline wide<V> total(const V (&part)[U]) {
   V sum = part[0];
   for (int u = 1; u < U; ++u) sum += part[u];
-  wide<V> r = 0;
-  for (int k = 0; k < W; ++k) r += wide<V>(sum[k]);
-  return r;
+  return fold(__builtin_convertvector(sum, typename lanes_of<wide<V>>::type), [](auto a, auto b) { return a + b; });
 }
 )"},
       {"product", {"wide"}, R"(template <class V, int U> inline wide<V> product(const V (&part)[U]) {
@@ -45,20 +52,25 @@ template <class V, int N> inline void take_higher(V& best, V x, some_lanes<N> la
   best.at = keep(lanes, I(better ? ramp<I>(first, step) : best.at), best.at);
 }
 )"},
-      {"highest", {"take_higher"}, R"(template <class V, int U> inline lane<V> highest(const V (&part)[U]) {
+      {"take_peak", {"keep"}, R"(// Numbers only: of a NaN nothing is said.
+template <class V, int N> inline void take_peak(V& best, V x, some_lanes<N> lanes) { best = keep(lanes, V(x > best ? x : best), best); }
+)"},
+      {"peak", {"fold"}, R"(template <class V, int U> inline lane<V> peak(const V (&part)[U]) {
   V best = part[0];
-  for (int u = 1; u < U; ++u) take_higher(best, part[u], all_lanes{});
-  lane<V> r = best[0];
-  for (int k = 1; k < W; ++k) r = best[k] > r || best[k] != best[k] ? best[k] : r;
-  return r;
+  for (int u = 1; u < U; ++u) best = part[u] > best ? part[u] : best;
+  return fold(best, [](auto a, auto b) { return a > b ? a : b; });
 }
 )"},
-      {"lowest", {"take_lower"}, R"(template <class V, int U> inline lane<V> lowest(const V (&part)[U]) {
+      {"highest", {"take_higher", "fold"}, R"(template <class V, int U> inline lane<V> highest(const V (&part)[U]) {
+  V best = part[0];
+  for (int u = 1; u < U; ++u) take_higher(best, part[u], all_lanes{});
+  return fold(best, [](auto a, auto b) { return (a > b) | (a != a) ? a : b; });
+}
+)"},
+      {"lowest", {"take_lower", "fold"}, R"(template <class V, int U> inline lane<V> lowest(const V (&part)[U]) {
   V best = part[0];
   for (int u = 1; u < U; ++u) take_lower(best, part[u], all_lanes{});
-  lane<V> r = best[0];
-  for (int k = 1; k < W; ++k) r = best[k] < r || best[k] != best[k] ? best[k] : r;
-  return r;
+  return fold(best, [](auto a, auto b) { return (a < b) | (a != a) ? a : b; });
 }
 )"},
       {"best_place", {}, R"(// Of equal values the one that comes first counts.

@@ -5,7 +5,7 @@
 //    aten.expand.default, aten._reshape_alias.default, aten.expand.default, aten._reshape_alias.default,
 //    aten.bmm.default, aten._unsafe_view.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":16,"m":64,"n":48,"rows":4,"vectors":3,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":3},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":70,"m":64,"n":24,"rows":4,"vectors":3,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":2}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":16,"m":64,"n":48,"rows":4,"vectors":3,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":3},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":70,"m":64,"n":24,"rows":4,"vectors":3,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":2}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -32,7 +32,6 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   // Region 1: matrix product, m x n x k = 64 x 70 x 16
   {
     constexpr int MR = 4, NR = 3 * W; // tile in registers: rows x columns
-    alignas(64) static float a_panels[1032];
     alignas(64) static float b_panels[1152];
     for (int64_t o0 = 0; o0 < 2; ++o0) {
       for (int64_t o1 = 0; o1 < 3; ++o1) {
@@ -51,6 +50,14 @@ extern "C" void pragma_kernel(const pragma_args* args) {
                 const vf v8 = sum;
                 store(scratch1 + 70 * o2 + i, select(mask(v0 >= v3), splat(-infinity), v8 * 0.25f), lanes);
               };
+              const auto unmasked = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline)) {
+                const vf v8 = sum;
+                store(scratch1 + 70 * o2 + i, v8 * 0.25f, lanes);
+              };
+              if (n + NR <= o5 * 64 + o2 + 1 && n + NR <= 70) {
+                for (int t = 0; t < NR / W; ++t) unmasked(n + t * W, tile[r][t], all_lanes{});
+                continue;
+              }
               if (n + NR <= 70) {
                 for (int t = 0; t < NR / W; ++t) columns_at(n + t * W, tile[r][t], all_lanes{});
                 continue;
@@ -69,13 +76,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
               for (int64_t n = 0; n < 70; n += NR)
                 pack_columns<NR, 16, 1>(b_panels + k0 * 72 + n * packed, x1 + 3360 * o0 + 1120 * o1 + 16 * n + 1 * k0, 70 - n, packed);
             }
-            for (int64_t m = 0; m < 64; m += MR)
-              pack_rows<MR, 16, 1>(a_panels + m * depth, x0 + 3072 * o0 + 1024 * o1 + 1024 * o5 + 16 * m + 1 * k0, 64 - m, depth);
             for (int64_t n = 0; n < bound; n += NR) {
               const float* b = b_panels + k0 * 72 + n * packed;
               for (int64_t m = 0; m < 64; m += MR) {
                 vf tile[MR][NR / W];
-                multiply_tile(depth, a_panels + m * depth, b, tile);
+                multiply_rows<4, 16>(depth, x0 + 3072 * o0 + 1024 * o1 + 1024 * o5 + 16 * m + k0, b, tile);
                 finish(tile, m, n);
               }
             }
@@ -84,26 +89,26 @@ extern "C" void pragma_kernel(const pragma_args* args) {
           {
             for (int64_t o0 = 0; o0 < 64; ++o0) {
               alignas(64) float row3[70];
-              // pass 1: max
-              vf max1_part[4];
-              for (auto& part : max1_part) part = splat(-infinity);
-              const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
-                take_higher(max1, load(scratch1 + 70 * o0 + i, lanes), lanes);
+              // pass 1: peak
+              vf peak1_part[4];
+              for (auto& part : peak1_part) part = splat(-infinity);
+              const auto pass1 = [&](int64_t i, auto lanes, vf& peak1) __attribute__((always_inline)) {
+                take_peak(peak1, load(scratch1 + 70 * o0 + i, lanes), lanes);
               };
               {
                 int64_t i = 0;
                 for (; i + 32 <= bound; i += 32)
-                  for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, max1_part[u]);
-                for (; i + W <= bound; i += W) pass1(i, all_lanes{}, max1_part[0]);
-                if (i < bound) pass1(i, some_lanes<6>{}, max1_part[0]);
+                  for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, peak1_part[u]);
+                for (; i + W <= bound; i += W) pass1(i, all_lanes{}, peak1_part[0]);
+                if (i < bound) pass1(i, some_lanes<6>{}, peak1_part[0]);
               }
-              const vf max1 = splat(highest(max1_part));
+              const vf peak1 = splat(peak(peak1_part));
               // pass 2: sum
               double sum4_total = 0;
               vf sum4_part[4];
               for (auto& part : sum4_part) part = splat(0.0f);
               const auto pass2 = [&](int64_t i, auto lanes, vf& sum4) __attribute__((always_inline)) {
-                const vf v3 = v_exp_nonpositive(load(scratch1 + 70 * o0 + i, lanes) - max1);
+                const vf v3 = v_exp_nonpositive(load(scratch1 + 70 * o0 + i, lanes) - peak1);
                 store(row3 + i, v3, lanes);
                 sum4 = keep(lanes, sum4 + v3, sum4);
               };
@@ -134,7 +139,6 @@ extern "C" void pragma_kernel(const pragma_args* args) {
           // Region 3: matrix product, m x n x k = 64 x 17 x 70
           {
             constexpr int MR = 4, NR = 3 * W; // tile in registers: rows x columns
-            alignas(64) static float a_panels[4488];
             alignas(64) static float b_panels[1680];
             [[maybe_unused]] const int64_t o4 = item / 1 % 1;
             [[maybe_unused]] const int64_t o0 = item / 1 % 6;
@@ -160,13 +164,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
                   pack_columns<NR, 1, 17>(b_panels + k0 * 24 + n * packed, x2 + 1190 * o0 + 1 * n + 17 * k0, 17 - n, packed);
                 skips = skips && all_finite(b_panels + k0 * 24, packed * 24);
               }
-              for (int64_t m = 0; m < 64; m += MR)
-                pack_rows<MR, 70, 1>(a_panels + m * depth, scratch0 + 70 * m + 1 * k0, 64 - m, depth);
               for (int64_t n = 0; n < 17; n += NR) {
                 const float* b = b_panels + k0 * 24 + n * packed;
                 for (int64_t m = 0; m < 64; m += MR) {
                   vf tile[MR][NR / W];
-                  multiply_tile(depth, a_panels + m * depth, b, tile);
+                  multiply_rows<4, 70>(depth, scratch0 + 70 * m + k0, b, tile);
                   finish(tile, m, n);
                 }
               }

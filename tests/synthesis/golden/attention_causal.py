@@ -73,8 +73,8 @@ def rows_2(scratch0_ptr, scratch1_ptr, STEPS: tl.constexpr):
     step = tl.arange(0, STEPS)
     in_step = step < 70
     scratch1_0 = tl.load(scratch1_ptr + 70 * program + step, mask=in_step, other=float("-inf"))
-    max1 = tl.reduce(scratch1_0, axis=0, combine_fn=higher)
-    sub2 = scratch1_0 - max1
+    peak1 = tl.reduce(scratch1_0, axis=0, combine_fn=higher)
+    sub2 = scratch1_0 - peak1
     exp_nonpositive3 = tl.exp(sub2)
     sum4 = tl.sum(tl.where(in_step, exp_nonpositive3, 0.0), axis=0)
     tl.store(scratch0_ptr + 70 * program + step, exp_nonpositive3 / sum4, mask=in_step)

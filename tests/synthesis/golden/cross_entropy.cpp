@@ -1,7 +1,7 @@
 // Task: cross_entropy
 // Reference: aten._log_softmax.default, aten.nll_loss_forward.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":16,"unroll":4,"vector_axis":0},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":0}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":16,"unroll":4,"vector_axis":0},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":0}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -54,17 +54,17 @@ extern "C" void pragma_kernel(const pragma_args* args) {
         v10[t] = gather<7>(x0 + 7 * j, v9[t], lanes);
       }
       // pass 1
-      vf max12[T];
-      for (int t = 0; t < T; ++t) max12[t] = splat(-infinity);
+      vf peak12[T];
+      for (int t = 0; t < T; ++t) peak12[t] = splat(-infinity);
       for (int64_t r1 = 0; r1 < 7; ++r1) {
         for (int t = 0; t < T; ++t) {
           const int64_t j = i + t * W;
-          take_higher(max12[t], load_strided<7>(x0 + 7 * j + r1, lanes), all_lanes{});
+          take_peak(peak12[t], load_strided<7>(x0 + 7 * j + r1, lanes), all_lanes{});
         }
       }
       vf v13[T];
       for (int t = 0; t < T; ++t) {
-        v13[t] = v10[t] - max12[t];
+        v13[t] = v10[t] - peak12[t];
       }
       // pass 2
       vf sum16[T];
@@ -72,7 +72,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       for (int64_t r1 = 0; r1 < 7; ++r1) {
         for (int t = 0; t < T; ++t) {
           const int64_t j = i + t * W;
-          const vf v15 = v_exp_nonpositive(load_strided<7>(x0 + 7 * j + r1, lanes) - max12[t]);
+          const vf v15 = v_exp_nonpositive(load_strided<7>(x0 + 7 * j + r1, lanes) - peak12[t]);
           sum16[t] = sum16[t] + v15;
         }
       }

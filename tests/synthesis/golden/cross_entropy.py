@@ -30,15 +30,15 @@ def rows_1(x0_ptr, x1_ptr, scratch0_ptr, STEPS: tl.constexpr):
     step = tl.arange(0, STEPS)
     in_step = step < 7
     x0_11 = tl.load(x0_ptr + 7 * program + step, mask=in_step, other=float("-inf"))
-    max12 = tl.reduce(x0_11, axis=0, combine_fn=higher)
-    sub14 = x0_11 - max12
+    peak12 = tl.reduce(x0_11, axis=0, combine_fn=higher)
+    sub14 = x0_11 - peak12
     exp_nonpositive15 = tl.exp(sub14)
     sum16 = tl.sum(tl.where(in_step, exp_nonpositive15, 0.0), axis=0)
     x1_0 = tl.load(x1_ptr + program)
     ne2 = x1_0 != (-100)
     max_or_second8 = tl.where(x1_0 < 0, 0, x1_0)
     x0_10 = tl.load(x0_ptr + 7 * program + tl.where(max_or_second8 > 6, 6, max_or_second8))
-    mul19 = tl.where(ne2, 1.0, 0.0) * ((x0_10 - max12) - tl.log(sum16))
+    mul19 = tl.where(ne2, 1.0, 0.0) * ((x0_10 - peak12) - tl.log(sum16))
     tl.store(scratch0_ptr + program, tl.where(ne2, -mul19, 0.0))
 
 

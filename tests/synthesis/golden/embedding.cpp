@@ -1,7 +1,7 @@
 // Task: embedding
 // Reference: aten.index.Tensor, aten.mul.Tensor
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -25,7 +25,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   {
     for (int64_t o0 = 0; o0 < 12; ++o0) {
       const vl v0 = splat_memory(x0 + o0);
-      const vi v2 = mask(v0 < int64_t{0});
+      const vi v2 = splat((v0)[0] < int64_t{0});
       const vl v4 = v0 + int64_t{9};
       const vl v5 = select(v2, v4, v0);
       const vl v7 = v_max_or_second(splat(int64_t{0}), v5);

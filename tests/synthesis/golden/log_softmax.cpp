@@ -1,7 +1,7 @@
 // Task: log_softmax
 // Reference: aten._log_softmax.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -23,22 +23,22 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   // Region 1: 4 x 130 (reduced) (vectorised)
   {
     for (int64_t o0 = 0; o0 < 4; ++o0) {
-      // pass 1: max
-      vf max1_part[4];
-      for (auto& part : max1_part) part = splat(-infinity);
-      const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
-        take_higher(max1, load(x0 + 130 * o0 + i, lanes), lanes);
+      // pass 1: peak
+      vf peak1_part[4];
+      for (auto& part : peak1_part) part = splat(-infinity);
+      const auto pass1 = [&](int64_t i, auto lanes, vf& peak1) __attribute__((always_inline)) {
+        take_peak(peak1, load(x0 + 130 * o0 + i, lanes), lanes);
       };
       for (int64_t i = 0; i < 128; i += 32)
-        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, max1_part[u]);
-      pass1(128, some_lanes<2>{}, max1_part[0]);
-      const vf max1 = splat(highest(max1_part));
+        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, peak1_part[u]);
+      pass1(128, some_lanes<2>{}, peak1_part[0]);
+      const vf peak1 = splat(peak(peak1_part));
       // pass 2: sum
       double sum4_total = 0;
       vf sum4_part[4];
       for (auto& part : sum4_part) part = splat(0.0f);
       const auto pass2 = [&](int64_t i, auto lanes, vf& sum4) __attribute__((always_inline)) {
-        const vf v3 = v_exp_nonpositive(load(x0 + 130 * o0 + i, lanes) - max1);
+        const vf v3 = v_exp_nonpositive(load(x0 + 130 * o0 + i, lanes) - peak1);
         sum4 = keep(lanes, sum4 + v3, sum4);
       };
       for (int64_t i = 0; i < 128; i += 32)
@@ -49,7 +49,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       const vf v5 = v_log(sum4);
       // pass 3: results
       const auto pass3 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
-        store(out0 + 130 * o0 + i, (load(x0 + 130 * o0 + i, lanes) - max1) - v5, lanes);
+        store(out0 + 130 * o0 + i, (load(x0 + 130 * o0 + i, lanes) - peak1) - v5, lanes);
       };
       for (int64_t i = 0; i < 128; i += 32)
         for (int u = 0; u < 4; ++u) pass3(i + u * W, all_lanes{});

@@ -1,7 +1,7 @@
 // Task: logsumexp
 // Reference: aten.logsumexp.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -23,19 +23,19 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   // Region 1: 4 x 130 (reduced) (vectorised)
   {
     for (int64_t o0 = 0; o0 < 4; ++o0) {
-      // pass 1: max
-      vf max1_part[4];
-      for (auto& part : max1_part) part = splat(-infinity);
-      const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
-        take_higher(max1, load(x0 + 130 * o0 + i, lanes), lanes);
+      // pass 1: peak
+      vf peak1_part[4];
+      for (auto& part : peak1_part) part = splat(-infinity);
+      const auto pass1 = [&](int64_t i, auto lanes, vf& peak1) __attribute__((always_inline)) {
+        take_peak(peak1, load(x0 + 130 * o0 + i, lanes), lanes);
       };
       for (int64_t i = 0; i < 128; i += 32)
-        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, max1_part[u]);
-      pass1(128, some_lanes<2>{}, max1_part[0]);
-      const vf max1 = splat(highest(max1_part));
-      const vf v2 = v_abs(max1);
+        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, peak1_part[u]);
+      pass1(128, some_lanes<2>{}, peak1_part[0]);
+      const vf peak1 = splat(peak(peak1_part));
+      const vf v2 = v_abs(peak1);
       const vi v4 = mask(v2 < infinity);
-      const vf v6 = select(v4, max1, splat(0.0f));
+      const vf v6 = select(v4, peak1, splat(0.0f));
       // pass 2: sum
       double sum9_total = 0;
       vf sum9_part[4];

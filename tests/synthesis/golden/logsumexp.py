@@ -30,8 +30,8 @@ def rows_1(x0_ptr, out0_ptr, STEPS: tl.constexpr):
     step = tl.arange(0, STEPS)
     in_step = step < 130
     x0_0 = tl.load(x0_ptr + 130 * program + step, mask=in_step, other=float("-inf"))
-    max1 = tl.reduce(x0_0, axis=0, combine_fn=higher)
-    select6 = tl.where(tl.abs(max1) < float("inf"), max1, 0.0)
+    peak1 = tl.reduce(x0_0, axis=0, combine_fn=higher)
+    select6 = tl.where(tl.abs(peak1) < float("inf"), peak1, 0.0)
     sub7 = x0_0 - select6
     exp8 = tl.exp(sub7)
     sum9 = tl.sum(tl.where(in_step, exp8, 0.0), axis=0)

@@ -1,7 +1,7 @@
 // Task: softmax_first
 // Reference: aten._softmax.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":16,"unroll":4,"vector_axis":1}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":16,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -25,12 +25,12 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     const auto columns = [&](auto count, int64_t i, auto lanes) __attribute__((always_inline)) {
       constexpr int T = decltype(count)::value;
       // pass 1
-      vf max1[T];
-      for (int t = 0; t < T; ++t) max1[t] = splat(-infinity);
+      vf peak1[T];
+      for (int t = 0; t < T; ++t) peak1[t] = splat(-infinity);
       for (int64_t r0 = 0; r0 < 9; ++r0) {
         for (int t = 0; t < T; ++t) {
           const int64_t j = i + t * W;
-          take_higher(max1[t], load(x0 + 30 * r0 + j, lanes), all_lanes{});
+          take_peak(peak1[t], load(x0 + 30 * r0 + j, lanes), all_lanes{});
         }
       }
       // pass 2
@@ -39,7 +39,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       for (int64_t r0 = 0; r0 < 9; ++r0) {
         for (int t = 0; t < T; ++t) {
           const int64_t j = i + t * W;
-          const vf v3 = v_exp_nonpositive(load(x0 + 30 * r0 + j, lanes) - max1[t]);
+          const vf v3 = v_exp_nonpositive(load(x0 + 30 * r0 + j, lanes) - peak1[t]);
           sum4[t] = sum4[t] + v3;
         }
       }
@@ -49,7 +49,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       for (int64_t r0 = 0; r0 < 9; ++r0) {
         for (int t = 0; t < T; ++t) {
           const int64_t j = i + t * W;
-          const vf v3 = v_exp_nonpositive(load(x0 + 30 * r0 + j, lanes) - max1[t]);
+          const vf v3 = v_exp_nonpositive(load(x0 + 30 * r0 + j, lanes) - peak1[t]);
           store(out0 + 30 * r0 + j, v3 * inverse4[t], lanes);
         }
       }

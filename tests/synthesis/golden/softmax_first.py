@@ -32,8 +32,8 @@ def rows_1(x0_ptr, out0_ptr, LANES: tl.constexpr, STEPS: tl.constexpr):
     step = tl.arange(0, STEPS)[None, :]
     in_step = step < 9
     x0_0 = tl.load(x0_ptr + 30 * step + lane, mask=in_step & in_lane, other=float("-inf"))
-    max1 = tl.reduce(x0_0, axis=1, combine_fn=higher)[:, None]
-    sub2 = x0_0 - max1
+    peak1 = tl.reduce(x0_0, axis=1, combine_fn=higher)[:, None]
+    sub2 = x0_0 - peak1
     exp_nonpositive3 = tl.exp(sub2)
     sum4 = tl.sum(tl.where(in_step, exp_nonpositive3, 0.0), axis=1)[:, None]
     tl.store(out0_ptr + 30 * step + lane, exp_nonpositive3 / sum4, mask=in_step & in_lane)

@@ -1,7 +1,7 @@
 // Task: softmax_last
 // Reference: aten._softmax.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":true,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -24,23 +24,23 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   {
     for (int64_t o0 = 0; o0 < 5; ++o0) {
       alignas(64) float row3[77];
-      // pass 1: max
-      vf max1_part[4];
-      for (auto& part : max1_part) part = splat(-infinity);
-      const auto pass1 = [&](int64_t i, auto lanes, vf& max1) __attribute__((always_inline)) {
-        take_higher(max1, load(x0 + 77 * o0 + i, lanes), lanes);
+      // pass 1: peak
+      vf peak1_part[4];
+      for (auto& part : peak1_part) part = splat(-infinity);
+      const auto pass1 = [&](int64_t i, auto lanes, vf& peak1) __attribute__((always_inline)) {
+        take_peak(peak1, load(x0 + 77 * o0 + i, lanes), lanes);
       };
       for (int64_t i = 0; i < 64; i += 32)
-        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, max1_part[u]);
-      for (int64_t i = 64; i < 72; i += W) pass1(i, all_lanes{}, max1_part[0]);
-      pass1(72, some_lanes<5>{}, max1_part[0]);
-      const vf max1 = splat(highest(max1_part));
+        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, peak1_part[u]);
+      for (int64_t i = 64; i < 72; i += W) pass1(i, all_lanes{}, peak1_part[0]);
+      pass1(72, some_lanes<5>{}, peak1_part[0]);
+      const vf peak1 = splat(peak(peak1_part));
       // pass 2: sum
       double sum4_total = 0;
       vf sum4_part[4];
       for (auto& part : sum4_part) part = splat(0.0f);
       const auto pass2 = [&](int64_t i, auto lanes, vf& sum4) __attribute__((always_inline)) {
-        const vf v3 = v_exp_nonpositive(load(x0 + 77 * o0 + i, lanes) - max1);
+        const vf v3 = v_exp_nonpositive(load(x0 + 77 * o0 + i, lanes) - peak1);
         store(row3 + i, v3, lanes);
         sum4 = keep(lanes, sum4 + v3, sum4);
       };

@@ -30,8 +30,8 @@ def rows_1(x0_ptr, out0_ptr, STEPS: tl.constexpr):
     step = tl.arange(0, STEPS)
     in_step = step < 77
     x0_0 = tl.load(x0_ptr + 77 * program + step, mask=in_step, other=float("-inf"))
-    max1 = tl.reduce(x0_0, axis=0, combine_fn=higher)
-    sub2 = x0_0 - max1
+    peak1 = tl.reduce(x0_0, axis=0, combine_fn=higher)
+    sub2 = x0_0 - peak1
     exp_nonpositive3 = tl.exp(sub2)
     sum4 = tl.sum(tl.where(in_step, exp_nonpositive3, 0.0), axis=0)
     tl.store(out0_ptr + 77 * program + step, exp_nonpositive3 / sum4, mask=in_step)

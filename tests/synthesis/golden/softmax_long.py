@@ -34,23 +34,23 @@ def merged_exponentials(top_a, sum_a, top_b, sum_b):
     key=[],
 )
 @triton.jit
-def rows_pass1_1(x0_ptr, max1_partials, max1_exponentials_partials, STEPS: tl.constexpr):
+def rows_pass1_1(x0_ptr, peak1_partials, peak1_exponentials_partials, STEPS: tl.constexpr):
     program = tl.program_id(0)
     chunk = program % 4
     program = program // 4
-    max1_lanes = tl.full([STEPS], float("-inf"), tl.float32)
-    max1_exponentials_lanes = tl.full([STEPS], 0.0, tl.float32)
+    peak1_lanes = tl.full([STEPS], float("-inf"), tl.float32)
+    peak1_exponentials_lanes = tl.full([STEPS], 0.0, tl.float32)
     for start in range(0, 12288, STEPS):
         step = chunk * 12288 + start + tl.arange(0, STEPS)
         in_step = step < 40000
         x0_0 = tl.load(x0_ptr + 40000 * program + step, mask=in_step, other=float("-inf"))
-        max1_new = x0_0
-        max1_top = tl.maximum(max1_lanes, max1_new, propagate_nan=tl.PropagateNan.ALL)
-        max1_exponentials_lanes = max1_exponentials_lanes * exponential_of_distance(max1_lanes, max1_top) + exponential_of_distance(max1_new, max1_top)
-        max1_lanes = max1_top
-    max1, max1_exponentials = tl.reduce((max1_lanes, max1_exponentials_lanes), axis=0, combine_fn=merged_exponentials)
-    tl.store(max1_partials + (program) * 4 + chunk, max1)
-    tl.store(max1_exponentials_partials + (program) * 4 + chunk, max1_exponentials)
+        peak1_new = x0_0
+        peak1_top = tl.maximum(peak1_lanes, peak1_new, propagate_nan=tl.PropagateNan.ALL)
+        peak1_exponentials_lanes = peak1_exponentials_lanes * exponential_of_distance(peak1_lanes, peak1_top) + exponential_of_distance(peak1_new, peak1_top)
+        peak1_lanes = peak1_top
+    peak1, peak1_exponentials = tl.reduce((peak1_lanes, peak1_exponentials_lanes), axis=0, combine_fn=merged_exponentials)
+    tl.store(peak1_partials + (program) * 4 + chunk, peak1)
+    tl.store(peak1_exponentials_partials + (program) * 4 + chunk, peak1_exponentials)
 
 
 @triton.autotune(
@@ -62,21 +62,21 @@ def rows_pass1_1(x0_ptr, max1_partials, max1_exponentials_partials, STEPS: tl.co
     key=[],
 )
 @triton.jit
-def rows_pass2_1(x0_ptr, out0_ptr, max1_partials, max1_exponentials_partials, STEPS: tl.constexpr):
+def rows_pass2_1(x0_ptr, out0_ptr, peak1_partials, peak1_exponentials_partials, STEPS: tl.constexpr):
     program = tl.program_id(0)
     chunk = program % 4
     program = program // 4
     part = tl.arange(0, 4)
-    max1_parts = tl.load(max1_partials + (program) * 4 + part)
-    max1_exponentials_parts = tl.load(max1_exponentials_partials + (program) * 4 + part)
-    max1, max1_exponentials = tl.reduce((max1_parts, max1_exponentials_parts), axis=0, combine_fn=merged_exponentials)
+    peak1_parts = tl.load(peak1_partials + (program) * 4 + part)
+    peak1_exponentials_parts = tl.load(peak1_exponentials_partials + (program) * 4 + part)
+    peak1, peak1_exponentials = tl.reduce((peak1_parts, peak1_exponentials_parts), axis=0, combine_fn=merged_exponentials)
     for start in range(0, 12288, STEPS):
         step = chunk * 12288 + start + tl.arange(0, STEPS)
         in_step = step < 40000
         x0_0 = tl.load(x0_ptr + 40000 * program + step, mask=in_step, other=0.0)
-        sub2 = x0_0 - max1
+        sub2 = x0_0 - peak1
         exp_nonpositive3 = tl.exp(sub2)
-        tl.store(out0_ptr + 40000 * program + step, exp_nonpositive3 / max1_exponentials, mask=in_step)
+        tl.store(out0_ptr + 40000 * program + step, exp_nonpositive3 / peak1_exponentials, mask=in_step)
 
 
 class ModelNew(nn.Module):
@@ -98,8 +98,8 @@ class ModelNew(nn.Module):
         device = tensors[0].device
         x0 = tensors[0]
         out0 = torch.empty((2, 40000), dtype=torch.float32, device=device)
-        partials1_max1 = torch.empty(8, dtype=torch.float32, device=device)
-        partials1_max1_exponentials = torch.empty(8, dtype=torch.float32, device=device)
-        rows_pass1_1[(8,)](x0, partials1_max1, partials1_max1_exponentials)
-        rows_pass2_1[(8,)](x0, out0, partials1_max1, partials1_max1_exponentials)
+        partials1_peak1 = torch.empty(8, dtype=torch.float32, device=device)
+        partials1_peak1_exponentials = torch.empty(8, dtype=torch.float32, device=device)
+        rows_pass1_1[(8,)](x0, partials1_peak1, partials1_peak1_exponentials)
+        rows_pass2_1[(8,)](x0, out0, partials1_peak1, partials1_peak1_exponentials)
         return out0
