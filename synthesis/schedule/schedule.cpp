@@ -92,7 +92,7 @@ bool has_expensive_shared_value(const region& r) {
 
 namespace {
 
-/// Rows end in sums: what stores them is slowed by requests (measured: softmax and LayerNorm 3%).
+/// Rows end in sums. Of rows that are stored, requests slowed softmax (5%), left LayerNorm as it was and helped log_softmax of longer rows (9%): the search may ask (decisions/0039).
 bool ends_in_sums(const region& r, const region_schedule& s) { return plan_passes(r, r.reduced_mask(), s.merge_passes).stores.empty(); }
 
 } // namespace
