@@ -206,7 +206,7 @@ private:
         return;
       }
       case 8: return line("torch.cumprod(torch.sigmoid(v) + 0.5" + d);
-      case 9: return line("torch.logcumsumexp(v" + d);
+      case 9: return line("torch.tanh(torch.cumsum(v" + d + ")");
       case 10:
         if (n < 3) break;
         line("torch.narrow(v" + at + ", 1, " + str(n - 2) + ")"), n -= 2;
