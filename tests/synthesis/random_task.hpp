@@ -1,5 +1,6 @@
 // Random tasks in KernelBench form: a matrix product, a convolution or nothing, then a tail of element-wise operators, reductions,
-// normalisations, pooling and views, on sizes that nobody chose kindly. And the check of the built-in coder on one: traced,
+// normalisations, pooling and views, on sizes that nobody chose kindly. From seed 1,000,000 on also the operators of everyday modules
+// (look-ups, rearranging, resizing, padding, rotary embedding) and bfloat16; the seeds below keep the tasks that they always named. And the check of the built-in coder on one: traced,
 // written, built and verified against the float64 oracle like any other candidate. For tests and bench/random_graphs.
 #pragma once
 
@@ -18,7 +19,8 @@ namespace pragma {
 /// Writes one task. The same seed gives the same text everywhere.
 class random_task {
 public:
-  explicit random_task(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x1234567) { make(); }
+  static constexpr uint64_t first_everyday = 1'000'000;
+  explicit random_task(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x1234567), everyday_(seed >= first_everyday) { make(); }
   const std::string& text() const { return text_; }
 
 private:
@@ -55,12 +57,18 @@ private:
       std::swap(turned[shape.size() - 1], turned[shape.size() - 2]);
       make = "torch.randn" + tuple(turned) + ".transpose(-1, -2)";
     }
+    if (half_) make += ".bfloat16()";
     inputs_ += (inputs_.empty() ? "" : ", ") + make;
     return name;
   }
   std::string member(const std::string& value) {
     const auto name = fresh("m");
     init_ += "        self." + name + " = " + value + "\n";
+    return "self." + name;
+  }
+  std::string buffer(const std::string& value) {
+    const auto name = fresh("b");
+    init_ += "        self.register_buffer('" + name + "', " + value + ")\n";
     return "self." + name;
   }
   std::string parameter(const sizes& shape) { return member("nn.Parameter(torch.randn" + tuple(shape) + ")"); }
@@ -74,6 +82,9 @@ private:
   }
 
   void start() {
+    if (everyday_ && chance(20)) return looked_up();
+    // Torch 1.13 has no convolutions of bfloat16 for every shape.
+    if (half_) return chance(30) ? plain() : chance(50) ? linear() : product();
     switch (below(6)) {
       case 0: return plain();
       case 1: return linear();
@@ -82,6 +93,27 @@ private:
       case 4: return convolution(true);
       default: return chance(25) ? attention() : convolution(chance(50));
     }
+  }
+  /// Rows of a table, or attention as Torch's one function.
+  void looked_up() {
+    const auto rows = between(2, 30), width = 2 * between(1, 12), batch = between(1, 4), length = between(2, 15);
+    shape_ = {batch, length, width};
+    if (chance(30)) {
+      shape_ = {batch, 2, length, width};
+      const auto keys = between(2, 20);
+      const bool causal = chance(50);
+      const auto q = input(shape_), k = input({batch, 2, causal ? length : keys, width}), v = input({batch, 2, causal ? length : keys, width});
+      const auto mask = causal ? buffer("torch.ones(" + str(length) + ", " + str(length) + ", dtype=torch.bool).tril()") : "";
+      forward_ += "        s = torch.matmul(" + q + ", " + k + ".transpose(-2, -1)) * 0.3\n";
+      if (causal) forward_ += "        s = s.masked_fill(~" + mask + ", float('-inf'))\n";
+      return line("torch.matmul(torch.softmax(s, dim=-1), " + v + ")");
+    }
+    const auto name = fresh("x");
+    arguments_ += (arguments_.empty() ? "" : ", ") + name;
+    inputs_ += (inputs_.empty() ? "" : ", ") + ("torch.randint(0, " + str(rows) + ", (" + str(batch) + ", " + str(length) + "))");
+    if (chance(60)) return line(member("nn.Embedding(" + str(rows) + ", " + str(width) + ")") + "(" + name + ")");
+    const auto table = parameter({rows, width});
+    line("torch.matmul(F.one_hot(" + name + ", " + str(rows) + ").to(" + table + ".dtype), " + table + ")");
   }
   void plain() {
     const auto rank = between(1, 4);
@@ -144,7 +176,96 @@ private:
     shape_ = {batch, heads, rows, out};
   }
 
+  /// Along one dimension of any tensor: rearranged, repeated, looked up, scanned.
+  void along_one() {
+    const auto rank = static_cast<int64_t>(shape_.size()), dim = below(rank);
+    auto& n = shape_[static_cast<size_t>(dim)];
+    const auto d = ", dim=" + str(dim) + ")", at = ", " + str(dim);
+    const auto indices = [&](int64_t count) { return buffer("torch.randint(0, " + str(n) + ", (" + str(count) + ",))"); };
+    switch (below(14)) {
+      case 0: return line("torch.flip(v, dims=(" + str(dim) + ",))");
+      case 1: return line("torch.roll(v, " + str(between(-3, 5)) + at + ")");
+      case 2: line("torch.cat([v, torch.tanh(v)]" + d), n *= 2; return;
+      case 3: line("torch.stack([v, v * 0.5]" + d + ".flatten(" + str(dim) + at + " + 1)"), n *= 2; return;
+      case 4: line("torch.cat(torch.chunk(v, 3" + d + "[::-1]" + d); return;
+      case 5: {
+        const auto times = between(2, 3);
+        line("v.repeat_interleave(" + str(times) + d), n *= times;
+        return;
+      }
+      case 6: {
+        const auto count = between(1, 9);
+        line("torch.index_select(v" + at + ", " + indices(count) + ")"), n = count;
+        return;
+      }
+      case 7: {
+        auto shape = shape_;
+        shape[static_cast<size_t>(dim)] = between(1, 7);
+        line("torch.gather(v" + at + ", " + buffer("torch.randint(0, " + str(n) + ", " + tuple(shape) + ")") + ")");
+        shape_ = shape;
+        return;
+      }
+      case 8: return line("torch.cumprod(torch.sigmoid(v) + 0.5" + d);
+      case 9: return line("torch.tanh(torch.cumsum(v" + d + ")");
+      case 10:
+        if (n < 3) break;
+        line("torch.narrow(v" + at + ", 1, " + str(n - 2) + ")"), n -= 2;
+        return;
+      case 11:
+        if (n < 2) break;
+        line("v.diff(" + d.substr(2)), n -= 1;
+        return;
+      case 12:
+        if (n < 2) break;
+        return line("(v - v.mean(dim=" + str(dim) + ", keepdim=True)) / (v.std(dim=" + str(dim) + ", keepdim=True) + 0.1)");
+      default: {
+        line("sum(torch.unbind(v" + d + ")"), shape_.erase(shape_.begin() + dim);
+        return;
+      }
+    }
+    line("torch.where(v > 0, v, v * v)");
+  }
+  /// Images [batch, channels, rows, columns]: padded, resized, normalised over channels; and the last dimension in halves.
+  void of_images() {
+    auto &channels = shape_[1], &rows = shape_[2], &columns = shape_[3];
+    switch (below(9)) {
+      case 0: line("F.pad(v, (1, 2, 0, 3))"), rows += 3, columns += 3; return;
+      case 1: line("F.pad(v, (2, 1, 1, 0), mode='replicate')"), rows += 1, columns += 3; return;
+      case 2:
+        if (rows < 2 || columns < 3) break;
+        line("F.pad(v, (2, 1, 1, 1), mode='reflect')"), rows += 2, columns += 3;
+        return;
+      case 3: {
+        const auto to = sizes{between(1, 20), between(1, 20)};
+        const auto mode = pick(std::vector<std::string>{"nearest", "bilinear", "bicubic", "area"});
+        line("F.interpolate(v, size=" + tuple(to) + ", mode='" + mode + "')"), rows = to[0], columns = to[1];
+        return;
+      }
+      case 4: line("F.local_response_norm(v, " + str(between(1, 4)) + ")"); return;
+      case 5:
+        if (channels % 4) break;
+        line("F.pixel_shuffle(v, 2)"), channels /= 4, rows *= 2, columns *= 2;
+        return;
+      case 6:
+        if (rows % 2 || columns % 2) break;
+        line("F.pixel_unshuffle(v, 2)"), channels *= 4, rows /= 2, columns /= 2;
+        return;
+      case 7: {
+        const auto to = sizes{between(1, 5), between(1, 5)};
+        line("F.adaptive_avg_pool2d(v, " + tuple(to) + ")"), rows = to[0], columns = to[1];
+        return;
+      }
+      default:
+        if (columns % 2) break;
+        forward_ += "        p, q = v.chunk(2, -1)\n";
+        line("torch.cat([p * " + parameter({rows, columns / 2}) + " - q, q + p], -1)");
+        return;
+    }
+    along_one();
+  }
+
   void tail() {
+    if (everyday_ && !shape_.empty() && elements() < 20'000 && chance(60)) return shape_.size() == 4 && !half_ && chance(60) ? of_images() : along_one();
     static const std::vector<std::string> functions = {
         "torch.relu(v)", "torch.sigmoid(v)", "torch.tanh(v)", "F.gelu(v)", "F.silu(v)", "F.softplus(v)", "F.hardswish(v)", "F.leaky_relu(v, 0.2)",
         "F.mish(v)", "F.elu(v)", "torch.abs(v)", "v * 2.5", "v + 0.3", "v / 1.7", "torch.clamp(v, -0.8, 1.2)", "0.5 - v", "v * torch.sigmoid(v)",
@@ -211,14 +332,17 @@ private:
   }
 
   void make() {
+    half_ = everyday_ && chance(25);
     start();
     for (auto steps = between(0, 5); steps > 0; --steps) tail();
+    if (half_) init_ += "        self.to(torch.bfloat16)\n";
     text_ = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\nclass Model(nn.Module):\n    def __init__(self):\n"
             "        super().__init__()\n" + init_ + "\n    def forward(self, " + arguments_ + "):\n" + forward_ + "        return v\n\n\n"
             "def get_inputs():\n    return [" + inputs_ + "]\n\n\ndef get_init_inputs():\n    return []\n";
   }
 
   uint64_t state_;
+  bool everyday_ = false, half_ = false;
   int names_ = 0;
   sizes shape_;
   std::string text_, init_, forward_, arguments_, inputs_;
