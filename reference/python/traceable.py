@@ -77,12 +77,13 @@ def _recurrent(step, name, states):
         if len(rest) != 6:  # a packed sequence
             return original(input, hx, weights, *rest)
         biases, layers, dropout, training, bidirectional, batch_first = rest
+        dropout = dropout if training and layers > 1 else 0.0  # it stands between two layers
         each, sides = 4 if biases else 2, 2 if bidirectional else 1
         x = input.transpose(0, 1) if batch_first else input
         if input.dim() != 3 or len(weights) != layers * sides * each:
             return original(input, hx, weights, *rest)
-        if x.shape[0] > MOST_STEPS or (dropout and training):
-            return whole(input, list(hx) if states > 1 else hx, list(weights), *rest)
+        if x.shape[0] > MOST_STEPS or dropout:
+            return whole(input, list(hx) if states > 1 else hx, list(weights), biases, layers, dropout, training, bidirectional, batch_first)
         initial, ends = hx if states > 1 else (hx,), []
         for n in range(layers):
             results = []

@@ -341,6 +341,7 @@ TEST_CASE("where memory is short there are fewer input sets, then no float64 ora
 TEST_CASE("unusual but usable tasks") {
   auto& ref = shared_reference();
   SECTION("a layer that would draw random numbers, told not to") { CHECK(loaded(bad_task("dropout_eval")).deterministic); }
+  SECTION("dropout behind the only recurrent layer, which draws nothing") { CHECK_FALSE(has_note(loaded(bad_task("recurrent_dropout_unused")), "draws random numbers")); }
   SECTION("a task that prints does not break the protocol") {
     loaded(bad_task("prints"));
     CHECK(ref.run(100));
@@ -436,6 +437,7 @@ TEST_CASE("bad tasks are refused with the line and the reason, and the process l
     {"bad_sidecar", "unknown key 'tolerence'"},
     {"dropout_layer", "nn.Dropout 'drop' is in training mode; call self.eval()"},
     {"dropout", "forward() draws random numbers"},
+    {"recurrent_dropout", "forward() draws random numbers, so that no two calls agree and no kernel can be checked: nn.LSTM 'layers' is in training mode"},
     {"sparse_output", "forward() returns a sparse tensor (torch.sparse_coo)"},
     {"sparse_input", "get_inputs() returns a sparse tensor (torch.sparse_coo) at position 0"},
     {"no_tensor_input", "get_inputs() returns no tensor"},
