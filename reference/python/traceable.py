@@ -2,6 +2,7 @@
 what they compute is what Torch computes, and the results of the traced graph are compared with Torch's own.
 """
 import contextlib
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +24,12 @@ def one_hot(tensor, num_classes=-1):
     if num_classes < 0:
         return _one_hot(tensor, num_classes)
     return (tensor.unsqueeze(-1) == torch.arange(num_classes, device=tensor.device)).to(torch.int64)
+
+
+def weight_norm(v, g, dim=0):
+    """Torch's call of two results, by its parts: v with the lengths g, found over all dimensions but `dim` (-1: over all)."""
+    over = [d for d in range(v.dim()) if dim == -1 or d != dim]
+    return v * (g / (v * v).sum(over, keepdim=dim != -1).sqrt())
 
 
 # A step of each layer: what the input gives (found for all steps at once), the state, the state's product.
@@ -109,7 +116,7 @@ _STEPS = {name: _recurrent(step, name, states) for name, (step, states) in _LAYE
 def functions():
     """While this holds, Torch's names are these functions."""
     replaced = [(torch, "repeat_interleave", repeat_interleave), (torch.Tensor, "repeat_interleave", repeat_interleave),
-                (F, "one_hot", one_hot)]
+                (F, "one_hot", one_hot), (torch, "_weight_norm", weight_norm), (sys.modules["torch.nn.utils.weight_norm"], "_weight_norm", weight_norm)]
     replaced += [(torch._VF, name, layer) for name, layer in _STEPS.items()]
     before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
     try:
@@ -119,3 +126,15 @@ def functions():
     finally:
         for where, name, function in before:
             setattr(where, name, function)
+
+
+@contextlib.contextmanager
+def parameters():
+    """While this holds, isinstance does not take a fake parameter for an uninitialised one, as Torch 1.13's does: weight_norm() asks when a model is made."""
+    kind, parameter = type(torch.nn.Parameter), torch.nn.Parameter
+    before = kind.__instancecheck__
+    kind.__instancecheck__ = lambda cls, instance: before(cls, instance) if cls is parameter else type.__instancecheck__(cls, instance)
+    try:
+        yield
+    finally:
+        kind.__instancecheck__ = before
