@@ -71,15 +71,17 @@ public:
 
   expected<run_result> run() {
     auto result = by_one_kernel();
-    if (request_.coder.kind != "builtin" || loaded_.task.graph.empty() || cancel_) return result;
+    if (request_.coder.kind != "builtin" || loaded_.task.name.empty() || cancel_) return result;
     const bool not_lowered = !result && result.error().code == ec::unsupported;
+    if (loaded_.task.graph.empty()) return not_lowered ? all_of_torch(result.error()) : std::move(result);
     if (!not_lowered && !(result && slower(*result))) return result;
     auto g = parse_graph(loaded_.task.graph);
     auto document = parse_json(loaded_.task.graph, "the task's graph");
     if (!g || !document) return result;
     auto cut_at = cut(*g, not_lowered ? keeps{} : keeps{is_contraction});
     if (!cut_at && not_lowered && cut_at.error().code == ec::left_as_it_is) return fail(cut_at.error());
-    if (!cut_at || cut_at->kept.empty()) return result;
+    if (!cut_at && not_lowered) return all_of_torch(cut_at.error());
+    if (!cut_at || cut_at->kept.empty()) return not_lowered ? all_of_torch(result.error()) : std::move(result);
     return by_parts(*g, *document, *cut_at, result ? static_cast<int>(result->iterations.size()) : 0, std::move(result));
   }
 
@@ -90,6 +92,11 @@ private:
       if (e.what == "loaded") loaded_ = e.loaded;
       shown(e);
     }, cancel_);
+  }
+
+  /// A task that no kernel of ours computes, neither whole nor in parts, is no failure: Torch can run it.
+  static expected<run_result> all_of_torch(const error& why) {
+    return fail(ec::left_as_it_is, "left as it is, and as fast: Torch keeps all of it. " + why.message, why.hint);
   }
 
   /// Torch's own products may be what it lost to.
@@ -256,6 +263,9 @@ private:
     std::vector<std::string> why;
     const bool open = std::any_of(cut_.parts.begin(), cut_.parts.end(), [](const part_record& p) { return p.open; });
     for (const auto& p : cut_.parts) why.push_back(p.name + " (" + p.what + "): " + p.why_not);
+    if (open && !request_.load.call_drop_in)
+      return fail(ec::left_as_it_is, "left as it is: whether kernels for parts of the task are faster shows in a program that calls the drop-in, which --no-check forbids; Torch keeps " + join(cut_.torch, ", ") + ". " + join(why, "; "),
+                  "leave --no-check away");
     if (open)
       return fail(ec::measurement_failed, "not established whether kernels for parts of the task are faster; Torch keeps " + join(cut_.torch, ", ") + ". " + join(why, "; "), "run it again when the machine is quiet");
     return fail(ec::left_as_it_is, "left as it is, and as fast: Torch keeps " + join(cut_.torch, ", ") + ", and no kernel gains anything in what is left. " + join(why, "; "),

@@ -10,6 +10,7 @@ import torch
 
 import constants
 import cost
+import traceable
 from taskfile import TASK_SEED, TaskError, explain, state_tensors
 from trace import convert, fake_mode, flatten_outputs, GraphError, spec, trace
 
@@ -176,7 +177,7 @@ def prepare(task, limits):
 
 def look_fake(task, limits):
     """On fake tensors: nothing is allocated or computed."""
-    with fake_mode():
+    with fake_mode(), traceable.parameters():
         found, model, inputs = prepare(task, limits)
         found.trace(model, inputs)
         found.trace_modes(model, inputs)

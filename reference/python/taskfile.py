@@ -311,7 +311,7 @@ def drawing_modules(model):
     for name, module in model.named_modules():
         kind = type(module).__name__
         draws = "Dropout" in kind and getattr(module, "p", 0) > 0 or kind == "RReLU" or \
-            isinstance(getattr(module, "dropout", 0), float) and module.dropout > 0
+            isinstance(getattr(module, "dropout", 0), float) and module.dropout > 0 and getattr(module, "num_layers", 2) > 1  # between recurrent layers
         if module.training and draws:
             found.append("nn.%s '%s' is in training mode; call self.eval()" % (kind, name))
     return found

@@ -2,6 +2,7 @@
 what they compute is what Torch computes, and the results of the traced graph are compared with Torch's own.
 """
 import contextlib
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -45,6 +46,12 @@ def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-10
         loss = loss.sum()
     truth = F.nll_loss(log_p, target, weight, ignore_index=ignore_index, reduction=("none", "mean", "sum")[reduction])
     return truth * (1 - label_smoothing) + loss * (label_smoothing / input.shape[dim])
+
+
+def weight_norm(v, g, dim=0):
+    """Torch's call of two results, by its parts: v with the lengths g, found over all dimensions but `dim` (-1: over all)."""
+    over = [d for d in range(v.dim()) if dim == -1 or d != dim]
+    return v * (g / (v * v).sum(over, keepdim=dim != -1).sqrt())
 
 
 # A step of each layer: what the input gives (found for all steps at once), the state, the state's product.
@@ -99,12 +106,13 @@ def _recurrent(step, name, states):
         if len(rest) != 6:  # a packed sequence
             return original(input, hx, weights, *rest)
         biases, layers, dropout, training, bidirectional, batch_first = rest
+        dropout = dropout if training and layers > 1 else 0.0  # it stands between two layers
         each, sides = 4 if biases else 2, 2 if bidirectional else 1
         x = input.transpose(0, 1) if batch_first else input
         if input.dim() != 3 or len(weights) != layers * sides * each:
             return original(input, hx, weights, *rest)
-        if x.shape[0] > MOST_STEPS or (dropout and training):
-            return whole(input, list(hx) if states > 1 else hx, list(weights), *rest)
+        if x.shape[0] > MOST_STEPS or dropout:
+            return whole(input, list(hx) if states > 1 else hx, list(weights), biases, layers, dropout, training, bidirectional, batch_first)
         initial, ends = hx if states > 1 else (hx,), []
         for n in range(layers):
             results = []
@@ -130,7 +138,8 @@ _STEPS = {name: _recurrent(step, name, states) for name, (step, states) in _LAYE
 def functions():
     """While this holds, Torch's names are these functions."""
     replaced = [(torch, "repeat_interleave", repeat_interleave), (torch.Tensor, "repeat_interleave", repeat_interleave),
-                (F, "one_hot", one_hot), (torch._C._nn, "cross_entropy_loss", cross_entropy_loss)]
+                (F, "one_hot", one_hot), (torch._C._nn, "cross_entropy_loss", cross_entropy_loss), (torch, "_weight_norm", weight_norm),
+                (sys.modules["torch.nn.utils.weight_norm"], "_weight_norm", weight_norm)]
     replaced += [(torch._VF, name, layer) for name, layer in _STEPS.items()]
     before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
     try:
@@ -140,3 +149,15 @@ def functions():
     finally:
         for where, name, function in before:
             setattr(where, name, function)
+
+
+@contextlib.contextmanager
+def parameters():
+    """While this holds, isinstance does not take a fake parameter for an uninitialised one, as Torch 1.13's does: weight_norm() asks when a model is made."""
+    kind, parameter = type(torch.nn.Parameter), torch.nn.Parameter
+    before = kind.__instancecheck__
+    kind.__instancecheck__ = lambda cls, instance: before(cls, instance) if cls is parameter else type.__instancecheck__(cls, instance)
+    try:
+        yield
+    finally:
+        kind.__instancecheck__ = before

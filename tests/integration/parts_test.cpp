@@ -49,6 +49,21 @@ def get_init_inputs():
     return []
 )";
 
+/// Values decide the shapes: there is no graph.
+constexpr const char* no_graph = R"(import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, labels):
+        return torch.nn.functional.one_hot(labels).float() * 2
+
+def get_inputs():
+    return [torch.arange(64) % 10]
+
+def get_init_inputs():
+    return []
+)";
+
 process_result run(const std::vector<std::string>& argv, const fs::path& home) {
   test::home_with_limits(home);
   process_spec spec;
@@ -134,5 +149,28 @@ TEST_CASE("where Torch's operators are all there is, the task is left as it is")
   CHECK(result.exit_code == 0);
   CHECK(result.err.find("left as it is, and as fast") != std::string::npos);
   CHECK(result.err.find("topk") != std::string::npos);
+  CHECK_FALSE(fs::exists(out / "model_new.py"));
+}
+
+TEST_CASE("a task of which no graph can be made is left as it is, with the line that is in the way") {
+  auto place = *temp_dir::create("pragma-parts-test-");
+  const auto task = place.path() / "labels.py", out = place.path() / "out";
+  std::ofstream(task) << no_graph;
+  const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "1", "--seeds", "1", "--no-profile"}, place.path() / "home");
+  INFO(result.err << result.out);
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.find("left as it is, and as fast") != std::string::npos);
+  CHECK(result.err.find("line 6") != std::string::npos);
+  CHECK_FALSE(fs::exists(out / "model_new.py"));
+}
+
+TEST_CASE("parts that may not be timed as called are left to Torch: no machine is called busy for it") {
+  auto place = *temp_dir::create("pragma-parts-test-");
+  const auto task = place.path() / "gate.py", out = place.path() / "out";
+  std::ofstream(task) << gate;
+  const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "1", "--seeds", "1", "--no-profile", "--no-check"}, place.path() / "home");
+  INFO(result.err << result.out);
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.find("leave --no-check away") != std::string::npos);
   CHECK_FALSE(fs::exists(out / "model_new.py"));
 }

@@ -341,6 +341,7 @@ TEST_CASE("where memory is short there are fewer input sets, then no float64 ora
 TEST_CASE("unusual but usable tasks") {
   auto& ref = shared_reference();
   SECTION("a layer that would draw random numbers, told not to") { CHECK(loaded(bad_task("dropout_eval")).deterministic); }
+  SECTION("dropout behind the only recurrent layer, which draws nothing") { CHECK_FALSE(has_note(loaded(bad_task("recurrent_dropout_unused")), "draws random numbers")); }
   SECTION("a task that prints does not break the protocol") {
     loaded(bad_task("prints"));
     CHECK(ref.run(100));
@@ -409,7 +410,7 @@ TEST_CASE("the graph says what the reference computes: replayed operator by oper
   REQUIRE(python);
   process_spec spec;
   spec.argv = {python->executable, TESTS_DIR "/reference/replay_graph.py", (share_dir() / "python").string()};
-  for (const char* name : {"zoo", "batch_norm", "dropout", "two_outputs", "casts", "mutates_input", "numpy_inputs", "kinds", "views", "recurrent", "recurrent_long", "cross_entropy"})
+  for (const char* name : {"zoo", "batch_norm", "dropout", "two_outputs", "casts", "mutates_input", "numpy_inputs", "kinds", "views", "recurrent", "recurrent_long", "cross_entropy", "weight_norm"})
     spec.argv.push_back(bad_task(name).string());
   for (const auto& file : fs::directory_iterator(example("").parent_path()))
     if (file.path().extension() == ".py") spec.argv.push_back(file.path().string());
@@ -436,6 +437,7 @@ TEST_CASE("bad tasks are refused with the line and the reason, and the process l
     {"bad_sidecar", "unknown key 'tolerence'"},
     {"dropout_layer", "nn.Dropout 'drop' is in training mode; call self.eval()"},
     {"dropout", "forward() draws random numbers"},
+    {"recurrent_dropout", "forward() draws random numbers, so that no two calls agree and no kernel can be checked: nn.LSTM 'layers' is in training mode"},
     {"sparse_output", "forward() returns a sparse tensor (torch.sparse_coo)"},
     {"sparse_input", "get_inputs() returns a sparse tensor (torch.sparse_coo) at position 0"},
     {"no_tensor_input", "get_inputs() returns no tensor"},
