@@ -147,12 +147,13 @@ tl::unexpected<error> compile_error(const process_result& result, const std::str
   if (result.timed_out)
     return fail(ec::busy, what + " had not ended after " + format_number(options.wall_seconds, 0) + " s, of which it worked " + format_number(result.cpu_seconds, 0) + " s",
                 "this machine is busy: try again when less runs here");
-  if (result.cpu_seconds >= options.cpu_seconds)
+  const bool killed = result.signal != 0 || log.find("Killed signal") != std::string::npos || log.find("limit exceeded signal") != std::string::npos;
+  // What a killed process is said to have used may be a little less than the limit that it was killed at.
+  if (result.cpu_seconds >= (killed ? 0.9 : 1) * options.cpu_seconds)
     return fail(ec::build_failed, what + " took longer than " + format_number(options.cpu_seconds, 0) + " s of CPU time and was stopped", log);
   if (log.find("undefined reference to `pragma_kernel'") != std::string::npos)
     return fail(ec::build_failed, "the source does not define extern \"C\" void pragma_kernel(const pragma_args*)", log);
-  if (result.signal != 0 || log.find("Killed signal") != std::string::npos || log.find("out of memory") != std::string::npos ||
-      log.find("limit exceeded signal") != std::string::npos || log.find("File too large") != std::string::npos ||
+  if (killed || log.find("out of memory") != std::string::npos || log.find("File too large") != std::string::npos ||
       log.find("virtual memory exhausted") != std::string::npos)
     return fail(ec::build_failed,
                 what + " ended at its limits (" + format_bytes(static_cast<double>(defaults::build_memory_bytes)) + " of memory, " +

@@ -18,8 +18,8 @@ using fill_probe = std::vector<std::array<std::byte, 8>>;
 fill_probe probe_fill(const tensor_layout& layout, const std::byte* outputs);
 
 /// Under constant rows normalisations and differences are zero but for rounding, which is as large as what cancelled: nothing in the output tells how large
-/// that was. So are differences of what large values saturate (`s - s.mean()` of a sigmoid). So `scale` becomes at least the output's size on the task's own
-/// inputs. Other kinds are judged at their own size.
+/// that was. So are differences of what large values saturate (`s - s.mean()` of a sigmoid), and what any kind but tiny values makes equal but for rounding
+/// (a LayerNorm of tanh of 41 values near one). So `scale` becomes at least the output's size on the task's own inputs. Else a kind is judged at its own size.
 void judge_at_own_size(output_scale& scale, input_kind kind, double own_size);
 
 class slot_checker {
