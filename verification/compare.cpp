@@ -32,6 +32,9 @@ constexpr double most_values = 0.9;
 constexpr int64_t worth_binning = 256;   ///< elements; of fewer nothing is said of most
 constexpr int64_t least_slice = 64;      ///< elements, for the largest of their errors to stand for another one's
 constexpr double well_conditioned = 100; ///< units in the last place: where no element of the reference is farther off, errors are relative ones
+constexpr double no_digit = 1 << 20;     ///< the reference's error over the oracle's largest value
+constexpr double nothing_in_float32 = 1e-14; ///< less than the rounding of float32 values near one
+constexpr double coarser = 16 * FLT_EPSILON / DBL_EPSILON; ///< float32's rounding than float64's, where the latter was small by luck
 constexpr int first_exponent = -160, exponents = 320;
 
 /// By powers of two, values beyond float's range in the last ones.
@@ -266,7 +269,7 @@ bool few_make_the_deviation(output_scale& scale, const std::array<int64_t, expon
 struct moments {
   int64_t finite = 0, count = 0;
   double sum = 0, error = 0, largest = 0;
-  double relative = 0;
+  double relative = 0, largest_of_reference = 0;
   std::array<int64_t, exponents> elements{}; ///< that are not zero
 
   void add(double reference, double truth, double underflow) {
@@ -277,6 +280,7 @@ struct moments {
     largest = std::max(largest, std::fabs(truth));
     elements[bin_of(truth)] += truth != 0;
     if (!std::isfinite(reference)) return;
+    largest_of_reference = std::max(largest_of_reference, std::fabs(reference));
     error = std::max(error, std::fabs(reference - truth));
     if (std::fabs(reference - truth) > underflow) relative = std::max(relative, std::fabs(reference - truth) / std::fabs(truth));
   }
@@ -287,9 +291,16 @@ struct moments {
     error = std::max(error, part.error);
     largest = std::max(largest, part.largest);
     relative = std::max(relative, part.relative);
+    largest_of_reference = std::max(largest_of_reference, part.largest_of_reference);
     for (size_t b = 0; b < elements.size(); ++b) elements[b] += part.elements[b];
   }
 };
+
+/// Is the exact answer zero everywhere, so that the oracle holds float64's rounding and the reference float32's (the running mean of a normalised tensor)?
+/// Then the reference has no digit of the oracle's, or is zero where its rounding happened to cancel.
+bool is_rounding_only(const moments& all) {
+  return all.error > no_digit * all.largest || (all.largest_of_reference == 0 && all.largest < nothing_in_float32);
+}
 
 /// The dimension along which the reference's errors differ most, where they do: `value` and `truth` of an element.
 template <class Value, class Truth>
@@ -336,6 +347,7 @@ output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> refere
     scale.reference_error = all.error;
     scale.largest = all.largest;
     if (all.count == 0) return;
+    if (!oracle.empty() && is_rounding_only(all)) scale.reference_error = std::max(all.error, coarser * all.largest);
     scale.mean = all.sum / static_cast<double>(all.count);
     double deviation = 0;
     for (const double part : in_pieces(n, [&](int64_t first, int64_t last) {

@@ -138,6 +138,19 @@ TEST_CASE("an all-zero truth accepts zero, minus zero and flushed denormals, not
   CHECK(judge(dtype::float32, {0, 0, 0}, {0, 0, 1e-20}).wrong == 1);
 }
 
+TEST_CASE("an answer that is zero but for rounding is judged by float32's rounding, whichever value the reference's happened to take") {
+  // The running mean of a normalised tensor (random_graphs, seeds 61076, 71017, 81194): float64's rounding is 1e-18, float32's some 1e-9.
+  const auto wrong = [](const std::vector<double>& oracle, const std::vector<double>& reference, const std::vector<double>& got) {
+    const auto spec = spec_of(dtype::float32, {static_cast<int64_t>(oracle.size())});
+    return compare_output(spec, tensor(dtype::float32, reference), oracle, tensor(dtype::float32, got).data(), default_tolerance(dtype::float32)).wrong;
+  };
+  CHECK(wrong({3.4e-18, -1e-18}, {0, 0}, {9.8e-10, 1e-9}) == 0);
+  CHECK(wrong({3.4e-18, -1e-18}, {2e-11, 0}, {9.8e-10, 1e-9}) == 0);
+  CHECK(wrong({3.4e-18, -1e-18}, {0, 0}, {1e-6, 0}) == 1);
+  CHECK(wrong({3.4e-10, -1e-10}, {0, 0}, {9.8e-9, 1e-8}) == 2);          // not zero: the reference lost it
+  CHECK(wrong({3.4e-18, -1e-18}, {3.4e-18, -1e-18}, {9.8e-10, 0}) == 2); // small, and the reference has its digits
+}
+
 TEST_CASE("needed_tolerance is the limit between accepted and refused") {
   const auto spec = spec_of(dtype::float32, {1000});
   const auto truth = softmax_like(1000);
