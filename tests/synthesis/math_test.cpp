@@ -185,3 +185,49 @@ TEST_CASE("rows of every length end right, in vectors of every width, and a NaN 
     }
   }
 }
+
+TEST_CASE("sums that are found beside their peak are right, wherever in a row the peak lies") {
+  const int64_t n = GENERATE(1003, 20000); // the second one in two blocks
+  constexpr int64_t rows = 10;
+  graph_text g;
+  const auto x = g.input({rows, n});
+  const auto log_p = g.node("aten._log_softmax.default", {{"self", graph_text::ref(x)}, {"dim", 1}, {"half_to_float", false}}, {rows, n});
+  const auto described = g.finish({g.node("aten.sum.dim_IntList", {{"self", graph_text::ref(log_p)}, {"dim", {1}}, {"keepdim", false}, {"dtype", nullptr}}, {rows})});
+  auto values = random_floats(static_cast<size_t>(rows * n), 5);
+  const auto row = [&](int64_t r) { return values.data() + r * n; };
+  for (int64_t k = 0; k < n; ++k) {
+    const auto at = static_cast<float>(k) / static_cast<float>(n);
+    row(1)[k] = 3000 * at;            // the level rises block by block
+    row(2)[k] = -3000 * at;           // it never does
+    row(3)[k] += k == n - 1 ? 90 : 0; // the last element outweighs all
+    row(4)[k] += 1e5f;
+    row(5)[k] = k < 200 ? -3.4e38f : row(5)[k] * 1e-3f; // as some masks are written
+    row(6)[k] = k < 200 ? -INFINITY : row(6)[k];
+    row(7)[k] = -INFINITY;
+  }
+  row(8)[n - 2] = NAN;
+  row(9)[n / 2] = INFINITY;
+  for (int bits : {128, 256, 512}) {
+    if (bits == 512 && !__builtin_cpu_supports("avx512f")) continue;
+    auto options = test_machine();
+    options.machine.simd_bits = bits;
+    auto coder = coder_for(described, options);
+    const auto made = coder.next(std::nullopt);
+    REQUIRE(made);
+    REQUIRE(made->source.find("level") != std::string::npos);
+    const loaded kernel(made->source, made->flags);
+    tensor<float> result(rows);
+    call(kernel, {values.data()}, {result.data()});
+    for (int64_t r = 0; r < 6; ++r) {
+      const double peak = *std::max_element(row(r), row(r) + n);
+      double powers = 0, sum = 0;
+      for (int64_t k = 0; k < n; ++k) powers += std::exp(row(r)[k] - peak), sum += row(r)[k] - peak;
+      const double exact = sum - static_cast<double>(n) * std::log(powers);
+      INFO(bits << " bits, " << n << " elements, row " << r << ": " << result[static_cast<size_t>(r)] << " and exactly " << exact);
+      if (r == 5) CHECK((result[5] < -3e38f)); // 200 times -3.4e38 is beyond float32
+      else CHECK(std::fabs(result[static_cast<size_t>(r)] - exact) < 1e-6 * std::fabs(exact));
+    }
+    CHECK(result[6] == -INFINITY);
+    for (size_t r : {7u, 8u, 9u}) CHECK(std::isnan(result[r]));
+  }
+}

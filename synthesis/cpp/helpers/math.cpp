@@ -23,15 +23,6 @@ helper by_lane2(const std::string& name, const std::string& function) {
   return {"v_" + name, {}, "template <class V> inline V v_" + name + "(V x, V y) {\n  for (int k = 0; k < W; ++k) {\n    " + of_library(function, "x[k], y[k]") + "  }\n  return x;\n}\n"};
 }
 
-/// GCC 12 makes a comparison and a masked move of the plain text where one side is a constant of 512 bits.
-helper or_second(const std::string& name, const std::string& sign) {
-  const auto builtin = "__builtin_ia32_" + name + "ps512_mask";
-  return {"v_" + name + "_or_second", {}, "template <class V> inline V v_" + name + "_or_second(V a, V b) { // b where either is NaN\n"
-          "#if defined(__AVX512F__) && __has_builtin(" + builtin + ")\n"
-          "  if constexpr (sizeof(V) == 64 && std::is_same_v<lane<V>, float>) return " + builtin + "(a, b, b, uint16_t(-1), 4);\n"
-          "#endif\n  return a " + sign + " b ? a : b;\n}\n"};
-}
-
 /// Powers of two between 1 and 2 as C++, `count` of them.
 std::string roots_of_two(int count) {
   std::string text;
@@ -100,8 +91,6 @@ inline vf {1}(vf x) {{
 const std::vector<helper>& math_helpers() {
   static const std::vector<helper> list{
       // One instruction each.
-      or_second("max", ">"),
-      or_second("min", "<"),
       {"v_maximum", {}, "template <class V> inline V v_maximum(V a, V b) { return (a > b) | (a != a) ? a : b; }\n"},
       {"v_minimum", {}, "template <class V> inline V v_minimum(V a, V b) { return (a < b) | (a != a) ? a : b; }\n"},
       {"v_fmax", {}, "template <class V> inline V v_fmax(V a, V b) { return (a > b) | (b != b) ? a : b; }\n"},
