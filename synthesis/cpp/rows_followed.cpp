@@ -74,7 +74,7 @@ void row_writer::followed_block(const std::string& end) {
   const int64_t n = values_.extent(layout_.vector_axis), step = int64_t{cut_.unroll} * all_.lanes, tail = n % all_.lanes;
   const auto peak = [&](const std::string& position, const std::string& lanes) { return fmt::format("pass1({}, {}, high);", position, lanes); };
   const auto follows = [&] {
-    out_.line("if (__builtin_expect({}(high, limit), 0)) follow(high, i);", out_.use("any_higher"));
+    out_.line("if ({}(high, limit)) [[unlikely]] follow(high, i);", out_.use("any_higher"));
     out_.line("highest = high > highest ? high : highest;");
   };
   const auto begin = [&] { out_.line("vf high = {}(-infinity);", out_.use("splat")); };

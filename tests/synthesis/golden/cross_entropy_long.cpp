@@ -72,7 +72,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
         for (; i + 32 <= end; i += 32) {
           vf high = splat(-infinity);
           for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, high);
-          if (__builtin_expect(any_higher(high, limit), 0)) follow(high, i);
+          if (any_higher(high, limit)) [[unlikely]] follow(high, i);
           highest = high > highest ? high : highest;
           for (int u = 0; u < 4; ++u) pass2(i + u * W, all_lanes{}, sum16_part[u], sum23_part[u]);
         }
@@ -81,7 +81,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
           int64_t k = i;
           for (; k + W <= end; k += W) pass1(k, all_lanes{}, high);
           if (k < end) pass1(k, some_lanes<1>{}, high);
-          if (__builtin_expect(any_higher(high, limit), 0)) follow(high, i);
+          if (any_higher(high, limit)) [[unlikely]] follow(high, i);
           highest = high > highest ? high : highest;
           for (k = i; k + W <= end; k += W) pass2(k, all_lanes{}, sum16_part[0], sum23_part[0]);
           if (k < end) pass2(k, some_lanes<1>{}, sum16_part[0], sum23_part[0]);
