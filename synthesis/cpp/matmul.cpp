@@ -106,6 +106,11 @@ void matmul_writer::open_row_blocks() {
   const auto& x = *r_.bound;
   const auto limit = fmt::format("({} * {} + {}) / {} * {}", b, x.rows, x.beyond + x.step - 1, x.step, x.step);
   out_.line("const int64_t bound = first || !skips ? {} : least<int64_t>({}, {});", x.columns, x.columns, limit);
+  out_.comment("where the columns of rows before that one end, tile by tile; one stays: a row that is masked as a whole is NaN");
+  out_.block("[[maybe_unused]] const auto columns_until = [&](int64_t row)");
+  out_.line("const int64_t columns = {} * {} + row + {};", b, x.rows, x.beyond - x.rows);
+  out_.line("return columns < 1 ? 1 : columns;");
+  out_.close(";");
 }
 
 /// Which block the loop of another product is in.
@@ -118,13 +123,17 @@ void matmul_writer::place_in_row_blocks() {
   }
 }
 
-/// Rows past the last full tile are a tile of their own: nothing is read behind them.
+/// Rows past the last full tile are a tile of their own: nothing is read behind them. What a mask leaves out of a tile is not computed (decisions/0042).
 void matmul_writer::multiply_rows() {
+  const bool weights = r_.bounded_axis >= 0 && r_.host >= 0, masked = r_.bound && r_.host < 0;
+  if (weights) out_.line("const int64_t until = columns_until(m + MR) - k0, used = !skips ? depth : until < 0 ? 0 : least<int64_t>(until, depth);");
   const int64_t row = c_.a_at.coefficient(c_.m[0]), rows = plan_.size.m, tile = s_.block.rows, rest = rows % tile;
-  const auto call = [&](int64_t count) { return fmt::format("{}<{}, {}>(depth, {} + {} * m + k0, b, tile);", out_.use("multiply_rows"), count, row, base(c_.a, c_.a_at), row); };
-  if (rest == 0) return out_.line("{}", call(tile));
-  if (rows < tile) return out_.line("{}", call(rest));
-  out_.line("if (m + MR <= {}) {}", rows, call(tile));
+  const auto call = [&](int64_t count) { return fmt::format("{}<{}, {}>({}, {} + {} * m + k0, b, tile);", out_.use("multiply_rows"), count, row, weights ? "used" : "depth", base(c_.a, c_.a_at), row); };
+  const std::string otherwise = masked ? "else " : "";
+  if (masked) out_.line("if (n >= columns_until(m + MR)) {}(tile);", out_.use("clear_tile"));
+  if (rest == 0) return out_.line("{}{}", otherwise, call(tile));
+  if (rows < tile) return out_.line("{}{}", otherwise, call(rest));
+  out_.line("{}if (m + MR <= {}) {}", otherwise, rows, call(tile));
   out_.line("else {}", call(rest));
 }
 

@@ -60,7 +60,9 @@ const merged_moments* row_writer::moments(int e) const {
 void row_writer::write() {
   values_.name_known(0);
   for (int e : layout_.kept) out_.line("alignas(64) float row{}[{}];", e, row_elements(r_));
-  for (pass_ = 1; pass_ <= layout_.plan.passes; ++pass_) pass();
+  if (layout_.plan.followed.peak >= 0) followed();
+  else
+    for (pass_ = 1; pass_ <= layout_.plan.passes; ++pass_) pass();
   for (int s : layout_.plan.row_stores) values_.store_first(r_.stores[static_cast<size_t>(s)]);
 }
 
@@ -176,7 +178,7 @@ void row_writer::nest(size_t depth, int distances_of) {
 
 /// One request per vector and contiguous load; addresses past the end are harmless.
 void row_writer::prefetches() {
-  const bool ahead = s_.prefetch > 0 && (pass_ == 1 || row_elements(r_) * 4 >= row_in_cache); // else the first pass brought the row
+  const bool ahead = s_.prefetch > 0 && (pass_ == 1 || (row_elements(r_) * 4 >= row_in_cache && layout_.plan.followed.peak < 0)); // else the first pass brought the row
   const int rows = s_.next_row && pass_ > 1 && pass_ == layout_.plan.passes && !layout_.outer.empty() ? layout_.outer.back() : -1;
   for (size_t i = 0; i < r_.exprs.size(); ++i) {
     const auto& x = r_.exprs[i];

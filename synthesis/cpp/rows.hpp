@@ -32,6 +32,8 @@ private:
   const std::vector<int>& reductions() const { return reductions_of(layout_.plan, pass_); }
   const merged_moments* moments(int e) const;
   void pass();
+  void followed(); ///< passes 1 and 2 as one, with a level that follows the peak (followed_peak)
+  void followed_block(const std::string& end); ///< up to there
   void begin_totals();
   void begin_scans();
   void finish_totals();

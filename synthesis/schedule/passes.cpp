@@ -41,6 +41,34 @@ bool as_moments(const region& r, int e, merged_moments& found) {
   return true;
 }
 
+constexpr int64_t least_followed = 512; ///< elements of a row: a level costs some fifty cycles a row
+
+/// The difference that a sum of the second pass adds up, itself or its exponential; -1: something else.
+int difference_of(const region& r, int sum, int peak) {
+  const auto& x = at(r, sum);
+  if (x.op != operation::sum || x.dtype != dtype::float32) return -1;
+  const auto& term = at(r, x.args[0]);
+  const int d = term.kind == expr_kind::op && term.op == operation::exp_nonpositive ? term.args[0] : x.args[0];
+  const auto& difference = at(r, d);
+  return difference.kind == expr_kind::op && difference.op == operation::sub && difference.args[0] == at(r, peak).args[0] && difference.args[1] == peak ? d : -1;
+}
+
+followed_peak follow_peak(const region& r, const pass_plan& plan) {
+  if (plan.passes != 2 || !plan.stores.empty() || plan.reduces.at(1).size() != 1 || r.bounded_axis >= 0 || r.scan_axis >= 0) return {};
+  const int peak = plan.reduces.at(1)[0];
+  if (at(r, peak).op != operation::peak || at(r, peak).dtype != dtype::float32) return {};
+  int reduced = 0;
+  for (const auto& a : r.axes) {
+    reduced += a.reduced;
+    if (a.window || a.contracted || (a.reduced && a.extent < least_followed)) return {};
+  }
+  if (reduced != 1) return {};
+  const int difference = difference_of(r, plan.reduces.at(2)[0], peak);
+  for (int sum : plan.reduces.at(2))
+    if (difference < 0 || difference_of(r, sum, peak) != difference) return {};
+  return {peak, difference};
+}
+
 } // namespace
 
 pass_plan plan_passes(const region& r, uint32_t elements, bool merge) {
@@ -73,6 +101,7 @@ pass_plan plan_passes(const region& r, uint32_t elements, bool merge) {
       plan.row_stores.push_back(static_cast<int>(s));
     }
   }
+  if (merge && plan.reduces.size() == 2) plan.followed = follow_peak(r, plan);
   return plan;
 }
 

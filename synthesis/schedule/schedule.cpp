@@ -95,12 +95,20 @@ namespace {
 /// Rows end in sums. Of rows that are stored, requests slowed softmax (5%), left LayerNorm as it was and helped log_softmax of longer rows (9%): the search may ask (decisions/0039).
 bool ends_in_sums(const region& r, const region_schedule& s) { return plan_passes(r, r.reduced_mask(), s.merge_passes).stores.empty(); }
 
+/// Elements: 2 KiB, half a page. Farther was slower by up to a fifth, without requests rows of 32000 took 1.4 times as long (decisions/0042).
+constexpr int64_t followed_ahead = 512;
+
+bool follows_peak(const region& r, const region_schedule& s) {
+  return s.vector_axis >= 0 && r.axes[static_cast<size_t>(s.vector_axis)].reduced && plan_passes(r, r.reduced_mask(), s.merge_passes).followed.peak >= 0;
+}
+
 } // namespace
 
 bool has_next_row(const region& r, const region_schedule& s) {
   if (r.anchor || s.vector_axis < 0 || !r.axes[static_cast<size_t>(s.vector_axis)].reduced) return false;
   const bool rows = std::any_of(r.axes.begin(), r.axes.end(), [](const axis& a) { return !a.reduced && a.extent > 1; });
-  return rows && plan_passes(r, r.reduced_mask(), s.merge_passes).passes > 1;
+  const auto plan = plan_passes(r, r.reduced_mask(), s.merge_passes);
+  return rows && plan.passes > 1 && plan.followed.peak < 0;
 }
 
 bool can_stream(const region& r, const region_schedule& s, int lanes) {
@@ -267,6 +275,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
     }
     rs.keep_rows = has_expensive_shared_value(r) && row * 4 <= cache.l2 / 2;
     rs.next_row = r.host < 0 && has_next_row(r, rs) && ends_in_sums(r, rs) && row * 4 <= cache.l2 / 4 && touched(r, program, false, true) > cache.l2;
+    if (r.host < 0 && follows_peak(r, rs) && touched(r, program, false, true) > cache.l2) rs.prefetch = followed_ahead;
     const int64_t written = bytes_written(r, program);
     rs.stream = written > cache.l3 / 2 && can_stream(r, rs, s.lanes);
     s.regions.push_back(rs);

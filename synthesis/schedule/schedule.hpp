@@ -21,7 +21,7 @@ struct region_schedule {
   int unroll = 4;              ///< row mode: vectors per step, each with accumulators of its own
   int tile = 8;                ///< column mode: vectors that are carried through all passes together
   bool keep_rows = false;      ///< values that several passes need stay in a buffer of one row; else they are recomputed
-  bool merge_passes = true;    ///< variance beside its mean, sum of exponentials beside the maximum, block by block
+  bool merge_passes = true;    ///< variance beside its mean, sums of exponentials beside their peak, block by block
   bool stream = false;         ///< non-temporal stores
   int64_t prefetch = 0;        ///< elements ahead; 0: leave it to the hardware
   bool next_row = false;       ///< row mode, several passes: the last one asks for the row that comes next, since the first pass over it has too little to do while it waits

@@ -160,10 +160,10 @@ const std::vector<schedule_move<schedule>>& moves() {
        reblocked([](blocking& x, const contraction_size& size, int) { x.m = std::min(size.m, x.m * 2); })},
       {"more blocks of steps", "a panel of columns stays in the first-level cache", {b::memory_latency_bound, b::memory_bandwidth_bound},
        reblocked([](blocking& x, const contraction_size&, int) { x.k = std::max<int64_t>(64, x.k / 2); })},
-      {"one pass less", "means and variances, block by block, need the data once", {b::too_many_passes, b::memory_bandwidth_bound},
+      {"one pass less", "means and variances, peaks and sums of exponentials need the data once", {b::too_many_passes, b::memory_bandwidth_bound},
        [](schedule& s, const loop_program& p) {
          return each_region(s, p, [&](region_schedule& rs, const region& r) {
-           if (rs.merge_passes || plan_passes(r, r.reduced_mask(), true).moments.empty()) return false;
+           if (rs.merge_passes || !plan_passes(r, r.reduced_mask(), true).merges()) return false;
            return rs.merge_passes = true;
          });
        }},
@@ -205,7 +205,7 @@ const std::vector<schedule_move<schedule>>& moves() {
       {"separate passes", "shorter loops, at the price of one more pass", {b::port_pressure, b::front_end_bound},
        [](schedule& s, const loop_program& p) {
          return each_region(s, p, [&](region_schedule& rs, const region& r) {
-           if (!rs.merge_passes || plan_passes(r, r.reduced_mask(), true).moments.empty()) return false;
+           if (!rs.merge_passes || !plan_passes(r, r.reduced_mask(), true).merges()) return false;
            rs.merge_passes = false;
            return true;
          });

@@ -55,6 +55,11 @@ template <int Rows, int64_t Row, int M, int N> __attribute__((always_inline)) in
     for (int t = 0; t < N; ++t) tile[r][t] = r < Rows ? c[r < Rows ? r : 0][t] : vf{};
 }
 )"},
+      {"clear_tile", {}, R"(template <int M, int N> inline void clear_tile(vf (&tile)[M][N]) {
+  for (auto& row : tile)
+    for (auto& x : row) x = vf{};
+}
+)"},
       {"add_partial", {}, R"(template <int M, int N> inline void add_partial(vf (&tile)[M][N], const float* partial) {
   for (int r = 0; r < M; ++r)
     for (int t = 0; t < N; ++t) tile[r][t] += *reinterpret_cast<const vf*>(partial + (r * N + t) * W);

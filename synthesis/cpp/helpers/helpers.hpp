@@ -17,7 +17,7 @@ struct helper {
 /// In an order in which each needs only earlier ones.
 const std::vector<helper>& memory_helpers();    // memory.cpp: vector types, loads, stores, conversions
 const std::vector<helper>& half_helpers();      // half.cpp: float16 and bfloat16 in memory
-const std::vector<helper>& reduction_helpers(); // reduce.cpp: lanes to one value, scans, moments
+const std::vector<helper>& reduction_helpers(); // reduce.cpp: the larger of two, lanes to one value, scans, moments
 const std::vector<helper>& anchor_helpers();    // anchor.cpp: register tile and packing of contractions
 const std::vector<helper>& pair_helpers();      // pairs.cpp: products of bfloat16
 const std::vector<helper>& math_helpers();      // math.cpp: exp, log, tanh, erf, ...

@@ -2,6 +2,9 @@
 // this project; the errors stated in the emitted comments are checked against double in tests/synthesis/math_test.cpp.
 #include "synthesis/cpp/helpers/helpers.hpp"
 
+#include <cmath>
+#include <fmt/format.h>
+
 namespace pragma::synthesis {
 
 namespace {
@@ -20,9 +23,67 @@ helper by_lane2(const std::string& name, const std::string& function) {
   return {"v_" + name, {}, "template <class V> inline V v_" + name + "(V x, V y) {\n  for (int k = 0; k < W; ++k) {\n    " + of_library(function, "x[k], y[k]") + "  }\n  return x;\n}\n"};
 }
 
+/// Powers of two between 1 and 2 as C++, `count` of them.
+std::string roots_of_two(int count) {
+  std::string text;
+  for (int k = 0; k < count; ++k) text += fmt::format("{}{:#.9g}f", k == 0 ? "" : k % 16 == 0 ? ",\n    " : ", ", std::exp2(static_cast<double>(k) / count));
+  return text;
+}
+
+/// exp for vectors of 16 float32: 2^n = 2^floor(n) t, where t is one of `count` roots of two that a register (or two) holds.
+helper exp_by_roots(const std::string& name, int count, const std::string& picked, const std::string& of_clang, const std::string& polynomial) {
+  return {name, {"splat"}, fmt::format(R"(template <class V> V {0}(V x); // where has_{0}
+#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_scalefps512_mask) && __has_builtin(__builtin_ia32_cmpps512_mask)
+constexpr bool has_{0} = W == 16;
+alignas(64) constexpr float {0}_table[{1}] = {{
+    {2}}};
+// exp(x) = 2^n exp(r), n in {1}ths, |r| <= ln(2)/{5}: the low bits of `shifted` choose a root of two, an instruction applies floor(n).
+// Below -87.33 it is 0, by a mask: a denormal result would cost some 250 cycles.
+template <class V> inline V {0}(V x) {{
+  const V shifted = x * 1.44269504f + {6}.0f, n = shifted - {6}.0f;
+  const V r = (x - n * 0.693115234f) - n * 3.19461833e-5f; // the first product is exact
+  const auto& roots = *reinterpret_cast<const V(*)[{7}]>({0}_table);
+#if defined(__clang__)
+  const V root = {4};
+#else
+  const V root = __builtin_shuffle({3}, vi(shifted));
+#endif
+  const V y = ({8}) * root;
+  return __builtin_ia32_scalefps512_mask(y, n, V{{}}, __builtin_ia32_cmpps512_mask(x, splat(-87.33f), 5, uint16_t(-1), 4), 4); // 5: not less
+}}
+#else
+constexpr bool has_{0} = false;
+#endif
+)", name, count, roots_of_two(count), picked, of_clang, 2 * count, (3 << 22) / count, count / 16, polynomial)};
+}
+
 /// The double version of a function that has polynomials for float only.
 std::string in_double(const std::string& name, const std::string& expression) {
   return "inline vd v_" + name + "(vd x) {\n  for (int k = 0; k < W; ++k) x[k] = " + expression + ";\n  return x;\n}\n";
+}
+
+/// exp with the longer polynomial or the shorter one (`kind`: "" or "_short").
+helper any_exp(const std::string& name, const std::string& kind, int ulp) {
+  return {name, {"exp_bits", "exp_polynomial" + kind, "exp_by_roots" + kind, "v_max_or_second", "v_min_or_second", "splat"},
+          fmt::format(R"(// At most {0} ULP; overflows to infinity, underflows to 0 below -87.3 (no denormals).
+inline vf {1}(vf x) {{
+  if constexpr (has_exp_by_roots{2}) return exp_by_roots{2}(v_min_or_second(splat(89.0f), x));
+  const exp_bits b(v_min_or_second(splat(88.7228f), v_max_or_second(splat(-87.33f), x)));
+  const vf y = vf(vi(exp_polynomial{2}(b.r)) + b.power);
+  return x > 88.7228f ? splat(infinity) : (x < -87.33f ? vf{{}} : y);
+}}
+)", ulp, name, kind) + in_double("exp" + kind, "__builtin_exp(x[k])")};
+}
+
+helper exp_nonpositive(const std::string& name, const std::string& kind, int ulp) {
+  return {name, {"exp_power", "exp_polynomial" + kind, "exp_by_roots" + kind},
+          fmt::format(R"(// exp for x <= 0, or as little above as rounding makes it, at most {0} ULP.
+inline vf {1}(vf x) {{
+  if constexpr (has_exp_by_roots{2}) return exp_by_roots{2}(x);
+  const exp_power e(x);
+  return vf(vi(exp_polynomial{2}(e.r) * e.power) & ~(x < -87.33f)); // far below, the factors are of no use
+}}
+)", ulp, name, kind) + in_double("exp_nonpositive" + kind, "__builtin_exp(x[k])")};
 }
 
 } // namespace
@@ -30,8 +91,6 @@ std::string in_double(const std::string& name, const std::string& expression) {
 const std::vector<helper>& math_helpers() {
   static const std::vector<helper> list{
       // One instruction each.
-      {"v_max_or_second", {}, "template <class V> inline V v_max_or_second(V a, V b) { return a > b ? a : b; } // b where either is NaN\n"},
-      {"v_min_or_second", {}, "template <class V> inline V v_min_or_second(V a, V b) { return a < b ? a : b; } // b where either is NaN\n"},
       {"v_maximum", {}, "template <class V> inline V v_maximum(V a, V b) { return (a > b) | (a != a) ? a : b; }\n"},
       {"v_minimum", {}, "template <class V> inline V v_minimum(V a, V b) { return (a < b) | (a != a) ? a : b; }\n"},
       {"v_fmax", {}, "template <class V> inline V v_fmax(V a, V b) { return (a > b) | (b != b) ? a : b; }\n"},
@@ -112,34 +171,15 @@ struct exp_power {
   }
 };
 )"},
-      {"v_exp", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// At most 2 ULP; overflows to infinity, underflows to 0 below -87.3 (no denormals).
-inline vf v_exp(vf x) {
-  const exp_bits b(v_min_or_second(splat(88.7228f), v_max_or_second(splat(-87.33f), x)));
-  const vf y = vf(vi(exp_polynomial(b.r)) + b.power);
-  return x > 88.7228f ? splat(infinity) : (x < -87.33f ? vf{} : y);
-}
-)" + in_double("exp", "__builtin_exp(x[k])")},
-      {"v_exp_short", {"exp_bits", "exp_polynomial_short", "v_max_or_second", "v_min_or_second", "splat"}, R"(// At most 4 ULP; otherwise as v_exp.
-inline vf v_exp_short(vf x) {
-  const exp_bits b(v_min_or_second(splat(88.7228f), v_max_or_second(splat(-87.33f), x)));
-  const vf y = vf(vi(exp_polynomial_short(b.r)) + b.power);
-  return x > 88.7228f ? splat(infinity) : (x < -87.33f ? vf{} : y);
-}
-)" + in_double("exp_short", "__builtin_exp(x[k])")},
-      {"v_exp_nonpositive", {"exp_power", "exp_polynomial"}, R"(// exp for x <= 0, or as little above as rounding makes it, at most 2 ULP.
-inline vf v_exp_nonpositive(vf x) {
-  const exp_power e(x);
-  return vf(vi(exp_polynomial(e.r) * e.power) & ~(x < -87.33f)); // far below, the factors are of no use
-}
-)" + in_double("exp_nonpositive", "__builtin_exp(x[k])")},
-      {"v_exp_nonpositive_short", {"exp_power", "exp_polynomial_short"}, R"(// exp for x <= 0, or as little above as rounding makes it, at most 4 ULP.
-inline vf v_exp_nonpositive_short(vf x) {
-  const exp_power e(x);
-  return vf(vi(exp_polynomial_short(e.r) * e.power) & ~(x < -87.33f)); // far below, the factors are of no use
-}
-)" + in_double("exp_nonpositive_short", "__builtin_exp(x[k])")},
-      {"v_sigmoid", {"exp_bits", "exp_polynomial", "v_max_or_second", "v_min_or_second", "splat"}, R"(// 1 / (1 + exp(-x)), at most 3 ULP.
+      exp_by_roots("exp_by_roots", 16, "roots[0]", "__builtin_ia32_permvarsf512(roots[0], vi(shifted))", "((r * 0.16666721f + 0.50001616f) * r + 1.0f) * r + 1.0f"),
+      exp_by_roots("exp_by_roots_short", 32, "roots[0], roots[1]", "__builtin_ia32_vpermi2varps512(roots[0], vi(shifted), roots[1])", "(r * 0.50000053f + 1.00001465f) * r + 1.0f"),
+      any_exp("v_exp", "", 2),
+      any_exp("v_exp_short", "_short", 4),
+      exp_nonpositive("v_exp_nonpositive", "", 2),
+      exp_nonpositive("v_exp_nonpositive_short", "_short", 4),
+      {"v_sigmoid", {"exp_bits", "exp_polynomial", "exp_by_roots", "v_max_or_second", "v_min_or_second", "splat"}, R"(// 1 / (1 + exp(-x)), at most 3 ULP.
 inline vf v_sigmoid(vf x) {
+  if constexpr (has_exp_by_roots) return 1.0f / (1.0f + exp_by_roots(v_min_or_second(splat(89.0f), -x)));
   const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), -x)));
   const vf y = 1.0f / (1.0f + vf(vi(exp_polynomial(b.r)) + b.power));
   return vf(vi(y) & ~(x < -88.0f)); // exactly 0 for large negative x

@@ -159,7 +159,7 @@ template <int S, class T, int N> inline auto gather(const T* p, vl index, some_l
 }
 )"},
       {"ramp", {}, R"(template <class V = vl> inline V ramp(int64_t first, int64_t step) {
-  V x;
+  V x{};
   for (int k = 0; k < W; ++k) x[k] = lane<V>(first + step * k);
   return x;
 }

@@ -2,16 +2,39 @@
 
 namespace pragma::synthesis {
 
+namespace {
+
+/// GCC 12 makes a comparison and a masked move of the plain text where one side is a constant of 512 bits.
+helper or_second(const std::string& name, const std::string& sign) {
+  const auto builtin = "__builtin_ia32_" + name + "ps512_mask";
+  return {"v_" + name + "_or_second", {}, "template <class V> inline V v_" + name + "_or_second(V a, V b) { // b where either is NaN\n"
+          "#if defined(__AVX512F__) && __has_builtin(" + builtin + ")\n"
+          "  if constexpr (sizeof(V) == 64 && std::is_same_v<lane<V>, float>) return " + builtin + "(a, b, b, uint16_t(-1), 4);\n"
+          "#endif\n  return a " + sign + " b ? a : b;\n}\n"};
+}
+
+} // namespace
+
 const std::vector<helper>& reduction_helpers() {
   static const std::vector<helper> list{
+      or_second("max", ">"),
+      or_second("min", "<"),
       {"wide", {}, R"(template <class V> using wide = std::conditional_t<std::is_floating_point_v<lane<V>>, double, int64_t>;
 )"},
-      {"fold", {}, R"(// One value of all lanes: the upper half joins the lower one, again and again.
+      {"fold", {}, R"(// One value of all lanes: the upper half joins the lower one, again and again; within 16 bytes all lanes stay, since half of those is no register.
+template <int Half, class V, class Join, int... K> inline lane<V> folded_within(V x, Join join, std::integer_sequence<int, K...> all) {
+  const V y = join(x, V(__builtin_shufflevector(x, x, (K ^ Half)...)));
+  if constexpr (Half == 1) return y[0];
+  else return folded_within<Half / 2>(y, join, all);
+}
 template <class V, class Join, int... K> inline auto folded(V x, Join join, std::integer_sequence<int, K...>) {
   constexpr int half = sizeof...(K);
-  const auto y = join(__builtin_shufflevector(x, x, K...), __builtin_shufflevector(x, x, (K + half)...));
-  if constexpr (half == 2) return join(y[0], y[1]);
-  else return folded(y, join, std::make_integer_sequence<int, half / 2>{});
+  if constexpr (sizeof x <= 16) {
+    return folded_within<half>(x, join, std::make_integer_sequence<int, 2 * half>{});
+  } else {
+    const auto y = join(__builtin_shufflevector(x, x, K...), __builtin_shufflevector(x, x, (K + half)...));
+    return folded(y, join, std::make_integer_sequence<int, half / 2>{});
+  }
 }
 template <class V, class Join> inline lane<V> fold(V x, Join join) { return folded(x, join, std::make_integer_sequence<int, W / 2>{}); }
 )"},
@@ -52,8 +75,18 @@ template <class V, int N> inline void take_higher(V& best, V x, some_lanes<N> la
   best.at = keep(lanes, I(better ? ramp<I>(first, step) : best.at), best.at);
 }
 )"},
-      {"take_peak", {"keep"}, R"(// Numbers only: of a NaN nothing is said.
-template <class V, int N> inline void take_peak(V& best, V x, some_lanes<N> lanes) { best = keep(lanes, V(x > best ? x : best), best); }
+      {"take_peak", {"keep", "v_max_or_second"}, R"(// Numbers only: of a NaN nothing is said.
+template <class V, int N> inline void take_peak(V& best, V x, some_lanes<N> lanes) { best = keep(lanes, v_max_or_second(x, best), best); }
+)"},
+      {"any_higher", {"fold"}, R"(template <class V> inline bool any_higher(V a, V b) { // in some lane
+#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_cmpps512_mask)
+  if constexpr (W == 16) return __builtin_ia32_cmpps512_mask(a, b, 30, uint16_t(-1), 4) != 0; // 30: greater
+#endif
+#if defined(__AVX__) && __has_builtin(__builtin_ia32_movmskps256)
+  if constexpr (W == 8) return __builtin_ia32_movmskps256(V(a > b)) != 0;
+#endif
+  return fold(vi(a > b), [](auto x, auto y) { return x | y; }) != 0;
+}
 )"},
       {"peak", {"fold"}, R"(template <class V, int U> inline lane<V> peak(const V (&part)[U]) {
   V best = part[0];

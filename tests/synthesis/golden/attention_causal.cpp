@@ -40,6 +40,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
           [[maybe_unused]] const bool first = o5 == 0;
           [[maybe_unused]] const int64_t item = (o0 * 3 + o1) * 1 + o5;
           const int64_t bound = first || !skips ? 70 : least<int64_t>(70, (o5 * 64 + 79) / 16 * 16);
+          // where the columns of rows before that one end, tile by tile; one stays: a row that is masked as a whole is NaN
+          [[maybe_unused]] const auto columns_until = [&](int64_t row) {
+            const int64_t columns = o5 * 64 + row + 0;
+            return columns < 1 ? 1 : columns;
+          };
           const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {
             for (int r = 0; r < MR; ++r) {
               [[maybe_unused]] const int64_t o2 = m + r;
@@ -80,7 +85,8 @@ extern "C" void pragma_kernel(const pragma_args* args) {
               const float* b = b_panels + k0 * 72 + n * packed;
               for (int64_t m = 0; m < 64; m += MR) {
                 vf tile[MR][NR / W];
-                multiply_rows<4, 16>(depth, x0 + 3072 * o0 + 1024 * o1 + 1024 * o5 + 16 * m + k0, b, tile);
+                if (n >= columns_until(m + MR)) clear_tile(tile);
+                else multiply_rows<4, 16>(depth, x0 + 3072 * o0 + 1024 * o1 + 1024 * o5 + 16 * m + k0, b, tile);
                 finish(tile, m, n);
               }
             }
@@ -168,7 +174,8 @@ extern "C" void pragma_kernel(const pragma_args* args) {
                 const float* b = b_panels + k0 * 24 + n * packed;
                 for (int64_t m = 0; m < 64; m += MR) {
                   vf tile[MR][NR / W];
-                  multiply_rows<4, 70>(depth, scratch0 + 70 * m + k0, b, tile);
+                  const int64_t until = columns_until(m + MR) - k0, used = !skips ? depth : until < 0 ? 0 : least<int64_t>(until, depth);
+                  multiply_rows<4, 70>(used, scratch0 + 70 * m + k0, b, tile);
                   finish(tile, m, n);
                 }
               }
