@@ -28,6 +28,7 @@ warnings.filterwarnings("ignore")
 import torch
 
 import baseline
+import steps
 from cost import base_name, MATMUL
 from device import Device
 from describe import describe
@@ -114,10 +115,8 @@ class Reference:
     def fill(self, slot, seed, kind):
         values = [v for v in self.task.make_inputs(self.module, seed) if isinstance(v, torch.Tensor)]
         views = self.inputs.views[slot]
-        if [tuple(v.shape) for v in values] != [tuple(v.shape) for v in views] or \
-           [v.dtype for v in values] != [v.dtype for v in views]:
-            raise TaskError("%s: get_inputs() gives other shapes or types under another seed" % self.task.path,
-                            "a task must have fixed shapes")
+        if [(v.shape, v.dtype) for v in values] != [(v.shape, v.dtype) for v in views]:
+            raise TaskError("%s: get_inputs() gives other shapes or types under another seed" % self.task.path, "a task must have fixed shapes")
         with torch.no_grad():
             for i, (value, view) in enumerate(zip(values, views)):
                 view.copy_(transform(value, kind, (seed * 31 + i) % (1 << 62)))
@@ -197,15 +196,17 @@ class Reference:
         for i, view in views.items():
             view.copy_(wide[i])
 
-    def point_to(self, slot, output, positions, indices):
-        """What indices in an output point to, by the float64 model (else by the reference's own)."""
-        wide = self.model64 is not None and self.pieces == 1
+    def again(self, slot, wide):
+        """forward()'s outputs for a slot, once more; `wide`: in float64, where there is such a model and memory for it."""
+        wide = wide and self.model64 is not None and self.pieces == 1
         model = self.model64 if wide else self.model
         self.restore(model, self.saved64 if wide else self.saved)
-        arguments = [v.double() if wide and isinstance(v, torch.Tensor) and v.is_floating_point() else
-                     v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]
+        return self.results(model, model(*[widened(v) if wide else v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]))
+
+    def point_to(self, slot, output, positions, indices):
+        """What indices in an output point to, by the float64 model (else by the reference's own)."""
         with IndexRecord() as record:
-            outputs = self.results(model, model(*arguments))
+            outputs = self.again(slot, True)
         return point_to(record, outputs[output], positions, indices, self.outputs.views[slot][output])
 
     def make_oracle_model(self):
@@ -410,6 +411,10 @@ class Server:
     def point_to(self, command):
         with torch.no_grad(), all_cpus("point_to"):
             return {"found": self.reference.point_to(command["slot"], command["output"], command["positions"], command["indices"])}
+
+    def not_explained(self, command):
+        with torch.no_grad(), all_cpus("steps"):
+            return {"left": steps.not_explained(lambda wide: self.reference.again(command["slot"], wide), command["output"], command["positions"], command["got"], command["allowed"])}
 
     def time(self, command):
         gc.disable()
