@@ -37,8 +37,7 @@ from inputs import transform
 from memory_files import first_bad, Memory, trim
 from operator_times import operator_times
 from oracle import in_pieces, is_full, MOST_PIECES, widened
-from taskfile import drawing_modules, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
-from trace import flatten_outputs
+from taskfile import drawing_modules, flatten_outputs, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 DEVICE = None  # where Model runs; set in main(), whose failure is an answer
@@ -279,7 +278,7 @@ class Reference:
             raise TaskError("%s: forward() draws random numbers, so that no two calls agree and no kernel can be checked: %s" %
                             (self.task.path, found[0] if found else "a random function of Torch is called in it"),
                             "call self.eval() at the end of Model.__init__, or remove the layer" if found else
-                            "make the random numbers in get_inputs(), or pass training=self.training to the function and call self.eval()")
+                            "make the random numbers in get_inputs(), or pass training=self.training to the function and call self.eval()", "torch_only")
         if not deterministic and not self.told["graph_random"]:
             notes.append("two calls of the reference on the same inputs differ")
         if self.clone_inputs and not self.told["writes_inputs"]:
