@@ -39,16 +39,18 @@ def judged(model, x, output, got):
         return None
 
 
-def by_reciprocal(model, x):
+def by_reciprocal(x):
     scale = x.abs().amax(1, keepdim=True) / 127
     return torch.round(x * (1 / scale)), scale
 
 
 with torch.no_grad():
-    model, x = Quantised(), torch.randn(2048, 512)
-    whole, scale = by_reciprocal(model, x)
-    flipped = (whole != torch.round(x / scale)).any(1)
-    assert 0 < int(flipped.sum()) < 200, "these inputs have ties: %d rows" % int(flipped.sum())
+    model, flipped = Quantised(), torch.zeros(1)
+    while not flipped.any():  # one in a million or so lies beside a tie
+        x = torch.randn(2048, 512)
+        whole, scale = by_reciprocal(x)
+        own, wide = torch.round(x / scale), torch.round(x.double() / (x.double().abs().amax(1, keepdim=True) / 127))
+        flipped = (whole != own).any(1) & torch.equal(own.double(), wide)  # where the reference itself fell on the other side, its own error allows all of it
     good = (whole @ model.weight.float()) * scale
     told = judged(model, x, 0, good)
     assert told is not None and told[0] <= 1, "one unit in the last place, before a rounding"
