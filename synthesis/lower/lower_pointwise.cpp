@@ -178,6 +178,30 @@ results numbers_only(const op_call& c) {
   return {c.b.select(c.b.compare(operation::not_equal, x, x), c.b.number(c.number("nan", 0), x), finite)};
 }
 
+/// Bits moved by a number that is known: a product or a quotient by a power of two, which rounds down as the bits beyond do.
+rule shifted(bool left) {
+  return [left](const op_call& c) -> results {
+    const auto type = compute_type(c);
+    const double by = c.is_tensor("other") ? -1 : c.number("other");
+    if (is_floating(type) || type == dtype::boolean || by < 0 || by > 30) throw not_lowered{"bits moved by a tensor, or out of the type"};
+    const int x = c.operand("self", type);
+    const double width = 8.0 * static_cast<double>(size_of(type)) - (type == dtype::uint8 ? 0 : 1);
+    if (by >= width) throw not_lowered{"bits moved out of the type"};
+    return {c.b.pointwise(left ? operation::mul : operation::floor_divide, type, {x, c.b.constant(std::exp2(by), type)})};
+  };
+}
+
+/// To the nearest of the levels between quant_min and quant_max, and back; NaN goes to the lowest, as in Torch.
+results fake_quantised(const op_call& c) {
+  const int x = self(c);
+  if (c.is_tensor("scale") || c.b.at(x).dtype != dtype::float32) throw not_lowered{"levels that a tensor gives, or another type than float32"};
+  const auto scale = static_cast<float>(c.number("scale"));
+  const double zero = c.number("zero_point"), low = c.number("quant_min"), high = c.number("quant_max");
+  const int level = c.b.add2(c.b.unary(operation::round, c.b.mul(x, c.b.number(1 / scale, x))), c.b.number(zero, x));
+  const int bounded = c.b.pointwise(operation::max_or_second, dtype::float32, {level, c.b.number(low, x)});
+  return {c.b.mul(c.b.sub(clamp(c.b, bounded, -INFINITY, high), c.b.number(zero, x)), c.b.number(scale, x)), -1};
+}
+
 results clamp_rule(const op_call& c) {
   const auto type = compute_type(c);
   int x = c.operand("self", type);
@@ -202,6 +226,14 @@ void add_pointwise_rules(rule_table& t) {
   t["aten.round"] = rounded;
   t["aten.logaddexp"] = log_of_sum;
   t["aten.nan_to_num"] = numbers_only;
+  t["aten.fake_quantize_per_tensor_affine_cachemask"] = fake_quantised;
+  for (const char* op : {"__lshift__", "bitwise_left_shift"}) t[std::string("aten.") + op] = shifted(true);
+  for (const char* op : {"__rshift__", "bitwise_right_shift"}) t[std::string("aten.") + op] = shifted(false);
+  t["aten.rrelu_with_noise"] = [](const op_call& c) -> results {
+    if (c.flag("training")) throw not_lowered{"in training mode"};
+    const int x = self(c);
+    return {c.b.select(c.b.compare(operation::greater, x, c.b.number(0, x)), x, c.b.mul(x, c.b.number((c.number("lower") + c.number("upper")) / 2, x)))};
+  };
   t["aten.sgn"] = unary(operation::sign);
   t["aten.special_erf"] = unary(operation::erf);
   t["aten.special_expm1"] = unary(operation::expm1);
