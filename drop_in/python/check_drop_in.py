@@ -22,6 +22,7 @@ import torch
 
 from device import Device
 from indices import IndexRecord, point_to
+from oracle import CASTING, in_float64
 from steps import not_explained
 from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything, twin
 
@@ -146,7 +147,7 @@ class Numbers:
 
 def results_of(model, inputs, updated):
     """What forward() returns, then the buffers that it updated."""
-    results = tensors_of(model(*[v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]))
+    results = tensors_of(in_float64(model, [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]))
     state = model.state_dict() if updated else {}
     return results + [state[name].clone() for name in updated]
 
@@ -165,7 +166,7 @@ def updates_again(model, model_new, inputs, tolerance):
     return "buffers as Model leaves them"
 
 
-def in_float64(task, module, model):
+def float64_model(task, module, model):
     """The model in float64, or None."""
     try:
         return twin(task, module, model).double()
@@ -174,20 +175,27 @@ def in_float64(task, module, model):
 
 
 def oracle_of(wide_model, inputs, reference, updated=()):
-    try:
-        wide = results_of(wide_model, [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
-        if all(w.shape == r.shape and (w.dtype == torch.float64 or not r.is_floating_point()) for w, r in zip(wide, reference)):
-            return [w.double() for w in wide]
-    except Exception:
-        pass
+    while wide_model is not None:
+        try:
+            wide = results_of(wide_model, [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
+            if all(w.shape == r.shape and (w.dtype == torch.float64 or not r.is_floating_point()) for w, r in zip(wide, reference)):
+                return [w.double() for w in wide]
+        except Exception:
+            pass
+        if wide_model in CASTING:
+            break
+        CASTING.add(wide_model)  # its casts to float32 may be what was in the way
     return [r.double() for r in reference]
 
 
 def once_more(wide_model, model, inputs, updated):
     """forward()'s outputs, in float64 where there is such a model, else as the reference computes them."""
     if wide_model is not None:
+        twin = copy.deepcopy(wide_model)
+        if wide_model in CASTING:
+            CASTING.add(twin)
         try:
-            return results_of(copy.deepcopy(wide_model), [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
+            return results_of(twin, [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
         except Exception:
             pass  # then oracle_of() had none, either
     return results_of(copy.deepcopy(model), inputs, updated)
@@ -255,7 +263,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         model, model_new = model.to(device.torch), model_new.to(device.torch)
     worst, beside, numbers = 0.0, 0, Numbers(asked)
     updated = [u["name"] for u in settings.get("updates", []) if u["output"] >= 0]
-    wide = in_float64(task, module, model)
+    wide = float64_model(task, module, model)
     before = {name: tensor.clone() for name, tensor in state.items()} if settings.get("mutated") else {}
     for seed in seeds:
         inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]

@@ -36,7 +36,7 @@ from indices import IndexRecord, point_to
 from inputs import transform
 from memory_files import first_bad, Memory, trim
 from operator_times import operator_times
-from oracle import in_pieces, is_full, MOST_PIECES, widened
+from oracle import CASTING, in_float64, in_pieces, is_full, MOST_PIECES, widened
 from taskfile import drawing_modules, flatten_outputs, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
@@ -147,8 +147,7 @@ class Reference:
         outputs = self.results(self.model, self.forward(self.arguments[slot]))
         for value, view in zip(outputs, self.outputs.views[slot]):
             if value.shape != view.shape or value.dtype != view.dtype:
-                raise TaskError("%s: forward() returns %s %s where %s %s was traced" %
-                                (self.task.path, value.dtype, list(value.shape), view.dtype, list(view.shape)))
+                raise TaskError("%s: forward() returns %s %s where %s %s was traced" % (self.task.path, value.dtype, list(value.shape), view.dtype, list(view.shape)))
             view.copy_(value)
         return outputs
 
@@ -168,6 +167,8 @@ class Reference:
             except BaseException as e:
                 if is_full(e) and self.pieces < MOST_PIECES:
                     self.pieces *= 2
+                elif self.model64 not in CASTING and not is_full(e):
+                    CASTING.add(self.model64)
                 else:
                     short = "memory is short, and " if self.pieces > 1 else ""
                     self.model64, self.oracle_problem = None, "%s%s: %s" % (short, type(e).__name__, " ".join(str(e).split())[:200])
@@ -178,7 +179,7 @@ class Reference:
     def wide_results(self, slot, outputs, views):
         def call(arguments):
             self.restore(self.model64, self.saved64)
-            return self.results(self.model64, self.model64(*arguments))
+            return self.results(self.model64, in_float64(self.model64, arguments))
 
         def receive(output, begin, end, values):
             views[output][begin:end].copy_(values)
@@ -200,7 +201,7 @@ class Reference:
         wide = wide and self.model64 is not None and self.pieces == 1
         model = self.model64 if wide else self.model
         self.restore(model, self.saved64 if wide else self.saved)
-        return self.results(model, model(*[widened(v) if wide else v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]))
+        return self.results(model, in_float64(model, [widened(v) if wide else v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]))
 
     def point_to(self, slot, output, positions, indices):
         """What indices in an output point to, by the float64 model (else by the reference's own)."""

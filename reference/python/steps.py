@@ -53,42 +53,45 @@ class Record(TorchDispatchMode):
         return function(*arguments, **named)
 
 
-class Moved(TorchDispatchMode):
-    """Moves the first argument of every step. `steps`: the reference's own, by a Record; `sign(like)`: 1 or -1 for each element."""
+def distance(wide, narrow):
+    """How far the first argument of a step may be off where it decides, 0 where it was not rounded; None: nothing is known. Both are the arguments, in float64 and the reference's."""
+    if len(wide) != len(narrow) or any(a.shape != b.shape for a, b in zip(wide, narrow)):
+        return None  # values decide which steps there are
+    by, rounded = torch.zeros_like(wide[0]), torch.zeros_like(wide[0], dtype=torch.bool)
+    for value, own in zip(wide, narrow):
+        units, size = UNITS_OF_HALF if own.dtype in (torch.float16, torch.bfloat16) else UNITS, value.abs()
+        if value.dim():
+            size = torch.maximum(size, size.nanmean(-1, keepdim=True))
+        off = (value - own.to(value.dtype)).abs()
+        away = torch.maximum(size * (units * torch.finfo(own.dtype).eps), 2 * off)
+        if away.dim() > by.dim() or any(a not in (1, b) for a, b in zip(reversed(away.shape), reversed(by.shape))):
+            return None  # another argument decides about more than the first has
+        # Of one type there is nothing to compare with: what is whole or a half was rarely rounded.
+        doubtful = off != 0 if own.dtype != value.dtype else torch.round(2 * value) != 2 * value
+        by, rounded = torch.maximum(by, away.expand_as(by)), rounded | doubtful.expand_as(rounded)
+    return torch.where(rounded, by, torch.zeros_like(by))
 
-    def __init__(self, steps, sign):
+
+class Moved(TorchDispatchMode):
+    """Moves the first argument of every step by its `distances`, up or down: `sign(like)` is 1 or -1 for each element."""
+
+    def __init__(self, distances, sign):
         super().__init__()
-        self.steps, self.sign, self.at = steps, sign, 0
+        self.distances, self.sign, self.at = distances, sign, 0
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         named = named or {}
-        if is_step(function, arguments, named) and self.at < len(self.steps):
-            own = self.steps[self.at]
+        if is_step(function, arguments, named) and self.at < len(self.distances):
+            by, value = self.distances[self.at], arguments[0]
             self.at += 1
-            values = [v for v in arguments if is_floating(v)]
-            if len(own) == len(values) and all(a.shape == b.shape for a, b in zip(own, values)):
-                moved = self.moved(values, own)
+            if by is not None and by.shape == value.shape:
+                moved = value + self.sign(by) * by
+                moved = torch.where(torch.isfinite(moved), moved, value)
                 if function.overloadpacket.__name__.endswith("_"):
-                    arguments[0].copy_(moved)
+                    value.copy_(moved)
                 else:
                     arguments = (moved,) + tuple(arguments[1:])
         return function(*arguments, **named)
-
-    def moved(self, values, own):
-        by, rounded = torch.zeros_like(values[0]), torch.zeros_like(values[0], dtype=torch.bool)
-        for value, narrow in zip(values, own):
-            half = narrow.dtype in (torch.float16, torch.bfloat16)
-            size = value.abs()
-            if value.dim():
-                size = torch.maximum(size, size.nanmean(-1, keepdim=True))
-            off = (value - narrow.to(value.dtype)).abs()
-            away = torch.maximum(size * ((UNITS_OF_HALF if half else UNITS) * torch.finfo(narrow.dtype).eps), 2 * off)
-            if away.dim() > by.dim() or any(a not in (1, b) for a, b in zip(reversed(away.shape), reversed(by.shape))):
-                return values[0]  # another argument decides about more than the first has
-            by = torch.maximum(by, away.expand_as(by))
-            rounded = rounded | ((off != 0) | (narrow.dtype == value.dtype)).expand_as(by)
-        result = values[0] + self.sign(by) * by
-        return torch.where(rounded & torch.isfinite(result), result, values[0])
 
 
 def signs(run):
@@ -112,17 +115,19 @@ def not_explained(again, output, positions, got, allowed):
     float64 where `wide` is true, else as the reference computes them; `allowed`: the error that no step has to explain, 0 for whole numbers."""
     where = torch.tensor(positions)
     got, allowed = (torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64) for values in (got, allowed))
-    with Record() as record:
+    with Record() as narrow:
         again(False)
-    if not record.steps:
+    if not narrow.steps:
         return positions
-    truth = again(True)[output]
+    with Record() as wide:
+        truth = again(True)[output]
+    distances = [distance(*pair) for pair in zip(wide.steps, narrow.steps)] if len(wide.steps) == len(narrow.steps) else []
     exact = truth.reshape(-1).double().cpu()
     if off_by_too_much(exact, (got - exact[where]).abs()):
         return positions
     seen = [exact[where]]
     for run in range(RUNS):
-        with Moved(record.steps, signs(run)):
+        with Moved(distances, signs(run)):
             seen.append(again(True)[output].reshape(-1).double().cpu()[where])
     seen = torch.stack(seen)
     if not truth.is_floating_point():
