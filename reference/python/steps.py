@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 STEPS = {"round", "floor", "ceil", "trunc", "fix", "frac", "sign", "sgn", "heaviside", "floor_divide", "remainder", "fmod", "gt", "ge", "lt", "le", "eq", "ne",
-         "argmax", "argmin", "topk", "sort", "argsort", "bucketize", "hardshrink", "threshold",
+         "argmax", "argmin", "topk", "sort", "argsort", "bucketize", "searchsorted", "hardshrink", "threshold",
          "fake_quantize_per_tensor_affine_cachemask", "fake_quantize_per_channel_affine_cachemask"}
 CHOOSING = {"max.dim", "min.dim"}
 UNITS = 16  # in the last place: what a chain of roundings, summed in another order, moves a float32 by
@@ -24,9 +24,14 @@ def is_floating(value):
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
+def decided(function):
+    """Which argument the step is taken by: values among edges, not the edges."""
+    return 1 if function.overloadpacket.__name__ == "searchsorted" else 0
+
+
 def is_step(function, arguments, named):
     name = function.overloadpacket.__name__.rstrip("_")
-    if not arguments or not is_floating(arguments[0]):
+    if len(arguments) <= decided(function) or not is_floating(arguments[decided(function)]):
         return False
     if name == "div":
         return named.get("rounding_mode") is not None
@@ -45,7 +50,8 @@ class Record(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         named = named or {}
         if is_step(function, arguments, named):
-            values = [v.clone() for v in arguments if is_floating(v)]
+            first = decided(function)
+            values = [v.clone() for v in (*arguments[first:], *arguments[:first]) if is_floating(v)]
             self.held += sum(v.numel() for v in values)
             if self.held > MOST_HELD:
                 raise MemoryError("the arguments of steps are too large to be kept")
@@ -54,7 +60,7 @@ class Record(TorchDispatchMode):
 
 
 def distance(wide, narrow):
-    """How far the first argument of a step may be off where it decides, 0 where it was not rounded; None: nothing is known. Both are the arguments, in float64 and the reference's."""
+    """How far the argument that decides a step may be off, 0 where it was not rounded; None: nothing is known. Both are the arguments, in float64 and the reference's."""
     if len(wide) != len(narrow) or any(a.shape != b.shape for a, b in zip(wide, narrow)):
         return None  # values decide which steps there are
     by, rounded = torch.zeros_like(wide[0]), torch.zeros_like(wide[0], dtype=torch.bool)
@@ -65,7 +71,7 @@ def distance(wide, narrow):
         off = (value - own.to(value.dtype)).abs()
         away = torch.maximum(size * (units * torch.finfo(own.dtype).eps), 2 * off)
         if away.dim() > by.dim() or any(a not in (1, b) for a, b in zip(reversed(away.shape), reversed(by.shape))):
-            return None  # another argument decides about more than the first has
+            continue  # edges, with which each element is compared
         # Of one type there is nothing to compare with: what is whole or a half was rarely rounded.
         doubtful = off != 0 if own.dtype != value.dtype else torch.round(2 * value) != 2 * value
         by, rounded = torch.maximum(by, away.expand_as(by)), rounded | doubtful.expand_as(rounded)
@@ -73,7 +79,7 @@ def distance(wide, narrow):
 
 
 class Moved(TorchDispatchMode):
-    """Moves the first argument of every step by its `distances`, up or down: `sign(like)` is 1 or -1 for each element."""
+    """Moves the argument that decides each step by its `distances`, up or down: `sign(like)` is 1 or -1 for each element."""
 
     def __init__(self, distances, sign):
         super().__init__()
@@ -82,7 +88,8 @@ class Moved(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         named = named or {}
         if is_step(function, arguments, named) and self.at < len(self.distances):
-            by, value = self.distances[self.at], arguments[0]
+            at = decided(function)
+            by, value = self.distances[self.at], arguments[at]
             self.at += 1
             if by is not None and by.shape == value.shape:
                 moved = value + self.sign(by) * by
@@ -90,7 +97,7 @@ class Moved(TorchDispatchMode):
                 if function.overloadpacket.__name__.endswith("_"):
                     value.copy_(moved)
                 else:
-                    arguments = (moved,) + tuple(arguments[1:])
+                    arguments = (*arguments[:at], moved, *arguments[at + 1:])
         return function(*arguments, **named)
 
 
