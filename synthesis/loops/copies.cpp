@@ -44,7 +44,9 @@ void rename(loop_program& p, int from, int to) {
 bool only_a_factor(const loop_program& p, int buffer) {
   for (const auto& r : p.regions) {
     if (r.anchor && r.anchor->op != operation::matmul && (r.anchor->a == buffer || r.anchor->b == buffer)) return false;
-    if (std::any_of(r.exprs.begin(), r.exprs.end(), [&](const expr& e) { return e.kind == expr_kind::load && e.buffer == buffer; })) return false;
+    const auto live = live_exprs(r);
+    for (size_t i = 0; i < r.exprs.size(); ++i)
+      if (live[i] && r.exprs[i].kind == expr_kind::load && r.exprs[i].buffer == buffer) return false;
   }
   return true;
 }

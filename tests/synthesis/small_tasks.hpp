@@ -30,7 +30,7 @@ inline const small_task tasks[] = {
     {"places_among_edges", "return torch.bucketize(torch.tanh(x), self.e), torch.searchsorted(self.e, x, right=True), torch.bucketize(self.e, self.e, out_int32=True)", "[torch.randn(7, 33)]",
      "self.register_buffer('e', torch.linspace(-1, 1, 9))"},
     {"moved_bits", "return torch.stack((x & 15, x >> 4), -1).view(7, 66), y >> 3, y << 2, (x << 3)", "[torch.randint(0, 256, (7, 33)).to(torch.uint8), torch.randint(-900, 900, (7, 33), dtype=torch.int32)]", "", "x, y"},
-    {"bytes_as_factors", "return F.linear(x, self.w.float()), x @ self.v.float(), self.v[:9].float() @ x.t(), torch.softmax(self.u.float() @ x.transpose(0, 1), 0) @ self.u[:9].float()", "[torch.randn(33, 70)]",
+    {"bytes_as_factors", "return F.linear(x, self.w.float()), x @ self.v.float(), self.v[:9].float() @ x.t(), torch.softmax(self.u.float() @ x.transpose(0, 1), 0) @ self.u[:33].float()", "[torch.randn(33, 70)]",
      "self.register_buffer('w', torch.randint(-128, 128, (21, 70)).to(torch.int8)); self.register_buffer('v', torch.randint(-128, 128, (70, 70)).to(torch.int8)); self.register_buffer('u', torch.randint(0, 256, (40, 70)).to(torch.uint8))"},
     {"levels", "return torch.fake_quantize_per_tensor_affine(x, 0.05, 3, -20, 31), F.rrelu(x, 0.1, 0.3)", "[torch.randn(7, 33)]"},
     {"encoder", "return self.e(x)", "[torch.randn(2, 9, 16)]", "self.e = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True, activation='gelu').eval()"},
