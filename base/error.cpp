@@ -23,6 +23,7 @@ const char* name(ec code) {
     case ec::no_compiler: return "no_compiler";
     case ec::busy: return "busy";
     case ec::left_as_it_is: return "left_as_it_is";
+    case ec::torch_only: return "torch_only";
   }
   return "internal";
 }
@@ -40,6 +41,7 @@ int exit_code(ec code) {
     case ec::parse_error: return 2;
     case ec::not_found:
     case ec::no_compiler:
+    case ec::torch_only:
     case ec::unsupported: return 3;
     case ec::task_invalid: return 4;
     case ec::build_failed:

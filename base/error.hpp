@@ -27,9 +27,10 @@ enum class ec {
   internal,           ///< a bug in pragma
   no_compiler,        ///< the compiler that a candidate names is not installed on this machine
   busy,               ///< the machine has no process left for us now: nobody's fault, and it may have one in a moment
-  left_as_it_is       ///< nothing went wrong: no kernel for this task, or for a part of it, is faster than Torch, which computes it as before
+  left_as_it_is,      ///< nothing went wrong: no kernel for this task, or for a part of it, is faster than Torch, which computes it as before
+  torch_only          ///< a task that Torch can run, and no kernel could be called or checked for: complex numbers, results that are no tensors, random numbers
 };
-constexpr ec last_code = ec::left_as_it_is; ///< codes travel as numbers
+constexpr ec last_code = ec::torch_only; ///< codes travel as numbers
 
 /// Why, where somebody decides by it: messages are for people, and nobody looks for words in them.
 enum class cause { unknown, out_of_memory, illegal_instruction };
@@ -56,7 +57,7 @@ const char* name(ec code);
 /// "error: message\n  hint: ..." (no colours; the caller decides on those).
 std::string render(const error& e);
 
-/// Exit code for scripts: 0 left as it is, 2 bad usage, 3 not found/unsupported/no compiler, 4 task invalid, 5 candidate or build failed,
+/// Exit code for scripts: 0 left as it is, 2 bad usage, 3 not found/unsupported/no compiler/Torch only, 4 task invalid, 5 candidate or build failed,
 /// 6 environment (io, tool, remote, locked, measurement, busy), 130 interrupted, 70 internal.
 int exit_code(ec code);
 

@@ -71,6 +71,7 @@ public:
 
   expected<run_result> run() {
     auto result = by_one_kernel();
+    if (!result && result.error().code == ec::torch_only) return all_of_torch(result.error());
     if (request_.coder.kind != "builtin" || loaded_.task.name.empty() || cancel_) return result;
     const bool not_lowered = !result && result.error().code == ec::unsupported;
     if (loaded_.task.graph.empty()) return not_lowered ? all_of_torch(result.error()) : std::move(result);

@@ -54,7 +54,7 @@ bool has_avx512() {
 std::string last_lines(const std::string& text) { return trim(cut_lines(printable(text), 2, 6, 2000)); }
 
 ec code_named(const std::string& text) {
-  for (ec code : {ec::task_invalid, ec::not_found, ec::unsupported, ec::limit_exceeded, ec::timeout})
+  for (ec code : {ec::task_invalid, ec::not_found, ec::unsupported, ec::torch_only, ec::limit_exceeded, ec::timeout})
     if (text == name(code)) return code;
   return ec::internal;
 }

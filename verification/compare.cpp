@@ -388,6 +388,32 @@ comparison compare_output(const tensor_spec& spec, std::span<const std::byte> re
   return result;
 }
 
+wrong_elements find_wrong(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle, const output_scale& scale, const std::byte* got,
+                          double tolerance, size_t most) {
+  wrong_elements found;
+  const auto add = [&](int64_t i, double allowed) {
+    found.positions.push_back(i);
+    found.got.push_back(element_value(spec.dtype, got, i));
+    found.allowed.push_back(allowed);
+  };
+  const bool floating = is_floating(spec.dtype);
+  const auto width = size_of(spec.dtype);
+  const double underflow = underflow_of(spec.dtype);
+  for (int64_t first = 0; first < spec.elements() && found.positions.size() <= most; first += judge_of_elements::block) {
+    const int64_t last = std::min(spec.elements(), first + judge_of_elements::block);
+    if (!floating) {
+      for (int64_t i = first; i < last; ++i)
+        if (const auto at = static_cast<size_t>(i) * width; std::memcmp(reference_output.data() + at, got + at, width) != 0) add(i, 0);
+      continue;
+    }
+    each_difference(spec.dtype, reference_output, oracle, got, first, last, [&](int64_t i, double d, double target) {
+      const double allowed = std::max(tolerance * (std::fabs(target) + scale.mad), floor_at(i, target, underflow, scale));
+      if (!(d <= allowed)) add(i, allowed);
+    });
+  }
+  return found.positions.size() <= most ? found : wrong_elements{};
+}
+
 comparison compare_output(const tensor_spec& spec, std::span<const std::byte> reference_output,
                           std::span<const double> oracle, const std::byte* got, double tolerance) {
   if (!is_floating(spec.dtype)) return compare_exact(spec, reference_output, got);

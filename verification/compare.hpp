@@ -36,6 +36,14 @@ output_scale scale_of(const tensor_spec& spec, std::span<const std::byte> refere
 comparison compare_output(const tensor_spec& spec, std::span<const std::byte> reference_output,
                           std::span<const double> oracle, const output_scale& scale, const std::byte* got, double tolerance);
 
+/// Elements that the rule calls wrong, all of them: where, what they are, and the error that was allowed there (whole numbers: 0). Nothing where there are more than `most`.
+struct wrong_elements {
+  std::vector<int64_t> positions;
+  std::vector<double> got, allowed;
+};
+wrong_elements find_wrong(const tensor_spec& spec, std::span<const std::byte> reference_output, std::span<const double> oracle, const output_scale& scale, const std::byte* got,
+                          double tolerance, size_t most);
+
 /// Distance from 1 to the next value of a floating type; float32's of all others.
 double epsilon_of(dtype type);
 

@@ -15,6 +15,7 @@ namespace {
 constexpr double rounding_of_values = 8 * FLT_EPSILON; ///< of those that indices point to: the ranking of closer ones is no more than rounding
 constexpr double all_equal = 1e-6; ///< mean deviation of an output over that on the task's own inputs: its values differ by rounding
 constexpr int64_t most_doubtful_indices = 4096; ///< of an output: more differences are no matter of rounding
+constexpr int64_t most_behind_steps = 1 << 16;  ///< of an output: one step may reach a whole row
 
 const std::byte* tensor_at(const tensor_layout& layout, const std::byte* memory, int slot, size_t tensor) {
   return memory + layout.slot_bytes * static_cast<uint64_t>(slot) + layout.offsets[tensor];
@@ -73,7 +74,8 @@ slot_checker::outcome slot_checker::check(int slot, const std::byte* outputs, co
     const auto oracle = ref_.oracle(slot, i);
     const auto* got = tensor_at(layout, outputs, slot, i);
     auto found = compare_output(layout.specs[i], reference_output, oracle, state.scales[i], got, tolerances_[i]);
-    if (found.wrong > 0 && layout.specs[i].dtype == dtype::int64) forgive_indices(slot, i, got, found);
+    const bool of_indices = found.wrong > 0 && layout.specs[i].dtype == dtype::int64 && forgive_indices(slot, i, got, found);
+    if (found.wrong > 0 && !of_indices) forgive_steps(slot, i, got, found);
     result.worst = std::max(result.worst, found.worst);
     if (found.wrong == 0) continue;
     auto m = describe_mismatch(layout.specs[i], reference_output, oracle, got, found, state.input_set);
@@ -96,8 +98,8 @@ std::string scientific(double value) {
 
 } // namespace
 
-void slot_checker::forgive_indices(int slot, size_t output, const std::byte* got, comparison& found) const {
-  if (found.wrong > most_doubtful_indices) return;
+bool slot_checker::forgive_indices(int slot, size_t output, const std::byte* got, comparison& found) const {
+  if (found.wrong > most_doubtful_indices) return false;
   const auto& spec = ref_.outputs_layout().specs[output];
   const auto* wanted = ref_.reference_output(slot, output).data();
   const auto index_at = [](const std::byte* data, int64_t i) {
@@ -112,7 +114,7 @@ void slot_checker::forgive_indices(int slot, size_t output, const std::byte* got
       indices.push_back(index_at(got, i));
     }
   const auto values = ref_.point_to(slot, output, positions, indices);
-  if (!values || !*values) return; // of no operator that chooses: every difference counts
+  if (!values || !*values) return false; // of no operator that chooses
   const auto& v = **values;
   comparison left;
   for (size_t k = 0; k < positions.size(); ++k) {
@@ -129,6 +131,25 @@ void slot_checker::forgive_indices(int slot, size_t output, const std::byte* got
     left.worst = found.worst;
   }
   found = left;
+  return true;
+}
+
+void slot_checker::forgive_steps(int slot, size_t output, const std::byte* got, comparison& found) const {
+  if (found.wrong > most_behind_steps) return;
+  const auto& spec = ref_.outputs_layout().specs[output];
+  const auto& scale = slots_[static_cast<size_t>(slot)].scales[output];
+  const auto wrong = find_wrong(spec, ref_.reference_output(slot, output), ref_.oracle(slot, output), scale, got, tolerances_[output], most_behind_steps);
+  const auto left = ref_.not_explained(slot, output, wrong.positions, wrong.got, wrong.allowed);
+  if (!left || left->size() == wrong.positions.size()) return;
+  if (left->empty()) {
+    found = {};
+    found.worst = 1; // as far as the rule goes
+    return;
+  }
+  found.wrong = static_cast<int64_t>(left->size());
+  found.where.assign(left->begin(), left->begin() + static_cast<std::ptrdiff_t>(std::min(left->size(), most_listed_elements)));
+  found.notes.clear();
+  if (std::find(left->begin(), left->end(), found.worst_index) == left->end()) found.worst_index = left->front();
 }
 
 fill_probe probe_fill(const tensor_layout& layout, const std::byte* outputs) {

@@ -49,8 +49,10 @@ private:
     std::string input_set;
     std::vector<output_scale> scales;
   };
-  /// Elements that differ from the reference's index, and point to a value as good: they are right.
-  void forgive_indices(int slot, size_t output, const std::byte* got, comparison& found) const;
+  /// Elements that differ from the reference's index, and point to a value as good: they are right. False: the output holds no indices.
+  bool forgive_indices(int slot, size_t output, const std::byte* got, comparison& found) const;
+  /// Elements that a step of the reference explains, which may fall on either side of a jump: they are right.
+  void forgive_steps(int slot, size_t output, const std::byte* got, comparison& found) const;
 
   reference& ref_;
   std::vector<double> tolerances_;

@@ -11,8 +11,8 @@ import torch
 import constants
 import cost
 import traceable
-from taskfile import TASK_SEED, TaskError, explain, state_tensors
-from trace import convert, fake_mode, flatten_outputs, GraphError, spec, trace
+from taskfile import TASK_SEED, TaskError, explain, flatten_outputs, state_tensors
+from trace import convert, fake_mode, GraphError, spec, trace
 
 TOLERANCES = {"float16": 4e-3, "bfloat16": 2e-2}  # base/defaults.hpp
 PHYSICAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -59,7 +59,7 @@ def check_limits(task, model, inputs, limit):
     for i, value in enumerate(inputs):
         if isinstance(value, torch.Tensor) and value.layout != torch.strided:
             raise TaskError("%s: get_inputs() returns a sparse tensor (%s) at position %d" % (task.path, value.layout, i),
-                            "give forward() dense tensors")
+                            "give forward() dense tensors", "torch_only")
     if not any(isinstance(value, torch.Tensor) for value in inputs):
         raise TaskError("%s: get_inputs() returns no tensor: forward() has nothing to compute from, and a kernel that knows its one answer "
                         "cannot be told from one that computes it" % task.path, "give forward() at least one tensor argument")

@@ -3,7 +3,10 @@
 Whether the elements of a batch are independent is not taken from the graph but found out: what a piece gives has to agree with the reference's own
 results of the whole batch, as nearly as a candidate has to (base/defaults.hpp). A BatchNorm in training mode does not, and then there is no oracle.
 """
+import weakref
+
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 MOST_PIECES = 64
 TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 2e-2, torch.float64: 1e-9}  # of others 1e-4
@@ -18,6 +21,27 @@ def widened(value):
     if not isinstance(value, torch.Tensor):
         return value
     return value.double() if value.is_floating_point() and value.dtype != torch.float64 else value.clone()
+
+
+CASTING = weakref.WeakSet()  # models in float64 whose forward() casts to float32, and could not meet its own parameters
+
+
+class WideCasts(TorchDispatchMode):
+    """What is asked for in float32 is made in float64."""
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        named = dict(named or {})
+        if named.get("dtype") is torch.float32:
+            named["dtype"] = torch.float64
+        return function(*arguments, **named)
+
+
+def in_float64(model, arguments):
+    """model(*arguments), of a model in float64 or not."""
+    if model not in CASTING:
+        return model(*arguments)
+    with WideCasts():
+        return model(*arguments)
 
 
 def is_full(error):

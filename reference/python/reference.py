@@ -28,6 +28,7 @@ warnings.filterwarnings("ignore")
 import torch
 
 import baseline
+import steps
 from cost import base_name, MATMUL
 from device import Device
 from describe import describe
@@ -35,9 +36,8 @@ from indices import IndexRecord, point_to
 from inputs import transform
 from memory_files import first_bad, Memory, trim
 from operator_times import operator_times
-from oracle import in_pieces, is_full, MOST_PIECES, widened
-from taskfile import drawing_modules, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
-from trace import flatten_outputs
+from oracle import CASTING, in_float64, in_pieces, is_full, MOST_PIECES, widened
+from taskfile import drawing_modules, flatten_outputs, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 DEVICE = None  # where Model runs; set in main(), whose failure is an answer
@@ -114,10 +114,8 @@ class Reference:
     def fill(self, slot, seed, kind):
         values = [v for v in self.task.make_inputs(self.module, seed) if isinstance(v, torch.Tensor)]
         views = self.inputs.views[slot]
-        if [tuple(v.shape) for v in values] != [tuple(v.shape) for v in views] or \
-           [v.dtype for v in values] != [v.dtype for v in views]:
-            raise TaskError("%s: get_inputs() gives other shapes or types under another seed" % self.task.path,
-                            "a task must have fixed shapes")
+        if [(v.shape, v.dtype) for v in values] != [(v.shape, v.dtype) for v in views]:
+            raise TaskError("%s: get_inputs() gives other shapes or types under another seed" % self.task.path, "a task must have fixed shapes")
         with torch.no_grad():
             for i, (value, view) in enumerate(zip(values, views)):
                 view.copy_(transform(value, kind, (seed * 31 + i) % (1 << 62)))
@@ -149,8 +147,7 @@ class Reference:
         outputs = self.results(self.model, self.forward(self.arguments[slot]))
         for value, view in zip(outputs, self.outputs.views[slot]):
             if value.shape != view.shape or value.dtype != view.dtype:
-                raise TaskError("%s: forward() returns %s %s where %s %s was traced" %
-                                (self.task.path, value.dtype, list(value.shape), view.dtype, list(view.shape)))
+                raise TaskError("%s: forward() returns %s %s where %s %s was traced" % (self.task.path, value.dtype, list(value.shape), view.dtype, list(view.shape)))
             view.copy_(value)
         return outputs
 
@@ -170,6 +167,8 @@ class Reference:
             except BaseException as e:
                 if is_full(e) and self.pieces < MOST_PIECES:
                     self.pieces *= 2
+                elif self.model64 not in CASTING and not is_full(e):
+                    CASTING.add(self.model64)
                 else:
                     short = "memory is short, and " if self.pieces > 1 else ""
                     self.model64, self.oracle_problem = None, "%s%s: %s" % (short, type(e).__name__, " ".join(str(e).split())[:200])
@@ -180,7 +179,7 @@ class Reference:
     def wide_results(self, slot, outputs, views):
         def call(arguments):
             self.restore(self.model64, self.saved64)
-            return self.results(self.model64, self.model64(*arguments))
+            return self.results(self.model64, in_float64(self.model64, arguments))
 
         def receive(output, begin, end, values):
             views[output][begin:end].copy_(values)
@@ -197,15 +196,17 @@ class Reference:
         for i, view in views.items():
             view.copy_(wide[i])
 
-    def point_to(self, slot, output, positions, indices):
-        """What indices in an output point to, by the float64 model (else by the reference's own)."""
-        wide = self.model64 is not None and self.pieces == 1
+    def again(self, slot, wide):
+        """forward()'s outputs for a slot, once more; `wide`: in float64, where there is such a model and memory for it."""
+        wide = wide and self.model64 is not None and self.pieces == 1
         model = self.model64 if wide else self.model
         self.restore(model, self.saved64 if wide else self.saved)
-        arguments = [v.double() if wide and isinstance(v, torch.Tensor) and v.is_floating_point() else
-                     v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]
+        return self.results(model, in_float64(model, [widened(v) if wide else v.clone() if isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]))
+
+    def point_to(self, slot, output, positions, indices):
+        """What indices in an output point to, by the float64 model (else by the reference's own)."""
         with IndexRecord() as record:
-            outputs = self.results(model, model(*arguments))
+            outputs = self.again(slot, True)
         return point_to(record, outputs[output], positions, indices, self.outputs.views[slot][output])
 
     def make_oracle_model(self):
@@ -278,7 +279,7 @@ class Reference:
             raise TaskError("%s: forward() draws random numbers, so that no two calls agree and no kernel can be checked: %s" %
                             (self.task.path, found[0] if found else "a random function of Torch is called in it"),
                             "call self.eval() at the end of Model.__init__, or remove the layer" if found else
-                            "make the random numbers in get_inputs(), or pass training=self.training to the function and call self.eval()")
+                            "make the random numbers in get_inputs(), or pass training=self.training to the function and call self.eval()", "torch_only")
         if not deterministic and not self.told["graph_random"]:
             notes.append("two calls of the reference on the same inputs differ")
         if self.clone_inputs and not self.told["writes_inputs"]:
@@ -410,6 +411,10 @@ class Server:
     def point_to(self, command):
         with torch.no_grad(), all_cpus("point_to"):
             return {"found": self.reference.point_to(command["slot"], command["output"], command["positions"], command["indices"])}
+
+    def not_explained(self, command):
+        with torch.no_grad(), all_cpus("steps"):
+            return {"left": steps.not_explained(lambda wide: self.reference.again(command["slot"], wide), command["output"], command["positions"], command["got"], command["allowed"])}
 
     def time(self, command):
         gc.disable()

@@ -232,8 +232,34 @@ class TaskFile:
         for i, value in enumerate(inputs):
             if isinstance(value, (list, tuple, dict, set)) and any(isinstance(v, torch.Tensor) for v in value):
                 raise TaskError("%s: get_inputs() returns a %s of tensors at position %d" %
-                                (self.path, type(value).__name__, i), "only tensors and constants are supported")
+                                (self.path, type(value).__name__, i), "only tensors and constants are supported", "torch_only")
         return list(inputs)
+
+
+def holds_tensors(value):
+    """Is a tensor somewhere in what forward() returned?"""
+    if isinstance(value, dict) or hasattr(value, "__dataclass_fields__"):
+        value = list((value if isinstance(value, dict) else vars(value)).values())
+    return isinstance(value, torch.Tensor) or isinstance(value, (list, tuple)) and any(holds_tensors(v) for v in value)
+
+
+def flatten_outputs(outputs, path=""):
+    """The tensors that forward() returned; TaskError when it is not one tensor or a flat tuple of them."""
+    values = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    if not values:
+        raise TaskError("%s: forward() returns nothing" % path)
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            raise TaskError("%s: forward() returns %s, not a tensor" %
+                            (path, "a " + type(value).__name__ if value is not None else "None"),
+                            "a task must return one tensor or a tuple of tensors", "torch_only" if holds_tensors(outputs) else "task_invalid")
+        if value.layout != torch.strided:
+            raise TaskError("%s: forward() returns a sparse tensor (%s): what is compared are dense ones" % (path, value.layout),
+                            "return its .to_dense()", "torch_only")
+        if value.numel() == 0:
+            raise TaskError("%s: forward() returns a tensor of shape %s, which has no elements: there is nothing to compute, or to check" %
+                            (path, tuple(value.shape)), "give the inputs sizes above 0")
+    return values
 
 
 def seed_everything(seed):

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import traceable
-from taskfile import TaskError, TaskFile, state_tensors, swapped_state
+from taskfile import TaskError, TaskFile, flatten_outputs, state_tensors, swapped_state
 
 MAX_CONSTANT_ELEMENTS = 1 << 16
 
@@ -40,31 +40,12 @@ def fake_mode():
 
 def dtype_name(dtype, what):
     if dtype not in DTYPES:
-        raise TaskError("%s has dtype %s, which is not supported" % (what, dtype), code="unsupported")
+        raise TaskError("%s has dtype %s, which no kernel takes or gives" % (what, dtype), code="torch_only")
     return DTYPES[dtype]
 
 
 def spec(name, tensor):
     return {"name": name, "dtype": dtype_name(tensor.dtype, name), "shape": list(tensor.shape)}
-
-
-def flatten_outputs(outputs, path=""):
-    """The tensors that forward() returned; TaskError when it is not one tensor or a flat tuple of them."""
-    values = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-    if not values:
-        raise TaskError("%s: forward() returns nothing" % path)
-    for value in values:
-        if not isinstance(value, torch.Tensor):
-            raise TaskError("%s: forward() returns %s, not a tensor" %
-                            (path, "a " + type(value).__name__ if value is not None else "None"),
-                            "a task must return one tensor or a tuple of tensors")
-        if value.layout != torch.strided:
-            raise TaskError("%s: forward() returns a sparse tensor (%s): what is compared are dense ones" % (path, value.layout),
-                            "return its .to_dense()")
-        if value.numel() == 0:
-            raise TaskError("%s: forward() returns a tensor of shape %s, which has no elements: there is nothing to compute, or to check" %
-                            (path, tuple(value.shape)), "give the inputs sizes above 0")
-    return values
 
 
 def trace(model, inputs, task):

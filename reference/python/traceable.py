@@ -54,6 +54,33 @@ def weight_norm(v, g, dim=0):
     return v * (g / (v * v).sum(over, keepdim=dim != -1).sqrt())
 
 
+def native_attention(query, key, value, width, heads, weight, bias, out_weight, out_bias, mask=None, need_weights=True, average=True, mask_type=None):
+    """Attention of nn.MultiheadAttention in evaluation, which Torch has in one call. With a mask the call stays Torch's."""
+    if mask is not None:
+        return _native_attention(query, key, value, width, heads, weight, bias, out_weight, out_bias, mask, need_weights, average, mask_type)
+    if query is key and key is value:
+        projected = F.linear(query, weight, bias).chunk(3, -1)
+    else:
+        projected = [F.linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), bias.chunk(3))]
+    q, k, v = (x.reshape(x.shape[0], x.shape[1], heads, width // heads).transpose(1, 2) for x in projected)
+    chances = torch.softmax((q @ k.transpose(-2, -1)) * (width // heads) ** -0.5, -1)
+    result = F.linear((chances @ v).transpose(1, 2).reshape(query.shape), out_weight, out_bias)
+    return result, (chances.mean(1) if average else chances) if need_weights else None
+
+
+def encoder_layer(x, width, heads, weight, bias, out_weight, out_bias, use_gelu, norm_first, eps, weight_1, bias_1, weight_2, bias_2, in_weight, in_bias, back_weight, back_bias,
+                  mask=None, mask_type=None):
+    """nn.TransformerEncoderLayer in evaluation, which Torch has in one call. With a mask the call stays Torch's."""
+    if mask is not None:
+        return _encoder_layer(x, width, heads, weight, bias, out_weight, out_bias, use_gelu, norm_first, eps, weight_1, bias_1, weight_2, bias_2, in_weight, in_bias, back_weight, back_bias, mask, mask_type)
+    norms = [lambda y, w=w, b=b: F.layer_norm(y, (width,), w, b, eps) for w, b in ((weight_1, bias_1), (weight_2, bias_2))]
+    attend = lambda y: native_attention(y, y, y, width, heads, weight, bias, out_weight, out_bias, need_weights=False)[0]
+    feed = lambda y: F.linear((F.gelu if use_gelu else F.relu)(F.linear(y, in_weight, in_bias)), back_weight, back_bias)
+    for norm, part in zip(norms, (attend, feed)):
+        x = x + part(norm(x)) if norm_first else norm(x + part(x))
+    return x
+
+
 # A step of each layer: what the input gives (found for all steps at once), the state, the state's product.
 def _gru_step(x, h, product):
     (rx, zx, nx), (rh, zh, nh) = x.chunk(3, -1), product(h).chunk(3, -1)
@@ -128,6 +155,7 @@ def _recurrent(step, name, states):
 
 
 _repeat_interleave, _one_hot, _cross_entropy_loss = torch.repeat_interleave, F.one_hot, torch._C._nn.cross_entropy_loss
+_native_attention, _encoder_layer = torch._native_multi_head_attention, torch._transformer_encoder_layer_fwd
 _LAYERS = {"gru": (_gru_step, 1), "lstm": (_lstm_step, 2), "rnn_tanh": (lambda x, h, product: torch.tanh(x + product(h)), 1), "rnn_relu": (lambda x, h, product: torch.relu(x + product(h)), 1)}
 
 
@@ -139,7 +167,8 @@ def functions():
     """While this holds, Torch's names are these functions."""
     replaced = [(torch, "repeat_interleave", repeat_interleave), (torch.Tensor, "repeat_interleave", repeat_interleave),
                 (F, "one_hot", one_hot), (torch._C._nn, "cross_entropy_loss", cross_entropy_loss), (torch, "_weight_norm", weight_norm),
-                (sys.modules["torch.nn.utils.weight_norm"], "_weight_norm", weight_norm)]
+                (sys.modules["torch.nn.utils.weight_norm"], "_weight_norm", weight_norm),
+                (torch, "_native_multi_head_attention", native_attention), (torch, "_transformer_encoder_layer_fwd", encoder_layer)]
     replaced += [(torch._VF, name, layer) for name, layer in _STEPS.items()]
     before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
     try:

@@ -104,6 +104,7 @@ constexpr std::array table{
     number(o::sub, "sub", 2, infix("-"), infix("-")),
     number(o::mul, "mul", 2, infix("*"), infix("*")),
     number(o::div, "div", 2, infix("/"), infix("/")),
+    element(o::exact_div, "exact_div", 2, type_rule::floating, infix("/"), call("tl.div_rn")),
     number(o::neg, "neg", 1, prefix("-"), prefix("-")),
     number(o::abs, "abs", 1, call("v_abs"), call("tl.abs")),
     number(o::sign, "sign", 1, call("v_sign"), special),

@@ -12,7 +12,9 @@ namespace pragma::synthesis {
 enum class operation : uint8_t {
   none,
   // of elements
-  add, sub, mul, div, neg, abs, sign, floor_divide, trunc_divide, remainder, fmod, pow, hypot, atan2,
+  add, sub, mul, div,
+  exact_div, // a quotient that no writer may take for a product with the reciprocal (lower/exact_quotients.hpp)
+  neg, abs, sign, floor_divide, trunc_divide, remainder, fmod, pow, hypot, atan2,
   floor, ceil, round, trunc, frac,
   round_float16, round_bfloat16, // float32 values that a half type can hold
   sqrt, rsqrt,

@@ -206,7 +206,7 @@ int puller::folded(const expr& e) {
     if (e.op == operation::add) return constant(value(0) + value(1), e.dtype);
     if (e.op == operation::sub) return constant(value(0) - value(1), e.dtype);
     if (e.op == operation::mul) return constant(value(0) * value(1), e.dtype);
-    if (e.op == operation::div && is_floating(e.dtype)) return constant(value(0) / value(1), e.dtype);
+    if ((e.op == operation::div || e.op == operation::exact_div) && is_floating(e.dtype)) return constant(value(0) / value(1), e.dtype);
   }
   if (all && number && e.op == operation::neg) return constant(-value(0), e.dtype);
   if (e.op == operation::mul && e.args.size() == 2) {

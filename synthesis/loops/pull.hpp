@@ -89,6 +89,7 @@ private:
   index_form along(const std::vector<int>& axes) const;
   /// An operand of a contraction must lie in memory.
   std::pair<int, index_form> operand(int n, const std::vector<index_form>& idx);
+  int without_views(int n) const;
   int contracted_axis(int64_t extent);
   void contract_product(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c);
   void contract_convolution(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c);

@@ -63,7 +63,23 @@ std::pair<int, index_form> puller::operand(int n, const std::vector<index_form>&
       if (at(shown).kind != node_kind::view && at(shown).kind != node_kind::reshape) throw needs_buffer{shown};
     }
   }
-  throw needs_buffer{n};
+  throw needs_buffer{without_views(n)};
+}
+
+/// What a view shows all of, however turned or repeated: it is stored as it is computed, row by row, and the packing turns it. A transposed store meets another line with each element.
+int puller::without_views(int n) const {
+  const auto shows_all = [&](const tensor_node& view) {
+    const auto& from = at(view.args[0]).shape;
+    for (size_t d = 0; d < from.size(); ++d) {
+      const auto& m = view.map[d];
+      const bool whole = m.out_dim >= 0 && m.offset == 0 && m.step == 1 && view.shape[static_cast<size_t>(m.out_dim)] == from[d];
+      const bool alone = std::count_if(view.map.begin(), view.map.end(), [&](const source_dim& other) { return other.out_dim == m.out_dim; }) == 1;
+      if (from[d] != 1 && !(whole && alone)) return false;
+    }
+    return true;
+  };
+  while (at(n).kind == node_kind::view && shows_all(at(n))) n = at(n).args[0];
+  return n;
 }
 
 int puller::contracted_axis(int64_t extent) {

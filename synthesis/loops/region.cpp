@@ -161,6 +161,7 @@ expected<loop_program> build_program(const tensor_program& program, bool batches
   }
   join_siblings(builder.out);
   if (batches) {
+    widen_while_packing(builder.out);
     join_row_blocks(builder.out);
     join_batches(builder.out);
   }

@@ -2,6 +2,7 @@
 #include "synthesis/lower/lower.hpp"
 
 #include "base/text.hpp"
+#include "synthesis/lower/exact_quotients.hpp"
 #include "synthesis/lower/rewrite.hpp"
 
 #include <algorithm>
@@ -186,7 +187,7 @@ public:
   }
 
   expected<tensor_program> result() const {
-    if (missing_.empty()) return rewrite(program_);
+    if (missing_.empty()) return with_exact_quotients(rewrite(program_));
     return fail(ec::unsupported, "left as it is, and as fast: the built-in coder cannot lower " + join(std::vector<std::string>(missing_.begin(), missing_.end()), ", "),
                 "Torch computes it as before; --coder llm or --coder command can try the whole, docs/operators.md lists what is lowered");
   }

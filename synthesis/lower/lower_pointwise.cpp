@@ -3,6 +3,7 @@
 #include "synthesis/lower/lower.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace pragma::synthesis {
 
@@ -143,6 +144,64 @@ results divide(const op_call& c) {
   return {c.b.unary(mode == "floor" ? operation::floor : operation::trunc, c.b.div(a, b))};
 }
 
+/// To so many decimals, as Torch has it: scaled, rounded, and scaled back.
+results rounded(const op_call& c) {
+  const int x = self(c);
+  const double decimals = c.number("decimals", 0);
+  if (decimals == 0) return {c.b.unary(operation::round, x)};
+  const int scale = c.b.number(std::pow(10.0, std::fabs(decimals)), x);
+  const int whole = c.b.unary(operation::round, decimals > 0 ? c.b.mul(x, scale) : c.b.div(x, scale));
+  return {decimals > 0 ? c.b.div(whole, scale) : c.b.mul(whole, scale)};
+}
+
+/// log(exp(a) + exp(b)) = max(a, b) + log1p(exp(-|a - b|)); two equal infinities are their sum.
+results log_of_sum(const op_call& c) {
+  const auto type = compute_type(c);
+  if (!is_floating(type)) throw not_lowered{"of complex numbers"};
+  const int a = c.operand("self", type), b = c.operand("other", type);
+  const int most = c.b.extreme(operation::maximum, a, b);
+  const int distance = c.b.unary(operation::neg, c.b.unary(operation::abs, c.b.sub(a, b)));
+  const int sum = c.b.add2(most, c.b.unary(operation::log1p_unit, c.b.unary(operation::exp_nonpositive, distance)));
+  const int infinite = c.b.compare(operation::equal, c.b.unary(operation::abs, a), c.b.number(INFINITY, a));
+  return {c.b.select(c.b.pointwise(operation::bit_and, dtype::boolean, {infinite, c.b.compare(operation::equal, a, b)}), a, sum)};
+}
+
+/// Numbers instead of NaN and the infinities: by default 0 and the ends of the type.
+results numbers_only(const op_call& c) {
+  const int x = self(c);
+  const auto type = compute_type(c);
+  if (!is_floating(type)) return {x};
+  if (is_half(c.b.at(x).held_as) && !(c.has("posinf") && c.has("neginf"))) throw not_lowered{"the ends of a half type"};
+  const double most = type == dtype::float64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  const int finite = c.b.select(c.b.compare(operation::equal, x, c.b.number(INFINITY, x)), c.b.number(c.number("posinf", most), x),
+                                c.b.select(c.b.compare(operation::equal, x, c.b.number(-INFINITY, x)), c.b.number(c.number("neginf", -most), x), x));
+  return {c.b.select(c.b.compare(operation::not_equal, x, x), c.b.number(c.number("nan", 0), x), finite)};
+}
+
+/// Bits moved by a number that is known: a product or a quotient by a power of two, which rounds down as the bits beyond do.
+rule shifted(bool left) {
+  return [left](const op_call& c) -> results {
+    const auto type = compute_type(c);
+    const double by = c.is_tensor("other") ? -1 : c.number("other");
+    if (is_floating(type) || type == dtype::boolean || by < 0 || by > 30) throw not_lowered{"bits moved by a tensor, or out of the type"};
+    const int x = c.operand("self", type);
+    const double width = 8.0 * static_cast<double>(size_of(type)) - (type == dtype::uint8 ? 0 : 1);
+    if (by >= width) throw not_lowered{"bits moved out of the type"};
+    return {c.b.pointwise(left ? operation::mul : operation::floor_divide, type, {x, c.b.constant(std::exp2(by), type)})};
+  };
+}
+
+/// To the nearest of the levels between quant_min and quant_max, and back; NaN goes to the lowest, as in Torch.
+results fake_quantised(const op_call& c) {
+  const int x = self(c);
+  if (c.is_tensor("scale") || c.b.at(x).dtype != dtype::float32) throw not_lowered{"levels that a tensor gives, or another type than float32"};
+  const auto scale = static_cast<float>(c.number("scale"));
+  const double zero = c.number("zero_point"), low = c.number("quant_min"), high = c.number("quant_max");
+  const int level = c.b.add2(c.b.unary(operation::round, c.b.mul(x, c.b.number(1 / scale, x))), c.b.number(zero, x));
+  const int bounded = c.b.pointwise(operation::max_or_second, dtype::float32, {level, c.b.number(low, x)});
+  return {c.b.mul(c.b.sub(clamp(c.b, bounded, -INFINITY, high), c.b.number(zero, x)), c.b.number(scale, x)), -1};
+}
+
 results clamp_rule(const op_call& c) {
   const auto type = compute_type(c);
   int x = c.operand("self", type);
@@ -161,9 +220,20 @@ void add_pointwise_rules(rule_table& t) {
   using o = operation; // these have Torch's own names
   for (const o op : {o::exp, o::log, o::log1p, o::expm1, o::log2, o::log10, o::exp2, o::sqrt, o::rsqrt, o::sin,
                      o::cos, o::tan, o::asin, o::acos, o::atan, o::sinh, o::cosh, o::asinh, o::acosh, o::atanh,
-                     o::tanh, o::sigmoid, o::erf, o::erfc, o::floor, o::ceil, o::round, o::trunc, o::abs, o::neg,
+                     o::tanh, o::sigmoid, o::erf, o::erfc, o::floor, o::ceil, o::trunc, o::abs, o::neg,
                      o::sign, o::lgamma, o::frac})
     t["aten." + std::string(name_of(op))] = unary(op);
+  t["aten.round"] = rounded;
+  t["aten.logaddexp"] = log_of_sum;
+  t["aten.nan_to_num"] = numbers_only;
+  t["aten.fake_quantize_per_tensor_affine_cachemask"] = fake_quantised;
+  for (const char* op : {"__lshift__", "bitwise_left_shift"}) t[std::string("aten.") + op] = shifted(true);
+  for (const char* op : {"__rshift__", "bitwise_right_shift"}) t[std::string("aten.") + op] = shifted(false);
+  t["aten.rrelu_with_noise"] = [](const op_call& c) -> results {
+    if (c.flag("training")) throw not_lowered{"in training mode"};
+    const int x = self(c);
+    return {c.b.select(c.b.compare(operation::greater, x, c.b.number(0, x)), x, c.b.mul(x, c.b.number((c.number("lower") + c.number("upper")) / 2, x)))};
+  };
   t["aten.sgn"] = unary(operation::sign);
   t["aten.special_erf"] = unary(operation::erf);
   t["aten.special_expm1"] = unary(operation::expm1);
@@ -252,6 +322,16 @@ void add_pointwise_rules(rule_table& t) {
   t["aten._prelu_kernel"] = [](const op_call& c) -> results {
     const int x = self(c);
     return {c.b.select(c.b.compare(operation::greater, x, c.b.number(0, x)), x, c.b.mul(x, c.tensor("weight")))};
+  };
+  t["aten.heaviside"] = [](const op_call& c) -> results {
+    const auto type = compute_type(c);
+    const int x = c.operand("self", type), zero = c.b.number(0, x);
+    const int step = c.b.select(c.b.compare(operation::greater, x, zero), c.b.number(1, x), zero); // of NaN 0, as in Torch
+    return {c.b.select(c.b.compare(operation::equal, x, zero), c.operand("values", type), step)};
+  };
+  t["aten.sinc"] = [](const op_call& c) -> results {
+    const int x = self(c), angle = c.b.mul(x, c.b.number(3.14159265358979323846, x));
+    return {c.b.select(c.b.compare(operation::equal, x, c.b.number(0, x)), c.b.number(1, x), c.b.div(c.b.unary(operation::sin, angle), angle))};
   };
   t["aten.threshold"] = [](const op_call& c) -> results {
     const int x = self(c);

@@ -9,6 +9,8 @@ namespace {
 
 using results = std::vector<int>;
 
+constexpr int64_t most_edges = 128; ///< each value is compared with all of them; more want a search by halves
+
 std::vector<int64_t> full_shape(const op_call& c) { return c.result().shape; }
 
 int filled(const op_call& c, double value) { return c.b.constant(value, c.result().dtype, full_shape(c)); }
@@ -124,6 +126,87 @@ results unfold_rule(const op_call& c) {
     if (d != dim + 1) order.push_back(d);
   order.push_back(dim + 1);
   return {c.b.permute(pieces, order)};
+}
+
+/// `self` with `source` in place of `count` positions of a dimension, from `start` on: what a write through a slice leaves.
+int overwritten(node_builder& b, int self, int source, int64_t dim, int64_t start, int64_t count) {
+  const int64_t extent = b.at(self).shape.at(static_cast<size_t>(dim)), behind = start + count;
+  std::vector<int> parts;
+  if (start > 0) parts.push_back(b.slice(self, dim, 0, 1, start));
+  if (count > 0) parts.push_back(b.convert(source, b.at(self).dtype));
+  if (behind < extent) parts.push_back(b.slice(self, dim, behind, 1, extent - behind));
+  return parts.size() == 1 ? parts.front() : b.concat(parts, dim);
+}
+
+results slice_scatter_rule(const op_call& c) {
+  const int x = c.tensor("self"), source = c.tensor("src");
+  const auto dim = c.dim("dim", x);
+  const int64_t extent = c.b.at(x).shape.at(static_cast<size_t>(dim));
+  const auto position = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent); };
+  if (c.integer("step", 1) != 1) throw not_lowered{"a write to every second position, or fewer"};
+  const int64_t start = position(c.integer("start", 0));
+  return {overwritten(c.b, x, source, dim, start, std::max<int64_t>(0, position(c.integer("end", extent)) - start))};
+}
+
+results select_scatter_rule(const op_call& c) {
+  const int x = c.tensor("self");
+  const auto dim = c.dim("dim", x), index = c.integer("index");
+  return {overwritten(c.b, x, c.b.unsqueeze(c.tensor("src"), dim), dim, index < 0 ? index + c.b.at(x).shape.at(static_cast<size_t>(dim)) : index, 1)};
+}
+
+/// The elements whose positions in two dimensions are the same but for an offset, in a new last dimension.
+int diagonal(node_builder& b, int x, int64_t offset, size_t rows, size_t columns) {
+  const auto from = b.at(x).shape;
+  const int64_t down = std::max<int64_t>(0, -offset), right = std::max<int64_t>(0, offset), count = std::max<int64_t>(0, std::min(from[rows] - down, from[columns] - right));
+  if (count == 0) throw not_lowered{"a diagonal without elements"};
+  std::vector<int64_t> shape;
+  std::vector<source_dim> map(from.size());
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (d == rows || d == columns) continue;
+    map[d] = {0, 1, static_cast<int>(shape.size())};
+    shape.push_back(from[d]);
+  }
+  map[rows] = {down, 1, static_cast<int>(shape.size())};
+  map[columns] = {right, 1, static_cast<int>(shape.size())};
+  shape.push_back(count);
+  return b.view(x, shape, map);
+}
+
+results rot90_rule(const op_call& c) {
+  const int x = c.tensor("self");
+  const auto dims = c.dims("dims", x, false);
+  const int64_t turns = ((c.integer("k", 1) % 4) + 4) % 4;
+  if (turns == 0) return {x};
+  if (turns == 2) return {c.b.flip(x, dims)};
+  std::vector<int64_t> order;
+  for (size_t d = 0; d < c.b.at(x).shape.size(); ++d) order.push_back(static_cast<int64_t>(d));
+  std::swap(order.at(static_cast<size_t>(dims.at(0))), order.at(static_cast<size_t>(dims.at(1))));
+  return {c.b.flip(c.b.permute(x, order), {dims[turns == 1 ? 0 : 1]})};
+}
+
+results channel_shuffle_rule(const op_call& c) {
+  const int x = c.tensor("self");
+  const auto whole = c.b.at(x).shape;
+  const int64_t groups = c.integer("groups");
+  auto apart = whole;
+  apart.at(1) = whole.at(1) / groups;
+  apart.insert(apart.begin() + 1, groups);
+  std::vector<int64_t> order;
+  for (size_t d = 0; d < apart.size(); ++d) order.push_back(static_cast<int64_t>(d));
+  std::swap(order[1], order[2]);
+  return {c.b.reshape(c.b.permute(c.b.reshape(x, apart), order), whole)};
+}
+
+/// Where each value belongs among sorted edges: how many of them lie before it. NaN lies behind all.
+results place_among(const op_call& c, const char* values, const char* edges) {
+  const int x = c.tensor(values), all = c.tensor(edges);
+  if (c.has("sorter") || c.b.at(all).shape.size() != 1 || c.b.at(all).elements() > most_edges) throw not_lowered{"edges that are many, or differ from row to row"};
+  const bool right = c.flag("right") || (c.has("side") && c.node().args.at("side") == "right");
+  const auto type = promoted(c.b.at(x).dtype, c.b.at(all).dtype);
+  const auto rank = static_cast<int64_t>(c.b.at(x).shape.size());
+  const int behind = c.b.compare(right ? operation::greater : operation::greater_equal, c.b.convert(all, type), c.b.convert(c.b.unsqueeze(x, rank), type));
+  const int before = c.b.convert(c.b.pointwise(operation::bit_not, dtype::boolean, {behind}), dtype::int32);
+  return {c.b.convert(c.b.squeeze(c.b.reduce(operation::sum, before, {rank}), {rank}), c.result().dtype)};
 }
 
 rule triangle(bool upper) {
@@ -249,6 +332,20 @@ void add_view_rules(rule_table& t) {
   t["aten.unfold"] = unfold_rule;
   t["aten.constant_pad_nd"] = pad_rule;
   t["aten.roll"] = roll_rule;
+  t["aten.slice_scatter"] = slice_scatter_rule;
+  t["aten.select_scatter"] = select_scatter_rule;
+  t["aten.diagonal"] = [](const op_call& c) -> results {
+    const int x = c.tensor("self");
+    return {diagonal(c.b, x, c.integer("offset"), static_cast<size_t>(c.dim("dim1", x)), static_cast<size_t>(c.dim("dim2", x)))};
+  };
+  t["aten.trace"] = [](const op_call& c) -> results {
+    const int line = diagonal(c.b, c.tensor("self"), 0, 0, 1);
+    return {c.b.squeeze(c.b.reduce(operation::sum, c.b.convert(line, c.result().dtype), {0}), {0})};
+  };
+  t["aten.rot90"] = rot90_rule;
+  t["aten.channel_shuffle"] = channel_shuffle_rule;
+  t["aten.searchsorted"] = [](const op_call& c) -> results { return place_among(c, "self", "sorted_sequence"); };
+  t["aten.bucketize"] = [](const op_call& c) -> results { return place_among(c, "self", "boundaries"); };
   t["aten.triu"] = triangle(true);
   t["aten.tril"] = triangle(false);
   t["aten.gather"] = gather_rule;
@@ -266,10 +363,8 @@ void add_view_rules(rule_table& t) {
     return {c.is_tensor("value") ? c.b.expand(c.operand("value", c.result().dtype), full_shape(c)) : filled(c, c.number("value"))};
   };
   t["aten.scalar_tensor"] = [](const op_call& c) -> results { return {filled(c, c.number("s"))}; };
-  t["aten.empty"] = [](const op_call& c) -> results {
-    if (c.result().elements() > 0) throw not_lowered{"reads uninitialised memory"};
-    return {filled(c, 0)};
-  };
+  // What nobody writes over before it is read may be anything, in Torch as well.
+  for (const char* op : {"empty", "empty_like", "new_empty"}) t[std::string("aten.") + op] = fill(0);
   t["aten.arange"] = [](const op_call& c) -> results {
     const auto type = c.result().dtype;
     int x = c.b.convert(c.b.index(full_shape(c), 0), type);

@@ -209,6 +209,10 @@ std::string triton_values::operation(int e) {
   const auto& spelled = traits(x.op).triton;
   const std::string text(spelled.text);
   if (spelled.as == spelling::form::prefix) return text + args[0];
+  if (x.op == operation::exact_div && at(x.args[1]).kind == expr_kind::constant) { // Torch's kernels for devices multiply with the reciprocal of a number
+    const auto inverse = static_cast<double>(1 / static_cast<float>(at(x.args[1]).value));
+    if (std::isfinite(inverse)) return args[0] + " * " + literal(inverse, x.dtype);
+  }
   if (spelled.as == spelling::form::infix && x.op != operation::trunc_divide) return args[0] + " " + text + " " + args[1];
   // The remaining operators use an argument more than once.
   for (size_t i = 0; i < x.args.size(); ++i)

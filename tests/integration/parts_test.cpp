@@ -49,6 +49,35 @@ def get_init_inputs():
     return []
 )";
 
+/// Complex numbers: no kernel could give them.
+constexpr const char* complex_result = R"(import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.fft.rfft(torch.tanh(x))
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+
+def get_init_inputs():
+    return []
+)";
+/// As a recurrent layer returns them.
+constexpr const char* nested_results = R"(import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x + 1, (x * 2, x * 3)
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+
+def get_init_inputs():
+    return []
+)";
+
 /// Values decide the shapes: there is no graph.
 constexpr const char* no_graph = R"(import torch
 import torch.nn as nn
@@ -140,6 +169,14 @@ TEST_CASE("a drop-in's check judges indices by what they point to") {
   CHECK(program.exit_code == 0);
 }
 
+TEST_CASE("a drop-in's check knows what falls on the other side of a tie") {
+  const auto share = fs::path(PRAGMA_EXE).parent_path().parent_path() / "share" / "pragma" / "python";
+  const auto python = std::getenv("PRAGMA_PYTHON") ? std::string(std::getenv("PRAGMA_PYTHON")) : std::string("/usr/bin/python3");
+  const auto program = run({python, std::string(TESTS_DIR) + "/drop_in/ties.py", share.string()}, temp_dir::create("pragma-parts-test-")->path());
+  INFO(program.err << program.out);
+  CHECK(program.exit_code == 0);
+}
+
 TEST_CASE("where Torch's operators are all there is, the task is left as it is") {
   auto place = *temp_dir::create("pragma-parts-test-");
   const auto task = place.path() / "best.py", out = place.path() / "out";
@@ -150,6 +187,25 @@ TEST_CASE("where Torch's operators are all there is, the task is left as it is")
   CHECK(result.err.find("left as it is, and as fast") != std::string::npos);
   CHECK(result.err.find("topk") != std::string::npos);
   CHECK_FALSE(fs::exists(out / "model_new.py"));
+}
+
+TEST_CASE("a task whose results no kernel could give is left as it is, and other commands say why they cannot use it") {
+  auto place = *temp_dir::create("pragma-parts-test-");
+  for (const auto& [text, words] : {std::pair{complex_result, "complex64"}, std::pair{nested_results, "returns a tuple, not a tensor"}}) {
+    const auto task = place.path() / "task.py", out = place.path() / "out", kernel = place.path() / "kernel.cpp";
+    std::ofstream(task) << text;
+    std::ofstream(kernel) << "#include \"pragma_kernel.h\"\nvoid pragma_kernel(const pragma_args*) {}\n";
+    const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "1", "--seeds", "1", "--no-profile"}, place.path() / "home");
+    INFO(result.err << result.out);
+    CHECK(result.exit_code == 0);
+    CHECK(result.err.find("left as it is, and as fast") != std::string::npos);
+    CHECK(result.err.find(words) != std::string::npos);
+    CHECK_FALSE(fs::exists(out / "model_new.py"));
+    const auto verified = run({PRAGMA_EXE, "verify", task.string(), kernel.string()}, place.path() / "home");
+    INFO(verified.err << verified.out);
+    CHECK(verified.exit_code == 3);
+    CHECK(verified.err.find(words) != std::string::npos);
+  }
 }
 
 TEST_CASE("a task of which no graph can be made is left as it is, with the line that is in the way") {

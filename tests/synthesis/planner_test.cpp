@@ -353,6 +353,20 @@ TEST_CASE("lowering makes equal values once, and simplifying twice changes nothi
   }
 }
 
+TEST_CASE("a quotient that a step follows is exact where its operands are Torch's to the bit, and no other is") {
+  const auto divisions = [](const tensor_program& p) {
+    std::pair<int, int> found; // exact, others
+    for (const auto& n : p.nodes) {
+      found.first += n.op == operation::exact_div;
+      found.second += n.op == operation::div;
+    }
+    return found;
+  };
+  CHECK(divisions(lowered(golden("quantised"))) == std::pair{2, 0}); // the scale, and what is rounded
+  for (const auto& name : golden_names())
+    if (name != "quantised") CHECK(divisions(lowered(golden(name))).first == 0);
+}
+
 TEST_CASE("cross entropy with smoothed labels passes over its logits twice, in one region") {
   const auto shape = golden("cross_entropy_smooth");
   const auto p = loops_of(shape, true);

@@ -90,46 +90,46 @@ __attribute__((always_inline)) inline void transpose(vf (&x)[W]) {
   }
 }
 )"},
-      {"pack_rows", {"load", "store", "transpose"}, R"(// M rows side by side, step after step; rows past the last are zeros. Whole vectors are written, whose lanes past M are
+      {"pack_rows", {"load", "store", "to", "transpose"}, R"(// M rows side by side, step after step; rows past the last are zeros. Whole vectors are written, whose lanes past M are
 // overwritten by the next step's; nothing is written behind the last step, where another thread may have its rows.
-template <int M, int64_t Row, int64_t Step, class T> inline void pack_rows(float* to, const T* from, int64_t rows, int64_t depth) {
+template <int M, int64_t Row, int64_t Step, class T> inline void pack_rows(float* panel, const T* from, int64_t rows, int64_t depth) {
   if (rows >= M) {
     const int64_t whole = Step == 1 && M <= W ? depth / W * W : 0;
     if constexpr (Step == 1 && M <= W) {
       for (int64_t k = 0; k < whole; k += W) {
         vf x[W];
 #pragma GCC unroll 32
-        for (int r = 0; r < W; ++r) x[r] = load(from + (r < M ? r : 0) * Row + k, all_lanes{});
+        for (int r = 0; r < W; ++r) x[r] = to<vf>(load(from + (r < M ? r : 0) * Row + k, all_lanes{}));
         transpose(x);
 #pragma GCC unroll 32
         for (int j = 0; j < W; ++j) {
-          if ((k + j) * M + W <= depth * M) store(to + (k + j) * M, x[j], all_lanes{});
-          else store(to + (k + j) * M, x[j], some_lanes<M>{});
+          if ((k + j) * M + W <= depth * M) store(panel + (k + j) * M, x[j], all_lanes{});
+          else store(panel + (k + j) * M, x[j], some_lanes<M>{});
         }
       }
     }
     for (int64_t k = whole; k < depth; ++k)
-      for (int r = 0; r < M; ++r) to[k * M + r] = from[r * Row + k * Step];
+      for (int r = 0; r < M; ++r) panel[k * M + r] = from[r * Row + k * Step];
     return;
   }
   for (int64_t k = 0; k < depth; ++k) { // no condition on a load: GCC 12 makes one that is not masked of it
-    for (int64_t r = 0; r < rows; ++r) to[k * M + r] = from[r * Row + k * Step];
-    for (int64_t r = rows; r < M; ++r) to[k * M + r] = 0;
+    for (int64_t r = 0; r < rows; ++r) panel[k * M + r] = from[r * Row + k * Step];
+    for (int64_t r = rows; r < M; ++r) panel[k * M + r] = 0;
   }
 }
 )"},
-      {"pack_columns", {"load", "transpose"}, R"(// N columns (whole vectors) side by side, step after step; columns past the last are zeros.
-template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns(float* to, const T* from, int64_t columns, int64_t depth) {
+      {"pack_columns", {"load", "to", "transpose"}, R"(// N columns (whole vectors) side by side, step after step; columns past the last are zeros.
+template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns(float* panel, const T* from, int64_t columns, int64_t depth) {
   if (columns < N) {
     for (int64_t k = 0; k < depth; ++k) { // no condition on a load: GCC 12 makes one that is not masked of it
-      for (int64_t j = 0; j < columns; ++j) to[k * N + j] = from[j * Column + k * Step];
-      for (int64_t j = columns; j < N; ++j) to[k * N + j] = 0;
+      for (int64_t j = 0; j < columns; ++j) panel[k * N + j] = from[j * Column + k * Step];
+      for (int64_t j = columns; j < N; ++j) panel[k * N + j] = 0;
     }
     return;
   }
   if constexpr (Column == 1) {
     for (int64_t k = 0; k < depth; ++k)
-      for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(to + k * N + t) = load(from + k * Step + t, all_lanes{});
+      for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(panel + k * N + t) = to<vf>(load(from + k * Step + t, all_lanes{}));
   } else {
     // W columns at a time: more of them would compete for one set of the cache where their stride is a power of two.
     const int64_t whole = Step == 1 ? depth / W * W : 0;
@@ -138,14 +138,14 @@ template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns
         for (int64_t k = 0; k < whole; k += W) {
           vf x[W];
 #pragma GCC unroll 32
-          for (int j = 0; j < W; ++j) x[j] = load(from + (t + j) * Column + k, all_lanes{});
+          for (int j = 0; j < W; ++j) x[j] = to<vf>(load(from + (t + j) * Column + k, all_lanes{}));
           transpose(x);
 #pragma GCC unroll 32
-          for (int j = 0; j < W; ++j) *reinterpret_cast<vf*>(to + (k + j) * N + t) = x[j];
+          for (int j = 0; j < W; ++j) *reinterpret_cast<vf*>(panel + (k + j) * N + t) = x[j];
         }
       }
       for (int64_t k = whole; k < depth; ++k)
-        for (int j = t; j < t + W; ++j) to[k * N + j] = from[j * Column + k * Step];
+        for (int j = t; j < t + W; ++j) panel[k * N + j] = from[j * Column + k * Step];
     }
   }
 }

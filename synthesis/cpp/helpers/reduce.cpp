@@ -164,9 +164,11 @@ template <class V, class C> inline V scan_sum(V x, C& carry) {
   return r;
 }
 )"},
-      {"scan_prod", {"prefixes"}, R"(template <class V, class C> inline V scan_prod(V x, C& carry) {
+      {"scan_prod", {"prefixes"}, R"(// A product so far may be beyond float32, and what it is multiplied with bring it back: the carry stays what it is until then.
+template <class V, class C> inline V scan_prod(V x, C& carry) {
+  using wide = typename lanes_of<C>::type;
   const V inside = prefixes(x, V(V{} + 1), [](V a, V b) { return V(a * b); });
-  const V r = inside * lane<V>(carry);
+  const V r = __builtin_convertvector(__builtin_convertvector(inside, wide) * carry, V);
   carry *= C(inside[W - 1]);
   return r;
 }

@@ -1,0 +1,73 @@
+"""Ties in a drop-in's check: what a rounding, a comparison or a choice of forward() makes of the last bit is no error. `ties.py PYTHON_FOLDER`, the folder of check_drop_in.py."""
+import copy
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import torch
+
+from check_drop_in import Differs, compare, once_more
+from steps import not_explained
+
+torch.manual_seed(3)
+
+
+class Quantised(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("weight", torch.randint(-127, 128, (512, 8)).to(torch.int8))
+
+    def forward(self, x):
+        scale = x.abs().amax(1, keepdim=True) / 127
+        return (torch.round(x / scale) @ self.weight.to(x.dtype)) * scale
+
+
+class Chosen(torch.nn.Module):
+    def forward(self, x):
+        scores = torch.softmax(x, 1)
+        return scores.gather(1, scores.topk(2, dim=1).indices).sum(1), scores > 0.05
+
+
+def judged(model, x, output, got):
+    """error / allowed, and the settled values; None: wrong."""
+    wide = copy.deepcopy(model).double()
+    outputs = lambda m, v: m(v) if isinstance(m(v), torch.Tensor) else m(v)[output]
+    reference = outputs(model, x)
+    behind = lambda *found: not_explained(lambda in_wide: once_more(wide if in_wide else None, model, [x], []), output, *found)
+    try:
+        return compare(got, reference, outputs(wide, x.double()).to(torch.float64 if reference.is_floating_point() else reference.dtype), 1e-6, "out", None, behind)
+    except Differs:
+        return None
+
+
+def by_reciprocal(x):
+    scale = x.abs().amax(1, keepdim=True) / 127
+    return torch.round(x * (1 / scale)), scale
+
+
+with torch.no_grad():
+    model, flipped = Quantised(), torch.zeros(1)
+    while not flipped.any():  # one in a million or so lies beside a tie
+        x = torch.randn(2048, 512)
+        whole, scale = by_reciprocal(x)
+        own, wide = torch.round(x / scale), torch.round(x.double() / (x.double().abs().amax(1, keepdim=True) / 127))
+        flipped = (whole != own).any(1) & torch.equal(own.double(), wide)  # where the reference itself fell on the other side, its own error allows all of it
+    good = (whole @ model.weight.float()) * scale
+    told = judged(model, x, 0, good)
+    assert told is not None and told[0] <= 1, "one unit in the last place, before a rounding"
+    assert torch.allclose(told[1], model(x), rtol=1e-5, atol=1e-3), "what a step explains counts as the reference's own"
+    row = int(flipped.nonzero()[0])
+    bad = good.clone()
+    bad[row, 3] += 20 * float(scale[row]) * 127
+    assert judged(model, x, 0, bad) is None, "more than one step, beside a tie"
+    bad = good.clone()
+    calm = int((~flipped).nonzero()[0])
+    bad[calm, 3] += float(scale[calm]) * 5
+    assert judged(model, x, 0, bad) is None, "beside no tie"
+
+    model, x = Chosen(), torch.randn(256, 40)
+    x[7, 3] = x[7, 5] = torch.sort(x[7]).values[-2]
+    mask = model(x)[1]
+    assert judged(model, x, 1, mask.clone()) is not None, "the same"
+    mask[0, 0] = ~mask[0, 0]
+    assert judged(model, x, 1, mask) is None, "another side of what is no tie"
+sys.stderr.write("ok\n")
