@@ -68,7 +68,8 @@ double with_traffic(const facts& f, double factor) {
 double in_order(const facts& f, const what_if& w) {
   if (!w.phase) return with_traffic(f, 1 / f.traffic_ratio);
   const double gain = w.loop->vector_share > 0 ? 1 : core::vector_gain(f.in, 32);
-  const double core = f.contracts() ? 0 : w.phase->core_seconds / gain;
+  const double now = core::cycles_of(*w.loop, f.in), unchained = now > 0 ? core::least_cycles_of(*w.loop, f.in) / now : 1; // neighbours have sums of their own
+  const double core = f.contracts() ? 0 : w.phase->core_seconds * unchained / gain;
   return f.seconds - w.phase->seconds + std::min(w.phase->seconds, w.phase->least_seconds + core);
 }
 

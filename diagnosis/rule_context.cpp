@@ -184,7 +184,9 @@ double facts::split_cost() const {
 bool facts::moves_bytes_once() const {
   if (const auto traffic = value(level == "memory" ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio")) return *traffic < once;
   const bool in_order = value("samples.far_share") && *value("samples.far_share") + value_or("samples.strided_share", 0) <= 0;
-  return in_order && !contracts() && !loops.empty() && loops.front().share >= nearly_all;
+  double in_loops = 0;
+  for (const auto& l : loops) in_loops += l.share;
+  return in_order && !contracts() && !loops.empty() && loops.front().share >= nearly_all * in_loops;
 }
 
 std::optional<double> facts::storing() const {

@@ -248,26 +248,32 @@ bool reads_its_target(const instruction& i, arithmetic kind, const std::string& 
   return kind != arithmetic::none && (is_fused(i.mnemonic) || i.mnemonic[0] != 'v' || target.find("{%k") != std::string::npos);
 }
 
-/// Operations one after the other on the longest way from a register of `carried` through the trip to one of them.
-int longest_chain(const std::vector<instruction>& body, const std::set<int>& carried) {
-  std::map<int, int> depth; // of registers that depend on what was carried into the trip
-  for (int r : carried) depth[r] = 0;
+/// Operations one after the other on the longest way from what was carried into a trip, registers or places in memory, to one of them at its end.
+int longest_chain(const std::vector<instruction>& body, const std::set<int>& registers, const std::set<std::string>& places) {
+  std::map<std::string, int> depth; // of what depends on what was carried
+  const auto name = [&](const std::string& operand) {
+    const int r = vector_register(operand);
+    return r >= 0 ? "register " + std::to_string(r) : operand;
+  };
+  std::set<std::string> carried = places;
+  for (int r : registers) carried.insert("register " + std::to_string(r));
+  for (const auto& one : carried) depth[one] = 0;
   for (const auto& i : body) {
     const auto all = operands_of(i.operands);
-    const int to = vector_register(all.back());
-    if (to < 0) continue;
+    const auto to = name(all.back());
+    if (vector_register(all.back()) < 0 && places.count(to) == 0) continue;
     const auto kind = kind_of(i.mnemonic);
     int most = -1;
     for (size_t k = 0; k < all.size(); ++k) {
-      const auto from = depth.find(vector_register(all[k]));
+      const auto from = depth.find(name(all[k]));
       if (from != depth.end() && (k + 1 < all.size() || reads_its_target(i, kind, all[k]))) most = std::max(most, from->second);
     }
     if (most >= 0) depth[to] = most + (kind != arithmetic::none);
     else depth.erase(to);
   }
   int longest = 0;
-  for (int r : carried)
-    if (const auto end = depth.find(r); end != depth.end()) longest = std::max(longest, end->second);
+  for (const auto& one : carried)
+    if (const auto end = depth.find(one); end != depth.end()) longest = std::max(longest, end->second);
   return longest;
 }
 
@@ -305,9 +311,11 @@ carried_results carried_by(const std::vector<instruction>& body) {
   carried_results found;
   std::erase_if(read_first, [&](int r) { return from_arithmetic.count(r) == 0; });
   found.registers = static_cast<int>(read_first.size());
-  found.operations = longest_chain(body, read_first);
+  std::set<std::string> kept_places;
   for (const auto& [operand, kept] : places)
-    found.in_memory += kept && std::none_of(changed.begin(), changed.end(), [&, &o = operand](const std::string& r) { return o.find(r) != std::string::npos; });
+    if (kept && std::none_of(changed.begin(), changed.end(), [&, &o = operand](const std::string& r) { return o.find(r) != std::string::npos; })) kept_places.insert(operand);
+  found.in_memory = static_cast<int>(kept_places.size());
+  found.operations = longest_chain(body, read_first, kept_places);
   return found;
 }
 
