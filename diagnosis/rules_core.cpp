@@ -233,16 +233,18 @@ std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
       all.push_back("Load less for each operation: keep a larger tile of results in registers, so that each value that is loaded is used by more multiply-adds.");
     if (kind == unit_kind::store || (l.stored_bytes > 0 && f.contracts())) all.push_back("Store results once, after the loop: keep them in registers while they are added to.");
     if (l.shuffles > 0) all.push_back("Replace shuffles (" + std::to_string(l.shuffles) + " in a trip) by loads with broadcast, or by another layout of a packed operand.");
-    if (!f.contracts() && severity(limit::element_operations, f.operations_per_element()) > 0) all.push_back("Execute fewer operations for each element: a polynomial of lower degree as far as the tolerance allows, constants hoisted out of the loop.");
+    if (!f.contracts() && f.operations_per_element() >= 8) all.push_back("Execute fewer operations for each element: a polynomial of lower degree as far as the tolerance allows, constants hoisted out of the loop.");
     if (l.fused == 0 && l.flops > 0 && f.operations_per_element() >= 2 && !f.has_flag("-ffast-math")) all.push_back("Use fused multiply-add instead of multiply and add.");
     if (l.instructions > 0 && arithmetic > 0 && l.instructions > 2.5 * (arithmetic + loads))
       all.push_back("Most instructions of the loop are neither arithmetic nor loads of its data: unroll it, and take addresses and conditions out of it.");
   }
-  nothing_left = all.empty();
+  // What few operations an element has it may need.
+  const bool fewer = !f.contracts() && f.operations_per_element() >= 8 && severity(limit::element_operations, f.operations_per_element()) <= 0;
+  nothing_left = all.size() <= static_cast<size_t>(fewer);
   // Width has a finding of its own.
   if (!f.loops.empty() && core::vector_gain(f.in, std::max(32, f.loops.front().vector_bits)) > 1)
     all.push_back("Use wider vectors: " + std::to_string(f.loops.front().vector_bits) + " bits of " + std::to_string(f.in.limits ? f.in.limits->simd_bits : 256) + ".");
-  if (nothing_left) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
+  if (all.empty()) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
   return all;
 }
 

