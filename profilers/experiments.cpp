@@ -17,6 +17,7 @@ namespace {
 
 constexpr int fewest_rounds = 5, most_rounds = 20; ///< of each of the two, alternating
 constexpr double settled = 1.03;              ///< second shortest over shortest time: from here on another round would change nothing
+constexpr double most_of_usual = 1.3;         ///< the experiment's usual time over the measured one: above the spread of runs
 constexpr double of_the_effect = 0.2;         ///< the same, where both times lie far apart: of their difference
 constexpr auto teams_sleep = std::chrono::milliseconds(15); ///< threads of the other process wait actively for some milliseconds after its last call
 constexpr double round_seconds = 0.012;       ///< at least one call
@@ -52,12 +53,6 @@ uint64_t fold_for(const collect_context& context, std::string& level) {
     return std::min<uint64_t>(fold, 16 * page);
   }
   return 0;
-}
-
-/// Each thread takes its part by its own number and the source never asks how many there are: alone, a thread would do its part only.
-bool splits_for_a_fixed_team(const std::string& source) {
-  const auto has = [&](const char* word) { return source.find(word) != std::string::npos; };
-  return has("omp_get_thread_num") && !has("omp_get_num_threads") && !has("->threads") && !has(".threads");
 }
 
 std::vector<experiment> experiments_for(const collect_context& context) {
@@ -117,6 +112,13 @@ bool has_huge_pages(int pid) {
 
 } // namespace
 
+bool splits_for_a_fixed_team(const std::string& source) {
+  const auto has = [&](const char* word) { return source.find(word) != std::string::npos; };
+  return has("omp_get_thread_num") && !has("omp_get_num_threads") && !has("->threads") && !has(".threads");
+}
+
+bool under_usual_conditions(double usual_seconds, double measured_seconds) { return usual_seconds <= most_of_usual * measured_seconds; }
+
 void experiment_metrics(const collect_context& context, source_result& out) {
   const auto leave_out = [&](const std::string& why) { out.missing.push_back("experiments: " + why); };
   if (!(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_call) return leave_out("a call takes longer than " + format_seconds(longest_call));
@@ -143,6 +145,10 @@ void experiment_metrics(const collect_context& context, source_result& out) {
     }
     if (!came_back || !both_stand(before, after)) {
       leave_out(std::string(one.name) + (came_back ? ": times differ from round to round: other work was running" : ": the candidate did not come back"));
+      continue;
+    }
+    if (!under_usual_conditions(before.first, context.time.candidate_seconds)) {
+      leave_out(std::string(one.name) + ": the usual run took " + format_seconds(before.first) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured");
       continue;
     }
     out.metrics.push_back({std::string("experiment.") + one.name, 100 * after.first / before.first, "%", "experiment", provenance::measured,
