@@ -11,6 +11,8 @@ namespace {
 constexpr double divide_cycles = 5;      ///< of 256 bits; see the table of thresholds
 constexpr double scalar_divide_cycles = 3.5; ///< uops.info: vdivss every 3 to 3.5 cycles on Zen 2-4 and Skylake to Alder Lake
 constexpr double latency_ratio = 1.5;    ///< see the table of thresholds
+constexpr double operation_latency = 4;  ///< cycles; uops.info: additions and multiply-adds take 4 on Skylake to Sapphire Rapids, 3 to 4 on Zen 2-4
+constexpr double accounts_for = 0.6;     ///< of a trip
 constexpr double units = 2;              ///< of fused multiply-adds in the cores that we know
 
 } // namespace
@@ -67,7 +69,8 @@ double divider_cycles(const loop_cost& l) {
 }
 
 bool waits_for_itself(const loop_cost& l) {
-  return l.chains != 0 && l.least_cycles > 0 && l.cycles >= latency_ratio * l.least_cycles;
+  const bool long_enough = l.chain_operations == 0 || l.chain_operations * operation_latency >= accounts_for * l.cycles;
+  return l.chains != 0 && long_enough && l.least_cycles > 0 && l.cycles >= latency_ratio * l.least_cycles;
 }
 
 double vector_gain(const diagnosis_input& in, double from_bits) {

@@ -27,7 +27,8 @@ double least_cycles_of(const loop_cost& l, const diagnosis_input& in);
 /// Cycles that divisions and square roots alone keep the divider busy.
 double divider_cycles(const loop_cost& l);
 
-/// A floating-point value goes from one trip to the next, and a trip takes far longer than the units need.
+/// A floating-point value goes from one trip to the next, and a trip takes far longer than the units need. Where it is known how many operations follow one
+/// another on that way, their latency must account for the trip: a sum beside a long polynomial waits for nothing.
 bool waits_for_itself(const loop_cost& l);
 
 /// How many float32 operations a full vector saves: by the peak against two scalar multiply-adds a cycle, as some cores split their widest vectors.

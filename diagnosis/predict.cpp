@@ -29,12 +29,15 @@ struct what_if {
   }
   bool known() const { return loop && phase && loop->cycles > 0; }
 
+  /// What the loop's bytes need: of a product each byte once, as more results at a time share what is loaded.
+  double moving() const { return f.contracts() ? phase->least_seconds : phase->move_seconds; }
+
   /// One call with `cycles` a trip instead of the loop's own; the bytes still have to move. The loop's measured time is scaled by the model's.
   double with_cycles(double cycles) const {
     const double now = core::cycles_of(*loop, f.in);
     if (!(now > 0)) return 0;
     const double core = phase->core_seconds > 0 ? phase->core_seconds : phase->seconds;
-    const double then = std::max(core * std::min(1.0, cycles / now), phase->move_seconds), before = std::max(core, phase->move_seconds);
+    const double then = std::max(core * std::min(1.0, cycles / now), moving()), before = std::max(core, moving());
     return f.seconds - phase->seconds + phase->seconds * std::min(1.0, then / before);
   }
 };
@@ -60,11 +63,28 @@ double with_traffic(const facts& f, double factor) {
   return std::max({f.seconds - moving * (1 - factor), core, moving * factor});
 }
 
-/// The hot loop's work in the order of memory: each byte comes once, and full vectors do the arithmetic. What its waiting costs now is no figure of the model.
+/// The hot loop's work in the order of memory: each byte comes once, and full vectors do the arithmetic; both overlap in part only. What its waiting costs now is
+/// no figure of the model. Of a product the arithmetic at the peak: in order it has tiles, and another loop.
 double in_order(const facts& f, const what_if& w) {
   if (!w.phase) return with_traffic(f, 1 / f.traffic_ratio);
   const double gain = w.loop->vector_share > 0 ? 1 : core::vector_gain(f.in, 32);
-  return f.seconds - w.phase->seconds + std::min(w.phase->seconds, std::max(w.phase->least_seconds, w.phase->core_seconds / gain));
+  const double now = core::cycles_of(*w.loop, f.in), unchained = now > 0 ? core::least_cycles_of(*w.loop, f.in) / now : 1; // neighbours have sums of their own
+  const double core = f.contracts() ? 0 : w.phase->core_seconds * unchained / gain;
+  return f.seconds - w.phase->seconds + std::min(w.phase->seconds, w.phase->least_seconds + core);
+}
+
+/// Each byte once: what is left is the core's time, by the experiment with all data in L1, where passes cost nothing but their instructions.
+double in_one_pass(const facts& f) {
+  if (f.cached && f.has_roof) return std::max(f.seconds * *f.cached, f.roof.attainable_seconds);
+  return with_traffic(f, 1 / f.traffic_ratio);
+}
+
+/// Streaming stores do not read the lines that they overwrite: of the time that waits for data, that part of the bytes is gone.
+double without_reading_lines(const facts& f) {
+  const double out = f.written_bytes, all = f.in.bytes;
+  if (all <= 0) return 0;
+  const double waits = f.waiting().value_or(f.has_roof ? std::min(1.0, f.roof.needed_share * (all + out) / all) : 0);
+  return f.seconds * (1 - waits * out / (all + out));
 }
 
 double without_scalar_code(const facts& f, const what_if& w) {
@@ -101,29 +121,28 @@ double seconds_without(const facts& f, const finding& found) {
     case bottleneck::divider_bound: return without_divisions(f, w);
     case bottleneck::port_pressure:
       // Fewer loads, shuffles or address operations: down to what the arithmetic alone needs. Fewer multiply-adds are another algorithm.
-      return w.known() && w.phase->core_seconds > 0 && w.phase->least_seconds > 0 ? f.seconds - w.phase->seconds + std::max(w.phase->least_seconds, w.phase->move_seconds) : 0;
-    case bottleneck::too_many_passes: return with_traffic(f, 1 / f.traffic_ratio);
+      return w.known() && w.phase->core_seconds > 0 && w.phase->least_seconds > 0 ? f.seconds - w.phase->seconds + std::max(w.phase->least_seconds, w.moving()) : 0;
+    case bottleneck::too_many_passes: return in_one_pass(f);
+    case bottleneck::memory_bandwidth_bound: return f.has_roof && f.at_bandwidth ? f.roof.attainable_seconds : 0;
     case bottleneck::strided_access: return in_order(f, w);
-    case bottleneck::store_bandwidth_bound: {
-      if (f.storing()) return f.seconds * (1 - *f.storing() / 2); // reading the lines first is half of what storing moves
-      const double out = f.written_bytes, all = f.in.bytes;
-      return all > 0 ? f.seconds * (1 - std::min(1.0, f.has_roof ? f.roof.needed_share * (all + out) / all : 0) * out / (all + out)) : 0;
-    }
+    case bottleneck::store_bandwidth_bound: return without_reading_lines(f);
     case bottleneck::denormals:
       if (const double left = by_experiment(f, "experiment.flushed_time"); left > 0) return left;
       [[fallthrough]];
     case bottleneck::memory_latency_bound:
-      if (found.level == "TLB") return by_experiment(f, "experiment.huge_pages_time");
+      if (found.level == "TLB") return w.phase ? in_order(f, w) : by_experiment(f, "experiment.huge_pages_time");
       return w.phase && w.phase->core_seconds > 0 ? f.seconds - std::max(0.0, w.phase->seconds - std::max(w.phase->core_seconds, w.phase->move_seconds)) : 0;
     case bottleneck::redundant_work: {
       const double system = seconds_of(f.table, bound::system);
       return system > 0 ? f.seconds - system : 0;
     }
-    case bottleneck::split_access:
+    case bottleneck::split_access: return f.seconds * (1 - std::max(f.split_cost(), f.unmodelled().value_or(0)));
     case bottleneck::address_aliasing:
     case bottleneck::store_forwarding: return f.unmodelled() ? f.seconds * (1 - *f.unmodelled()) : 0;
-    case bottleneck::thread_overhead:
-    case bottleneck::false_sharing: return f.thread_gain() ? f.seconds * *f.thread_gain() : 0;
+    case bottleneck::thread_overhead: return f.thread_gain() ? f.seconds * *f.thread_gain() : 0;
+    case bottleneck::false_sharing:
+      if (f.thread_gain()) return f.seconds * *f.thread_gain();
+      return f.unmodelled() ? f.seconds * (1 - *f.unmodelled()) : 0;
     case bottleneck::load_imbalance: {
       const auto used = f.value("software.cpus_utilized");
       return used && f.in.threads > 1 ? f.seconds * std::min(1.0, *used / f.in.threads) : 0;
@@ -151,8 +170,10 @@ double seconds_without(const facts& f, const finding& found) {
 
 void predict(const facts& f, finding& found) {
   if (f.device || !(f.seconds > 0) || found.what == bottleneck::at_roofline) return;
-  const double without = seconds_without(f, found);
+  double without = seconds_without(f, found);
   if (!(without > 0) || !std::isfinite(without)) return;
+  // Whatever is removed, each byte has to move once and the arithmetic to be done, at what this machine does at most.
+  if (f.has_roof) without = std::max(without, f.roof.attainable_seconds);
   found.seconds = f.seconds;
   found.seconds_without = std::min(without, f.seconds);
   const double gain = 1 - found.seconds_without / f.seconds;

@@ -18,6 +18,9 @@ namespace {
 constexpr double weight_of[] = {0.9, 0.6, 0.5}; // measured, simulated, static
 constexpr double ceiling_measured = 0.97, ceiling_unmeasured = 0.7;
 constexpr double telling_share = 0.3;           ///< of the time: a loop with less is not what a finding about the core should be read from
+constexpr double accesses_per_cycle = 2;        ///< of the first cache, on all cores since Haswell and Zen
+constexpr double once = 1.2;                    ///< traffic over the bytes that must move: nothing to be saved
+constexpr double nearly_all = 0.8;              ///< of the time
 constexpr double minor_phase = 0.1;             ///< of the time: a loop of which nothing is known that does not spoil the sum
 constexpr double bonus_of_getting_worse = 0.2; ///< of what is missing to certainty
 
@@ -80,9 +83,10 @@ double predicted_core_share(const facts& f) {
 }
 
 /// The same by the experiment with all data in the first cache. Streaming stores go to memory wherever their pages lie. Folded inputs repeat, and a
-/// predictor of branches learns that: the time that depends on the values is taken out of both.
+/// predictor of branches learns that: the time that depends on the values is taken out of both. Folded outputs of several threads lie in the same lines,
+/// which then go back and forth between the cores: of those only the inputs are folded.
 std::optional<double> measured_core_share(const facts& f) {
-  const auto cached = f.left_by("experiment.cached_time");
+  const auto cached = f.left_by(f.in.threads > 1 && f.parallel_source ? "experiment.cached_reads_time" : "experiment.cached_time");
   if (!cached || f.streaming_stores) return std::nullopt;
   const double values = f.left_by("experiment.ones_time").value_or(1);
   return values < at(limit::without_surprises) / 100 ? std::min(1.0, *cached / values) : *cached;
@@ -169,7 +173,24 @@ std::optional<double> facts::unmodelled() const {
   return seconds > 0 && modelled > 0 ? std::optional<double>(std::max(0.0, *cached - modelled / seconds)) : std::nullopt;
 }
 
+double facts::split_cost() const {
+  const auto share = value("samples.split_share");
+  if (!share || loops.empty() || loops.front().cycles <= 0 || loops.front().vector_bits < 128) return 0;
+  const auto& l = loops.front();
+  const double second_accesses = *share / 100 * (l.loaded_bytes + l.stored_bytes) * 8 / l.vector_bits / accesses_per_cycle;
+  return l.share * second_accesses / (l.cycles + second_accesses);
+}
+
+bool facts::moves_bytes_once() const {
+  if (const auto traffic = value(level == "memory" ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio")) return *traffic < once;
+  const bool in_order = value("samples.far_share") && *value("samples.far_share") + value_or("samples.strided_share", 0) <= 0;
+  double in_loops = 0;
+  for (const auto& l : loops) in_loops += l.share;
+  return in_order && !contracts() && !loops.empty() && loops.front().share >= nearly_all * in_loops;
+}
+
 std::optional<double> facts::storing() const {
+  if (in.threads > 1 && parallel_source) return std::nullopt; // outputs of several threads are not folded
   const auto reads = left_by("experiment.cached_reads_time");
   return cached && reads ? std::optional<double>(std::max(0.0, *reads - *cached)) : std::nullopt;
 }

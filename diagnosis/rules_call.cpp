@@ -78,7 +78,12 @@ std::optional<finding> false_sharing(const facts& f) {
   const bool waits = severity(limit::library_waiting, f.value_or("samples.library_share", 0)) > 0 || severity(limit::context_switches, f.value_or("software.context_switches", 0)) > 0;
   const bool shares_bandwidth = f.at_bandwidth && severity(limit::bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
   // Busy, balanced, in their own code, far from the bandwidth that they share: then it is what they write that they share.
-  if (f.thread_gain() && f.value("samples.library_share") && f.value("software.cpus_utilized") && !uneven && !waits && !shares_bandwidth) add_thread_gain(f, e);
+  const bool all_work = f.value("samples.library_share") && f.value("software.cpus_utilized") && !uneven && !waits && !shares_bandwidth;
+  if (f.thread_gain() && all_work) add_thread_gain(f, e);
+  // Where nobody could tell what one thread takes: with its inputs in the first cache the loop still takes far longer than its core needs, and it stores.
+  else if (const auto rest = f.unmodelled(); all_work && rest && !f.loops.empty() && f.loops.front().stored_bytes > 0)
+    e.derived("experiment.cached_reads_time", 100 * *f.cached, "%", provenance::measured, severity(limit::unmodelled_share, 100 * *rest),
+              "with all inputs in the first cache " + whole_percent(*rest) + " of the time is more than the core needs, while all threads work");
   return e.finish("The threads slow each other down while all of them work: they write into the same cache lines, which go back and forth between the cores.",
                   {"Give each thread its own accumulator on a cache line of its own (alignas(64)), or keep it in a register, and combine them once at the end.",
                    "Let each thread write contiguous blocks whose borders are multiples of 64 bytes: schedule(static) over whole rows."});

@@ -13,6 +13,7 @@ namespace {
 constexpr double divide_cycles = 5;      ///< per vector division or square root, see the table of thresholds
 constexpr double float_bits = 32;
 constexpr double main_loop = 0.6;        ///< of the time
+constexpr double scalar_first = 0.6;     ///< of the confidence: single elements fill the units by their number, and vectors come first
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
 
 /// Source line where the time goes, 0 = unknown.
@@ -40,6 +41,7 @@ const remark* missed_remark(const facts& f) {
 }
 
 double divide_share(const facts& f) {
+  if (!f.in.current->loops.empty()) return f.loops.front().cycles > 0 ? 100 * core::divider_cycles(f.loops.front()) / f.loops.front().cycles : 0;
   const auto divides = f.value("hot_loop.divides"), cycles = f.value("llvm_mca.cycles_per_iteration");
   return divides && cycles && *cycles > 0 ? std::min(1.0, *divides * divide_cycles / *cycles) * 100 : 0;
 }
@@ -92,6 +94,8 @@ std::optional<finding> not_vectorized(const facts& f) {
               format_number(scalar, 0) + "% of the hot loop's floating-point arithmetic is scalar");
     if (auto calls = f.value("hot_loop.calls"); calls && *calls > 0) {
       e.derived("hot_loop.calls", *calls, "count", provenance::static_analysis, 0.8, short_number(*calls) + " function calls inside the hot loop");
+      if (const auto* library = f.in.current->find("samples.library_share"))
+        e.derived(library->name, library->value, "%", provenance::measured, severity(limit::scalar_time, library->value), format_number(library->value, 0) + "% of the time goes into functions that are called for single elements");
       reason = " A call in the loop (a scalar math function) keeps the compiler from vectorising it.";
     }
   }
@@ -166,7 +170,8 @@ std::vector<std::string> chain_remedies(int chains) {
 std::optional<finding> dependency_chain(const facts& f) {
   if (severity(limit::divide_share, divide_share(f)) > 0) return std::nullopt; // the divider explains the waiting
   const int chains = f.loops.empty() ? -1 : f.loops.front().chains;
-  if (chains == 0) return std::nullopt; // no result goes from one trip to the next: what waits is hidden by the trips around it
+  // No result goes from one trip to the next, or over too few operations for the time of a trip: what waits is hidden by the trips around it.
+  if (chains == 0 || (chains > 0 && f.loops.front().chain_operations > 0 && !core::waits_for_itself(f.loops.front()))) return std::nullopt;
   evidence_for e(f, bottleneck::dependency_chain);
   // llvm-mca also counts waiting within an iteration, which out-of-order execution hides: only where the iterations
   // together take longer than the units need is there a chain from one to the next.
@@ -230,12 +235,16 @@ std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
     if (l.shuffles > 0) all.push_back("Replace shuffles (" + std::to_string(l.shuffles) + " in a trip) by loads with broadcast, or by another layout of a packed operand.");
     if (!f.contracts() && f.operations_per_element() >= 8) all.push_back("Execute fewer operations for each element: a polynomial of lower degree as far as the tolerance allows, constants hoisted out of the loop.");
     if (l.fused == 0 && l.flops > 0 && f.operations_per_element() >= 2 && !f.has_flag("-ffast-math")) all.push_back("Use fused multiply-add instead of multiply and add.");
-    if (core::vector_gain(f.in, bits) > 1) all.push_back("Use wider vectors: " + std::to_string(l.vector_bits) + " bits of " + std::to_string(f.in.limits ? f.in.limits->simd_bits : 256) + ".");
     if (l.instructions > 0 && arithmetic > 0 && l.instructions > 2.5 * (arithmetic + loads))
       all.push_back("Most instructions of the loop are neither arithmetic nor loads of its data: unroll it, and take addresses and conditions out of it.");
   }
-  nothing_left = all.empty();
-  if (nothing_left) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
+  // What few operations an element has it may need.
+  const bool fewer = !f.contracts() && f.operations_per_element() >= 8 && severity(limit::element_operations, f.operations_per_element()) <= 0;
+  nothing_left = all.size() <= static_cast<size_t>(fewer);
+  // Width has a finding of its own.
+  if (!f.loops.empty() && core::vector_gain(f.in, std::max(32, f.loops.front().vector_bits)) > 1)
+    all.push_back("Use wider vectors: " + std::to_string(f.loops.front().vector_bits) + " bits of " + std::to_string(f.in.limits ? f.in.limits->simd_bits : 256) + ".");
+  if (all.empty()) all.push_back("Find a formulation with fewer operations (algebra, work that can be skipped): the units are used as well as they can be.");
   return all;
 }
 
@@ -248,7 +257,8 @@ std::optional<finding> port_pressure(const facts& f) {
     e.derived("roofline_share", share, "%", provenance::measured, severity(limit::peak_share, share),
               "achieved " + short_number(f.roof.gflops) + " GFLOP/s, " + format_number(share, 0) + "% of the measured peak");
   }
-  const bool waits = severity(limit::latency_ratio, latency_ratio(f)) > 0 || severity(limit::divide_share, divide_share(f)) > 0;
+  const bool chained = f.in.current->loops.empty() ? severity(limit::latency_ratio, latency_ratio(f)) > 0 : core::waits_for_itself(f.loops.front());
+  const bool waits = chained || severity(limit::divide_share, divide_share(f)) > 0;
   if (!waits) {
     e.metric("llvm_mca.resource_pressure", limit::resource_pressure, "cycles in which an execution port was full", 0.8 * f.mca_trust);
     e.metric("llvm_mca.top_port_pressure", limit::port_pressure, "use of the busiest port", 0.6 * f.mca_trust);
@@ -256,6 +266,9 @@ std::optional<finding> port_pressure(const facts& f) {
     if (hot != f.table.phases.end() && hot->by == bound::execution_units && hot->core_seconds > 0)
       e.derived("llvm_mca.cycles_per_iteration", f.value_or("llvm_mca.cycles_per_iteration", 0), "cycle", provenance::static_analysis, 0.5 * std::min(1.0, hot->core_seconds / hot->seconds),
                 "the units need " + format_seconds(hot->core_seconds) + " of the loop's " + format_seconds(hot->seconds));
+    if (const double operations = f.operations_per_element(); !f.contracts() && operations > 0 && f.loops.front().stored_bytes > 0)
+      e.derived("hot_loop.flops", f.loops.front().flops, "FLOP", provenance::static_analysis, severity(limit::element_operations, operations),
+                short_number(operations) + " operations for each element that is stored, where a vectorised exp() or tanh() takes 25 to 45");
     add_core_share(f, e);
   }
   const auto ipc = f.value("ipc");
@@ -266,7 +279,8 @@ std::optional<finding> port_pressure(const facts& f) {
   e.scale(f.core_weight());
   bool nothing_left = false;
   auto remedies = port_remedies(f, nothing_left);
-  if (nothing_left && f.cached) e.scale(nothing_to_follow);
+  if (nothing_left && f.value("samples.count")) e.scale(nothing_to_follow);
+  if (f.scalar_hot_loop()) e.scale(scalar_first);
   return e.finish(busy_units_sentence(f), std::move(remedies));
 }
 
@@ -352,8 +366,10 @@ std::optional<finding> bad_speculation(const facts& f) {
   if (cost("branch-misses", "instructions", provenance::measured)) e.metric("branch_miss_rate", limit::branch_miss_rate, "", 0.5);
   const auto values = f.left_by("experiment.ones_time"), flushed = f.left_by("experiment.flushed_time");
   const bool tried = values && flushed;
+  // The only branch of a loop of vectors goes back to its beginning: no value decides it.
+  const bool branches_by_values = !(f.vector_hot_loop() && !f.loops.empty() && f.loops.front().how == provenance::measured && f.loops.front().share >= main_loop);
   // What denormals take is not the branches'.
-  if (tried && severity(limit::without_surprises, 100 * *values / std::max(*flushed, *values)) > 0)
+  if (tried && branches_by_values && severity(limit::without_surprises, 100 * *values / std::max(*flushed, *values)) > 0)
     e.metric("experiment.ones_time", limit::without_surprises, "with other values in the inputs the same instructions take less time");
   if (cost("callgrind.Bcm", "callgrind.Ir", provenance::simulated)) e.metric("callgrind.branch_miss_rate", limit::simulated_branch_miss_rate, "", 0.5);
   if (!e.any()) return std::nullopt;

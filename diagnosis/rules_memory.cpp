@@ -11,7 +11,8 @@ namespace pragma::rule {
 namespace {
 
 constexpr double line_bytes = 64;
-constexpr double once = 1.2, near_bandwidth = 0.8; ///< traffic / compulsory bytes; share of the measured bandwidth
+constexpr double nothing_to_follow = 0.45; ///< of the confidence, where each byte moves once already
+constexpr double notable_split = 0.08;     ///< of the time: from here on the cost by the hot loop's loads alone is evidence
 
 /// "11.8 GB/s of the 12.9 GB/s that memory gives this mix of reads and writes"
 std::string bandwidth_text(const facts& f) {
@@ -107,7 +108,9 @@ std::optional<finding> too_many_passes(const facts& f) {
 
 std::optional<finding> strided_access(const facts& f) {
   evidence_for e(f, bottleneck::strided_access);
-  e.metric("callgrind.l1_traffic_ratio", limit::stride_traffic, "most of each 64-byte line is fetched and not used");
+  // A product reads its operands many times: where its loads go in order, traffic is reuse, and no line is fetched in vain.
+  const bool reuse = f.contracts() && f.value("samples.strided_share") && severity(limit::strided_share, *f.value("samples.strided_share")) <= 0;
+  if (!reuse) e.metric("callgrind.l1_traffic_ratio", limit::stride_traffic, "most of each 64-byte line is fetched and not used");
   e.metric("samples.strided_share", limit::strided_share, "loads that go to another line at each trip and take less than a line there");
   const auto loads = f.value("callgrind.Dr"), misses = f.value("callgrind.D1mr");
   const bool scalar_loads = f.scalar_hot_loop() && f.value_or("hot_loop.vector_bits", 0) <= 0; // a vector's load misses more often
@@ -132,14 +135,15 @@ std::optional<finding> strided_access(const facts& f) {
 
 std::optional<finding> store_bandwidth(const facts& f) {
   if (f.streaming_stores || f.written_bytes <= 0 || f.in.bytes <= 0 || f.last_level_bytes <= 0) return std::nullopt;
-  if (f.written_bytes <= static_cast<double>(f.last_level_bytes)) return std::nullopt;
+  // Outputs stay in a cache until the next call only beside all that the call reads; up to twice its size a part of them does.
+  if (f.in.bytes <= 2 * static_cast<double>(f.last_level_bytes)) return std::nullopt;
   if (f.has_roof && f.level == "L1") return std::nullopt;
   const double stored = f.written_bytes / f.in.bytes;
   const double weight = severity(limit::stored_share, stored * 100);
   if (weight <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::store_bandwidth_bound);
   e.derived("source", f.written_bytes, "bytes", provenance::static_analysis, weight,
-            format_bytes(f.written_bytes) + " are written per call, more than the last-level cache holds (" + format_bytes(static_cast<double>(f.last_level_bytes)) + "), and no store is a streaming one");
+            format_bytes(f.written_bytes) + " are written per call, which moves " + format_bytes(f.in.bytes) + ", far more than the last-level cache holds (" + format_bytes(static_cast<double>(f.last_level_bytes)) + "), and no store is a streaming one");
   if (f.storing()) {
     if (severity(limit::storing_share, 100 * *f.storing()) <= 0) return std::nullopt;
     e.derived("experiment.cached_reads_time", 100 * *f.left_by("experiment.cached_reads_time"), "%", provenance::measured, severity(limit::storing_share, 100 * *f.storing()),
@@ -166,9 +170,8 @@ std::optional<finding> memory_bandwidth(const facts& f) {
   const bool far_below = f.at_bandwidth && severity(limit::low_bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0;
   if (!far_below) e.metric("topdown.memory_bound", limit::memory_bound, "slots that wait for data");
   e.scale(f.memory_weight());
-  // Each byte moves once, and the measured bandwidth is not reached: what keeps it from there is not known.
-  const auto traffic = f.value(f.level == "memory" ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio");
-  if (f.cached && traffic && *traffic < once && f.roof.share < near_bandwidth) e.scale(0.5);
+  // Each byte moves once: near the measured bandwidth the kernel is at its limit, and far from it what keeps it from there is not known.
+  if (f.moves_bytes_once()) e.scale(nothing_to_follow);
   e.result().level = f.level;
   const std::string where = f.level.empty() ? "memory" : f.level == "memory" ? "memory" : f.level + " cache";
   std::vector<std::string> remedies;
@@ -233,7 +236,10 @@ std::optional<finding> memory_latency(const facts& f) {
 std::optional<finding> split_access(const facts& f) {
   evidence_for e(f, bottleneck::split_access);
   if (!e.metric("samples.split_share", limit::split_share, "wide loads and stores that cross a line", 0.7)) return std::nullopt;
-  add_unmodelled(f, e);
+  const double cost = f.split_cost();
+  if (cost >= notable_split && f.waiting() && severity(limit::waiting_share, 100 * *f.waiting()) <= 0)
+    e.derived("samples.split_share", *f.value("samples.split_share"), "%", provenance::static_analysis, 0.6, "their second accesses take about " + whole_percent(cost) + " of the time");
+  else add_unmodelled(f, e);
   return e.finish("Loads and stores cross cache lines, and each such one takes two accesses.",
                   {"Let each row begin on a line: pad the rows of a buffer of your own to multiples of 64 bytes and align it (alignas(64)).",
                    "Where the rows are the task's, start each one with a masked vector up to the next line."});

@@ -19,6 +19,7 @@ constexpr double takes_time_away = 93;    ///< %: more is the spread of experime
 constexpr double hardly_waits = 0.75;     ///< of the time, with all data in L1
 constexpr double contradiction = 1.3;     ///< times the measured time: a prediction above it rests on wrong trips
 constexpr double inferred_share = 0.25;   ///< a loop with less of the time is seldom the one that does the task's work
+constexpr double certain_contraction = 16; ///< the same without a fused multiply-add in the loop: more than any formula for single elements has
 constexpr double contraction = 4;         ///< FLOP for each float32 element moved: the FLOPs say how often a loop runs
 
 /// Times of all loops by what is known: shares of the time as they are, shares of instructions weighted by the cycles that each takes.
@@ -114,13 +115,15 @@ double trips_of(const loop_cost& l, const diagnosis_input& in, double seconds) {
   if (l.trips > 0) return l.trips;
   if (l.share > 0 && l.share < inferred_share) return 0;
   const double written = std::max(0.0, in.written_bytes), read = std::max(0.0, in.bytes - written);
-  const bool contracts = l.fused > 0 && in.flops >= contraction * in.bytes / 4;
-  double trips = 0;
-  if (contracts && l.flops > 0) trips = in.flops / l.flops;
-  else if (l.stored_bytes > 0 && written > 0) trips = written / l.stored_bytes;
-  else if (l.loaded_bytes > 0) trips = read / l.loaded_bytes;
-  const double core = trips * core::cycles_of(l, in) / core::hertz(in) / std::max(1, in.threads);
-  return std::isfinite(core) && core <= contradiction * seconds ? trips : 0;
+  const bool contracts = in.flops >= (l.fused > 0 ? contraction : certain_contraction) * in.bytes / 4;
+  const auto possible = [&](double trips) {
+    const double core = trips * core::cycles_of(l, in) / core::hertz(in) / std::max(1, in.threads);
+    return std::isfinite(core) && core <= contradiction * seconds ? trips : 0;
+  };
+  if (contracts && l.flops > 0) return possible(in.flops / l.flops);
+  // It goes over all inputs and all outputs: a sum that is kept in memory stores far more often than there are results.
+  const double by_stores = l.stored_bytes > 0 ? possible(written / l.stored_bytes) : 0, by_loads = l.loaded_bytes > 0 ? possible(read / l.loaded_bytes) : 0;
+  return std::max(by_stores, by_loads);
 }
 
 time_table table_of(const diagnosis_input& in) {

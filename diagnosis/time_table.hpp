@@ -51,7 +51,7 @@ time_table table_of(const diagnosis_input& input);
 /// The table as lines for people and models: a heading, a row for each phase, the residue. Empty for an empty table.
 std::vector<std::string> table_lines(const time_table& table);
 
-/// Trips of a loop in one call: callgrind's count, else by the work that one trip does against the task's (outputs that it stores, FLOPs, inputs that it loads),
+/// Trips of a loop in one call: callgrind's count, else by the work that one trip does against the task's (FLOPs in a product; else outputs that it stores or inputs that it loads, whichever are more trips),
 /// where that does not contradict the time measured. 0 = unknown.
 double trips_of(const struct loop_cost& loop, const diagnosis_input& input, double seconds);
 

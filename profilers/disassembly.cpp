@@ -241,6 +241,44 @@ std::vector<code_function> functions_of(std::vector<code_function> functions, st
   return functions;
 }
 
+namespace {
+
+/// An operation that reads the register that it writes.
+bool reads_its_target(const instruction& i, arithmetic kind, const std::string& target) {
+  return kind != arithmetic::none && (is_fused(i.mnemonic) || i.mnemonic[0] != 'v' || target.find("{%k") != std::string::npos);
+}
+
+/// Operations one after the other on the longest way from what was carried into a trip, registers or places in memory, to one of them at its end.
+int longest_chain(const std::vector<instruction>& body, const std::set<int>& registers, const std::set<std::string>& places) {
+  std::map<std::string, int> depth; // of what depends on what was carried
+  const auto name = [&](const std::string& operand) {
+    const int r = vector_register(operand);
+    return r >= 0 ? "register " + std::to_string(r) : operand;
+  };
+  std::set<std::string> carried = places;
+  for (int r : registers) carried.insert("register " + std::to_string(r));
+  for (const auto& one : carried) depth[one] = 0;
+  for (const auto& i : body) {
+    const auto all = operands_of(i.operands);
+    const auto to = name(all.back());
+    if (vector_register(all.back()) < 0 && places.count(to) == 0) continue;
+    const auto kind = kind_of(i.mnemonic);
+    int most = -1;
+    for (size_t k = 0; k < all.size(); ++k) {
+      const auto from = depth.find(name(all[k]));
+      if (from != depth.end() && (k + 1 < all.size() || reads_its_target(i, kind, all[k]))) most = std::max(most, from->second);
+    }
+    if (most >= 0) depth[to] = most + (kind != arithmetic::none);
+    else depth.erase(to);
+  }
+  int longest = 0;
+  for (const auto& one : carried)
+    if (const auto end = depth.find(one); end != depth.end()) longest = std::max(longest, end->second);
+  return longest;
+}
+
+} // namespace
+
 carried_results carried_by(const std::vector<instruction>& body) {
   std::set<int> written, read_first, from_arithmetic;
   std::map<std::string, bool> places; // operand in memory -> written back from arithmetic
@@ -249,7 +287,7 @@ carried_results carried_by(const std::vector<instruction>& body) {
     const auto all = operands_of(i.operands);
     const auto kind = kind_of(i.mnemonic);
     const int to = vector_register(all.back());
-    const bool reads_target = kind != arithmetic::none && (is_fused(i.mnemonic) || (i.mnemonic[0] != 'v') || all.back().find("{%k") != std::string::npos);
+    const bool reads_target = reads_its_target(i, kind, all.back());
     bool moves_result = false;
     for (size_t k = 0; k < all.size(); ++k) {
       const int from = vector_register(all[k]);
@@ -271,9 +309,13 @@ carried_results carried_by(const std::vector<instruction>& body) {
     }
   }
   carried_results found;
-  for (int r : read_first) found.registers += from_arithmetic.count(r) != 0;
+  std::erase_if(read_first, [&](int r) { return from_arithmetic.count(r) == 0; });
+  found.registers = static_cast<int>(read_first.size());
+  std::set<std::string> kept_places;
   for (const auto& [operand, kept] : places)
-    found.in_memory += kept && std::none_of(changed.begin(), changed.end(), [&, &o = operand](const std::string& r) { return o.find(r) != std::string::npos; });
+    if (kept && std::none_of(changed.begin(), changed.end(), [&, &o = operand](const std::string& r) { return o.find(r) != std::string::npos; })) kept_places.insert(operand);
+  found.in_memory = static_cast<int>(kept_places.size());
+  found.operations = longest_chain(body, read_first, kept_places);
   return found;
 }
 
@@ -296,6 +338,7 @@ std::vector<hot_loop> innermost_loops(const std::vector<code_function>& function
       const auto carried = carried_by(loop.body);
       loop.chains = carried.registers + carried.in_memory;
       loop.memory_chain = carried.in_memory > 0;
+      loop.chain_operations = carried.operations;
       for (const auto& [line, weight] : lines)
         if (loop.line == 0 || weight > lines[loop.line]) loop.line = line;
       loops.push_back(std::move(loop));

@@ -6,8 +6,10 @@
 #include "profilers/running.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 namespace pragma {
 
@@ -15,6 +17,9 @@ namespace {
 
 constexpr int fewest_rounds = 5, most_rounds = 20; ///< of each of the two, alternating
 constexpr double settled = 1.03;              ///< second shortest over shortest time: from here on another round would change nothing
+constexpr double most_of_usual = 1.3;         ///< the experiment's usual time over the measured one: above the spread of runs
+constexpr double of_the_effect = 0.2;         ///< the same, where both times lie far apart: of their difference
+constexpr auto teams_sleep = std::chrono::milliseconds(15); ///< threads of the other process wait actively for some milliseconds after its last call
 constexpr double round_seconds = 0.012;       ///< at least one call
 constexpr double longest_call = 0.15;         ///< longer calls would cost seconds
 constexpr uint64_t page = 4096;
@@ -57,7 +62,8 @@ std::vector<experiment> experiments_for(const collect_context& context) {
     run_conditions c;
     c.fold_bytes = fold;
     c.fold_reads = c.fold_writes = true;
-    all.push_back({"cached_time", c, "all tensors folded onto " + format_bytes(static_cast<double>(fold)) + " each, which " + level + " holds"});
+    // Of several threads the outputs would share lines, which go back and forth between their cores.
+    if (context.options.threads <= 1) all.push_back({"cached_time", c, "all tensors folded onto " + format_bytes(static_cast<double>(fold)) + " each, which " + level + " holds"});
     c.fold_writes = false;
     all.push_back({"cached_reads_time", c, "inputs folded onto " + format_bytes(static_cast<double>(fold)) + " each, which " + level + " holds"});
   }
@@ -68,18 +74,27 @@ std::vector<experiment> experiments_for(const collect_context& context) {
   all.push_back({"ones_time", ones, "every input is 1"});
   huge.huge_pages = true;
   if (context.the_task.bytes >= least_for_huge_pages) all.push_back({"huge_pages_time", huge, "tensors on pages of 2 MiB"});
-  if (context.options.threads > 1) all.push_back({"one_thread_time", {}, "one thread instead of " + std::to_string(context.options.threads), 1});
+  if (context.options.threads > 1 && !splits_for_a_fixed_team(context.the_candidate.source)) all.push_back({"one_thread_time", {}, "one thread instead of " + std::to_string(context.options.threads), 1});
   return all;
 }
 
 /// The two shortest times of a call so far.
 struct shortest {
   double first = std::numeric_limits<double>::infinity(), second = first;
-  bool stands() const { return second <= settled * first; }
+  double spread() const { return second / first - 1; }
 };
+/// Another round of either would change little: of the times, or of what lies between them.
+bool both_stand(const shortest& before, const shortest& after) {
+  const double allowed = std::max(settled - 1, of_the_effect * std::abs(after.first / before.first - 1));
+  return before.spread() <= allowed && after.spread() <= allowed;
+}
 
 /// One round more; false when the candidate failed.
-bool run_round(running_candidate& running, shortest& times) {
+bool run_round(running_candidate& running, shortest& times, bool in_a_team) {
+  if (in_a_team) {
+    std::this_thread::sleep_for(teams_sleep);
+    if (!running.call(1)) return false; // wakes its own team
+  }
   const auto calls = running.calls_for(round_seconds);
   if (!running.call(calls)) return false;
   const double seconds = running.runner.last_call().seconds / static_cast<double>(calls);
@@ -97,11 +112,19 @@ bool has_huge_pages(int pid) {
 
 } // namespace
 
+bool splits_for_a_fixed_team(const std::string& source) {
+  const auto has = [&](const char* word) { return source.find(word) != std::string::npos; };
+  return has("omp_get_thread_num") && !has("omp_get_num_threads") && !has("->threads") && !has(".threads");
+}
+
+bool under_usual_conditions(double usual_seconds, double measured_seconds) { return usual_seconds <= most_of_usual * measured_seconds; }
+
 void experiment_metrics(const collect_context& context, source_result& out) {
   const auto leave_out = [&](const std::string& why) { out.missing.push_back("experiments: " + why); };
   if (!(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_call) return leave_out("a call takes longer than " + format_seconds(longest_call));
   auto usual = start_running(context);
   if (!usual) return leave_out("cannot run the candidate: " + usual.error().message);
+  const bool in_a_team = context.options.threads > 1;
   for (const auto& one : experiments_for(context)) {
     if (context.options.cancel && context.options.cancel->load()) return;
     auto changed = start_running(context, one.how, one.threads);
@@ -116,12 +139,16 @@ void experiment_metrics(const collect_context& context, source_result& out) {
     }
     shortest before, after;
     bool came_back = true;
-    for (int round = 0; came_back && round < most_rounds && (round < fewest_rounds || !before.stands() || !after.stands()); ++round) {
-      if (!run_round(*usual, before)) return leave_out("the candidate did not come back");
-      came_back = run_round(*changed, after);
+    for (int round = 0; came_back && round < most_rounds && (round < fewest_rounds || !both_stand(before, after)); ++round) {
+      if (!run_round(*usual, before, in_a_team)) return leave_out("the candidate did not come back");
+      came_back = run_round(*changed, after, in_a_team);
     }
-    if (!came_back || !before.stands() || !after.stands()) {
+    if (!came_back || !both_stand(before, after)) {
       leave_out(std::string(one.name) + (came_back ? ": times differ from round to round: other work was running" : ": the candidate did not come back"));
+      continue;
+    }
+    if (!under_usual_conditions(before.first, context.time.candidate_seconds)) {
+      leave_out(std::string(one.name) + ": the usual run took " + format_seconds(before.first) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured");
       continue;
     }
     out.metrics.push_back({std::string("experiment.") + one.name, 100 * after.first / before.first, "%", "experiment", provenance::measured,

@@ -107,6 +107,7 @@ struct hot_loop {
   double flops = 0, loaded_bytes = 0, stored_bytes = 0, streamed_bytes = 0; ///< of one trip; vectors and floats, the stack and constants left out
   int chains = 0;                  ///< registers (or places in memory) that carry a floating-point result from one trip to the next
   bool memory_chain = false;       ///< one of them is a place in memory
+  int chain_operations = 0;        ///< on the longest way of such a result from the beginning of a trip to its end; 0 = none is carried
   double weight = 0;               ///< instructions executed there (callgrind), 0 = not known
   double share = 0;                ///< of the samples of the candidate's time, 0..1; 0 = not known
   std::vector<std::string> called; ///< symbols called inside
@@ -121,6 +122,7 @@ std::vector<hot_loop> innermost_loops(const std::vector<code_function>& function
 /// from arithmetic. `in_memory`: places of memory with an address that does not change, which are read and written back.
 struct carried_results {
   int registers = 0, in_memory = 0;
+  int operations = 0;              ///< floating-point operations one after the other, from such a register or place to one of them: what a trip must wait for
 };
 carried_results carried_by(const std::vector<instruction>& body);
 /// Only the functions with code of this source file (the candidate's, not the C library that is linked in).

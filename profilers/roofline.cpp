@@ -204,12 +204,10 @@ struct rate {
 };
 /// Of many batches within `budget` seconds.
 rate best_rate(team& t, job j, double budget) {
-  j.repeats = 1;
-  auto trial = t.batch(j);
-  while (trial.seconds < batch_seconds / 2 && j.repeats < (int64_t{1} << 40)) {
-    j.repeats *= 2;
-    trial = t.batch(j);
-  }
+  j.repeats = roofline::repeats_for(batch_seconds / 2, [&](int64_t repeats) {
+    j.repeats = repeats;
+    return t.batch(j).seconds;
+  });
   rate found;
   const auto begin = clock_type::now();
   while (true) {

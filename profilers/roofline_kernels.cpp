@@ -1,5 +1,7 @@
 #include "profilers/roofline_kernels.hpp"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -83,5 +85,17 @@ const kernel_set& best_kernels() {
 }
 
 #endif
+
+int64_t repeats_for(double least_seconds, const std::function<double(int64_t)>& seconds_of) {
+  constexpr int trials = 4;
+  int64_t repeats = 1;
+  while (repeats < int64_t{1} << 40) {
+    double shortest = seconds_of(repeats);
+    for (int again = 1; again < trials && shortest >= least_seconds; ++again) shortest = std::min(shortest, seconds_of(repeats));
+    if (shortest >= least_seconds) break;
+    repeats *= 2;
+  }
+  return repeats;
+}
 
 } // namespace pragma::roofline

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace pragma::roofline {
 
@@ -20,5 +21,9 @@ struct kernel_set {
 
 /// The widest set that this CPU runs.
 const kernel_set& best_kernels();
+
+/// How often a loop must run so that it takes `least_seconds`, a power of two; `seconds_of` runs it so often. One long run may be a thread that had to wait
+/// for its CPU: with too few repeats from it the meeting of the threads would be all that is timed. The shortest of several counts.
+int64_t repeats_for(double least_seconds, const std::function<double(int64_t)>& seconds_of);
 
 } // namespace pragma::roofline

@@ -27,6 +27,10 @@ expected<int> filled_slots(reference& ref);
 /// software.*: CPU time, context switches, page faults, migrations per call, from /proc.
 void software_metrics(const collect_context& context, running_candidate& running, source_result& out);
 
+/// Each thread takes its part by its own number and the source never asks how many there are: alone, a thread would do its part only.
+bool splits_for_a_fixed_team(const std::string& source);
+/// An experiment's usual runs take about what was measured of the candidate: else something else than the experiment's condition differs.
+bool under_usual_conditions(double usual_seconds, double measured_seconds);
 /// experiments.cpp: experiment.*, times of a call under changed conditions in % of the usual one.
 void experiment_metrics(const collect_context& context, source_result& out);
 

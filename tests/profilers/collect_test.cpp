@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "profilers/by_manifest.hpp"
 #include "profilers/collect.hpp"
+#include "profilers/running.hpp"
 #include "profilers/hardware.hpp"
 
 #include <algorithm>
@@ -236,6 +237,15 @@ bool below(const profile& p, const char* name, double most) { return !p.value(na
 bool above(const profile& p, const char* name, double least) { return !p.value(name) || *p.value(name) > least; }
 
 } // namespace
+
+TEST_CASE("a team of a fixed size is not asked what one thread takes, and a disturbed experiment says nothing") {
+  CHECK(splits_for_a_fixed_team("const int t = omp_get_thread_num();\nfor (int r = t * 512; r < t * 512 + 512; ++r)"));
+  CHECK_FALSE(splits_for_a_fixed_team("const int t = omp_get_thread_num(), n = omp_get_num_threads();"));
+  CHECK_FALSE(splits_for_a_fixed_team("#pragma omp parallel for num_threads(args->threads)"));
+  CHECK(under_usual_conditions(110e-6, 100e-6));
+  CHECK(under_usual_conditions(60e-6, 100e-6)); // the shortest of many, against a median
+  CHECK_FALSE(under_usual_conditions(758e-6, 377e-6)); // a team on one core
+}
 
 TEST_CASE("an experiment takes away the time that its cause takes, and no other", "[alone]") {
   const auto denormal = experiments_of("  for (int64_t i = 0; i < n; ++i) {\n    float t = x[i] * 1e-38f;\n    for (int k = 0; k < 8; ++k) t = t * 0.9f + 1e-40f;\n    y[i] = t;\n  }\n");

@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 #include "profilers/formats.hpp"
 #include "profilers/hardware.hpp"
+#include "profilers/roofline_kernels.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -106,6 +107,13 @@ std::vector<std::filesystem::path> kept_limits() {
 }
 
 } // namespace
+
+TEST_CASE("a thread that waited for its CPU once does not make the batches of a limit too short") {
+  int runs = 0;
+  const auto repeats = roofline::repeats_for(0.5e-3, [&](int64_t n) { return ++runs == 3 ? 20e-3 : 1e-7 * static_cast<double>(n); });
+  CHECK(repeats == 8192);
+  CHECK(roofline::repeats_for(0.5e-3, [](int64_t) { return 25e-3; }) == 1); // one pass over memory
+}
 
 TEST_CASE("the roofline falls from level to level, is cached, and can only rise when measured again; what is measured beside other work is not kept", "[alone]") {
   own_home home;

@@ -49,6 +49,17 @@ TEST_CASE("a sum that is kept in memory is a chain, an array that is added to is
   CHECK(carried_by(body_of({"vmovups (%rdi,%rax),%ymm0", "vfmadd231ps (%rsi,%rax),%ymm3,%ymm0", "vmovups %ymm0,(%rdi,%rax)", "add $0x20,%rax", "jne @0"})).in_memory == 0);
 }
 
+TEST_CASE("a chain is as long as the operations from what a trip is given to what it hands on") {
+  CHECK(carried_by(body_of({"vaddps (%rax),%zmm0,%zmm0", "add $0x40,%rax", "jne @0"})).operations == 1);
+  CHECK(carried_by(body_of({"vaddss (%rax),%xmm0,%xmm0", "vaddss 0x4(%rax),%xmm0,%xmm0", "vaddss 0x8(%rax),%xmm0,%xmm0", "jne @0"})).operations == 3);
+  // A sum beside a polynomial, which begins anew in each trip with constants that stay in registers.
+  const auto beside = carried_by(body_of({"vmovups (%rax),%zmm1", "vmulps %zmm5,%zmm1,%zmm2", "vfmadd213ps %zmm6,%zmm1,%zmm2", "vfmadd213ps %zmm7,%zmm1,%zmm2", "vaddps %zmm2,%zmm0,%zmm0", "jne @0"}));
+  CHECK(beside.registers == 1);
+  CHECK(beside.operations == 1);
+  CHECK(carried_by(body_of({"vmovss (%rdi),%xmm0", "vaddss (%rsi,%rax,4),%xmm0,%xmm0", "vmovss %xmm0,(%rdi)", "inc %rax", "jne @0"})).operations == 1);
+  CHECK(carried_by(body_of({"vmovups (%rax),%zmm1", "vmulps %zmm5,%zmm1,%zmm1", "vmovups %zmm1,(%rcx,%rax)", "jne @0"})).operations == 0);
+}
+
 TEST_CASE("what one trip does is counted, however far it is unrolled") {
   const auto once = innermost_loops({function_of("f", 0x1000, {"vmovups (%rsi,%rax),%ymm1", "vfmadd231ps (%rdi,%rax),%ymm1,%ymm0", "vmovups %ymm1,(%rcx,%rax)", "add $0x20,%rax", "jne 1000 @0"})});
   REQUIRE(once.size() == 1);

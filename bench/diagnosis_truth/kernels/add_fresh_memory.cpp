@@ -3,7 +3,6 @@
 // cause: redundant_work
 // or: too_many_passes
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// written after the rules
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

@@ -2,7 +2,6 @@
 // good: add_streamed_good
 // cause: store_bandwidth_bound
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// written after the rules
 #include "common.hpp"
 
 #include <immintrin.h>

@@ -2,7 +2,6 @@
 // good: dot_good
 // cause: dependency_chain
 // flags: -O2 -march=native
-// written after the rules
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

@@ -3,7 +3,6 @@
 // cause: not_vectorized
 // or: port_pressure
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// written after the rules
 #include "common.hpp"
 
 typedef float v4 __attribute__((vector_size(16), aligned(4)));

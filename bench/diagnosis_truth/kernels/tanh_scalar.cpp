@@ -2,7 +2,6 @@
 // good: tanh_good
 // cause: not_vectorized
 // flags: -O3 -march=native
-// written after the rules
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

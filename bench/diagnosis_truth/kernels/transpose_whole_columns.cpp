@@ -3,7 +3,6 @@
 // cause: strided_access
 // or: memory_latency_bound
 // flags: -O2 -march=native
-// written after the rules
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

@@ -1,0 +1,232 @@
+// What removing a cause would bring, and what is no finding: the kernels of bench/diagnosis_truth that were told something wrong, as profiles with round figures.
+#include "diagnosis/rules.hpp"
+#include "diagnosis/time_table.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+using namespace pragma;
+
+namespace {
+
+constexpr auto measured = provenance::measured;
+constexpr auto fixed = provenance::static_analysis;
+
+/// L1 32 KiB, L2 1 MiB, L3 16 MiB; copying 200, 100, 50, 10 GB/s; 4 GHz, two 512-bit multiply-adds a cycle: 256 GFLOP/s.
+machine_limits machine() {
+  machine_limits m;
+  m.simd_bits = 512;
+  m.cache_bytes = {32 << 10, 1 << 20, 16 << 20};
+  m.copy_gbs = {200, 100, 50, 10};
+  m.read_gbs = {200, 100, 50, 10};
+  m.peak_gflops = 256;
+  m.clock_ghz = 4;
+  return m;
+}
+
+/// A loop with all of the time: 512-bit vectors, `cycles` a trip, no chain.
+loop_cost vector_loop(double cycles, double loaded, double stored, double flops = 16) {
+  loop_cost l;
+  l.line = 9;
+  l.share = 1;
+  l.how = measured;
+  l.cycles = l.least_cycles = cycles;
+  l.flops = flops;
+  l.loaded_bytes = loaded;
+  l.stored_bytes = stored;
+  l.instructions = 8;
+  l.vector_bits = 512;
+  l.vector_share = 100;
+  l.chains = 0;
+  return l;
+}
+
+struct kernel {
+  profile p;
+  machine_limits limits = machine();
+  diagnosis_input in;
+
+  kernel(double seconds, const loop_cost& l, double bytes, double written, double flops = 0) {
+    p.time.candidate_seconds = seconds;
+    p.loops = {l};
+    in.bytes = bytes;
+    in.written_bytes = written;
+    in.flops = flops;
+    with("samples.count", 1500).with("samples.far_share", 0).with("samples.strided_share", 0);
+    with("hot_loop.line", l.line, fixed).with("hot_loop.instructions", l.instructions, fixed).with("hot_loop.vector_bits", l.vector_bits, fixed);
+    with("hot_loop.vector_share", l.vector_share, fixed).with("llvm_mca.cycles_per_iteration", l.cycles, fixed).with("llvm_mca.block_rthroughput", l.least_cycles, fixed);
+  }
+  kernel& with(const std::string& name, double value, provenance how = measured) {
+    p.metrics.push_back({name, value, "", "test", how, ""});
+    return *this;
+  }
+  std::vector<finding> findings() {
+    in.current = &p;
+    in.limits = &limits;
+    return diagnose(in);
+  }
+};
+
+const finding* find(const std::vector<finding>& found, bottleneck what) {
+  for (const auto& f : found)
+    if (f.what == what) return &f;
+  return nullptr;
+}
+double confidence(const std::vector<finding>& found, bottleneck what) {
+  const auto* f = find(found, what);
+  return f ? f->confidence : 0;
+}
+double gain(const std::vector<finding>& found, bottleneck what) {
+  const auto* f = find(found, what);
+  return f && f->seconds_without > 0 ? f->seconds / f->seconds_without : 0;
+}
+
+constexpr double MB = 1e6;
+
+} // namespace
+
+TEST_CASE("no finding promises less time than each byte needs once") {
+  // 16 MB through a cache of 50 GB/s need 320 us; the scalar ends of short rows take all of 640 us, and vectors would be 16 times as fast.
+  auto l = vector_loop(4, 4, 0, 2);
+  l.vector_bits = 0;
+  l.vector_share = 0;
+  l.share = 0.2;
+  kernel k(640e-6, l, 16 * MB, 4096);
+  k.with("samples.outside_loops_share", 80).with("remarks.vectorized_loops", 1, fixed).with("experiment.cached_time", 90);
+  const auto found = k.findings();
+  REQUIRE(find(found, bottleneck::scalar_tail));
+  CHECK(gain(found, bottleneck::scalar_tail) == Approx(2).epsilon(0.01));
+}
+
+TEST_CASE("what passes cost is what is left with all data in L1, or the bytes once") {
+  kernel k(2e-3, vector_loop(4, 64, 64), 16 * MB, 8 * MB);
+  k.with("callgrind.l1_traffic_ratio", 3, provenance::simulated).with("experiment.cached_time", 40).with("experiment.cached_reads_time", 60);
+  CHECK(gain(k.findings(), bottleneck::too_many_passes) == Approx(1 / 0.4).epsilon(0.01)); // 0.8 ms; the bytes need 0.32
+  k.p.metrics[k.p.metrics.size() - 2].value = 10;
+  CHECK(gain(k.findings(), bottleneck::too_many_passes) == Approx(2e-3 / 320e-6).epsilon(0.01));
+}
+
+TEST_CASE("outputs stay in a cache only beside all that the call reads") {
+  // 16 MB of outputs would fit into 16 MiB, but with 32 MB of inputs nothing of them is left: two inputs and an output, 0.9 of the time waits.
+  kernel k(6e-3, vector_loop(2, 128, 64), 48 * MB, 16 * MB);
+  k.with("experiment.cached_time", 10).with("experiment.cached_reads_time", 28);
+  const auto found = k.findings();
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().what == bottleneck::store_bandwidth_bound);
+  CHECK(gain(found, bottleneck::store_bandwidth_bound) == Approx(6e-3 / 4.8e-3).epsilon(0.01)); // 1 - 0.9 * 16 / 64 of it would be 4.65 ms: less than memory allows
+  kernel small(2e-3, vector_loop(2, 64, 64), 30 * MB, 15 * MB);
+  small.with("experiment.cached_time", 10).with("experiment.cached_reads_time", 40);
+  CHECK_FALSE(find(small.findings(), bottleneck::store_bandwidth_bound));
+}
+
+TEST_CASE("bandwidth that is used once by each byte is a limit, no finding to follow") {
+  kernel k(365e-6, vector_loop(1, 64, 0), 16 * MB, 4096); // 88% of 50 GB/s
+  k.with("experiment.cached_time", 10).with("callgrind.l1_traffic_ratio", 1, provenance::simulated);
+  CHECK(confidence(k.findings(), bottleneck::memory_bandwidth_bound) < 0.5);
+  k.p.metrics.pop_back(); // without a simulation: one loop, in order
+  CHECK(confidence(k.findings(), bottleneck::memory_bandwidth_bound) < 0.5);
+  k.with("callgrind.l1_traffic_ratio", 1.4, provenance::simulated);
+  CHECK(confidence(k.findings(), bottleneck::memory_bandwidth_bound) > 0.5);
+}
+
+TEST_CASE("a sum beside a long polynomial is no chain that a trip waits for") {
+  auto l = vector_loop(16, 64, 64, 400);
+  l.least_cycles = 8;
+  l.chains = 1;
+  l.chain_operations = 1; // 4 of 16 cycles
+  kernel k(600e-6, l, 16 * MB, 8 * MB);
+  k.with("experiment.cached_time", 95).with("llvm_mca.register_dependencies", 70, fixed);
+  CHECK_FALSE(find(k.findings(), bottleneck::dependency_chain));
+  k.p.loops.front().chain_operations = 4; // all of them
+  CHECK(find(k.findings(), bottleneck::dependency_chain));
+}
+
+TEST_CASE("many operations for each element are told as such, though their latencies follow one another within a trip") {
+  auto l = vector_loop(40, 64, 64, 16 * 130);
+  l.least_cycles = 25;
+  l.fused = 60;
+  kernel k(1.3e-3, l, 16 * MB, 8 * MB);
+  k.with("experiment.cached_time", 90);
+  const auto found = k.findings();
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().what == bottleneck::port_pressure);
+  CHECK(found.front().remedies.front().find("lower degree") != std::string::npos);
+  k.p.loops.front().flops = 16 * 27; // an exponential with what it needs
+  CHECK(confidence(k.findings(), bottleneck::port_pressure) < 0.5);
+}
+
+TEST_CASE("the divider's time grows with the width of its vectors") {
+  auto l = vector_loop(22, 64, 64, 64);
+  l.divides = 2;
+  kernel k(300e-6, l, 4 * MB, 2 * MB);
+  k.with("hot_loop.divides", 2, fixed).with("experiment.cached_time", 95);
+  CHECK(confidence(k.findings(), bottleneck::divider_bound) > 0.5);
+  k.p.loops.front().vector_bits = 256;
+  CHECK(confidence(k.findings(), bottleneck::divider_bound) < 0.5);
+}
+
+TEST_CASE("accesses across lines cost a second access each, whatever the rest of the call takes") {
+  auto l = vector_loop(5, 512, 0, 256);
+  l.share = 0.4;
+  kernel k(20e-6, l, 0.5 * MB, 256);
+  k.with("samples.split_share", 100).with("samples.library_share", 45).with("samples.outside_loops_share", 15).with("experiment.cached_time", 90);
+  const auto found = k.findings();
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().what == bottleneck::split_access);
+  CHECK(gain(found, bottleneck::split_access) >= 1 / (1 - 0.4 * 4 / 9)); // 8 loads, 4 cycles more beside 5; the rest of the call may have them, too
+  k.p.metrics.back().value = 20; // and none where the time waits for data
+  CHECK(confidence(k.findings(), bottleneck::split_access) < 0.5);
+}
+
+TEST_CASE("the branch of a loop of vectors is not decided by values") {
+  kernel k(1e-3, vector_loop(2, 64, 0), 16 * MB, 4096);
+  k.with("experiment.cached_time", 60).with("experiment.ones_time", 70).with("experiment.flushed_time", 100);
+  CHECK_FALSE(find(k.findings(), bottleneck::bad_speculation));
+}
+
+TEST_CASE("scalar functions that take the time are measured, and come before their own branches") {
+  auto l = vector_loop(1, 4, 0, 0);
+  l.vector_bits = 0;
+  l.vector_share = -1;
+  l.calls = 1;
+  l.share = 0.03;
+  kernel k(8e-3, l, 16 * MB, 8 * MB);
+  k.with("hot_loop.calls", 1, fixed).with("samples.library_share", 97).with("experiment.cached_time", 70).with("experiment.ones_time", 60).with("experiment.flushed_time", 100);
+  k.p.metrics.erase(std::find_if(k.p.metrics.begin(), k.p.metrics.end(), [](const auto& m) { return m.name == "hot_loop.vector_share"; }));
+  const auto found = k.findings();
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().what == bottleneck::not_vectorized);
+  CHECK(found.front().confidence > 0.8);
+}
+
+TEST_CASE("a product in tiles reads its operands often, and in order: no stride") {
+  auto l = vector_loop(13, 176, 0, 768);
+  l.fused = 24;
+  l.chains = 24;
+  kernel k(0.7e-3, l, 1.8 * MB, 0.6 * MB, 113e6);
+  k.with("callgrind.l1_traffic_ratio", 15, provenance::simulated).with("experiment.cached_reads_time", 87);
+  const auto found = k.findings();
+  CHECK_FALSE(find(found, bottleneck::strided_access));
+  for (const auto& f : found) CHECK(f.confidence < 0.5);
+  k.p.metrics[2].value = 80; // samples.strided_share
+  CHECK(find(k.findings(), bottleneck::strided_access));
+}
+
+TEST_CASE("a sum that is kept in memory runs once for each input, not once for each result") {
+  auto l = vector_loop(3, 96, 32);
+  kernel k(1e-3, l, 4 * MB, 4096);
+  k.in.current = &k.p;
+  k.in.limits = &k.limits;
+  CHECK(trips_of(l, k.in, 1e-3) == Approx(4 * MB / 96).epsilon(0.01));
+}
+
+TEST_CASE("threads that write into one line are found where one of them alone says nothing") {
+  kernel k(700e-6, vector_loop(3, 96, 32), 4 * MB, 4096);
+  k.in.threads = k.limits.threads = 2;
+  k.in.source = "#pragma omp parallel num_threads(2)\n{ const int t = omp_get_thread_num(); }";
+  k.with("samples.library_share", 2).with("software.cpus_utilized", 1.95).with("software.thread_imbalance", 1).with("experiment.cached_reads_time", 80);
+  const auto found = k.findings();
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().what == bottleneck::false_sharing);
+  CHECK(gain(found, bottleneck::false_sharing) > 3);
+}
