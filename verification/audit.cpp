@@ -43,7 +43,7 @@ struct output_view {
 };
 
 bool is_reference_refusal(const error& e) {
-  return e.code == ec::task_invalid || e.code == ec::unsupported || e.code == ec::invalid_argument;
+  return e.code == ec::task_invalid || e.code == ec::unsupported || e.code == ec::torch_only || e.code == ec::invalid_argument;
 }
 
 class auditor {

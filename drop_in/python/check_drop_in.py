@@ -279,18 +279,16 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         if len(got) != len(reference):
             raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
         for i, values in enumerate(zip(got, reference, oracle)):
-            error, settled = compare(*values, tolerance, "out%d" % i, lambda mine, its: as_good(copy.deepcopy(model), inputs, i, mine, its, tolerance),
-                                     lambda *found: not_explained(lambda in_wide: once_more(wide if in_wide else None, model, inputs, updated), i, *found))
+            behind = lambda *found: not_explained(lambda in_wide: once_more(wide if in_wide else None, model, inputs, updated), i, *found)
+            error, settled = compare(*values, tolerance, "out%d" % i, lambda mine, its: as_good(copy.deepcopy(model), inputs, i, mine, its, tolerance), behind)
             worst, beside = max(worst, error), beside + int(((settled != got[i]) & (got[i] == got[i])).sum()) * got[i].is_floating_point()
             numbers.add(settled, *values[1:])
     del wide
     if native and not numbers.close and not numbers.held:
         raise Differs("its numbers are worse than Torch's: " + numbers.text() + ". A task that asks for less says so in its sidecar (tolerance)")
     said.insert(0, "right on %d unseen seeds (worst error %.3g of what is allowed)" % (len(seeds), worst))
-    if numbers.tolerance > 0:
-        said.insert(1, numbers.text())
-    if beside:
-        said.insert(1, "at %d element%s a rounding, a comparison or a choice of forward() fell on the other side of a tie" % (beside, "" if beside == 1 else "s"))
+    said[1:1] = [numbers.text()] * (numbers.tolerance > 0)
+    said[1:1] = ["at %d elements a rounding, a comparison or a choice of forward() fell on the other side of a tie" % beside] * (beside > 0)
     stats = model_new.stats() if guarded else None
     if guarded and stats["hits"] != len(seeds):
         raise Differs("the kernel was called %d times of %d; Torch computed because of: %s" %

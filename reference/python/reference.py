@@ -147,7 +147,7 @@ class Reference:
         outputs = self.results(self.model, self.forward(self.arguments[slot]))
         for value, view in zip(outputs, self.outputs.views[slot]):
             if value.shape != view.shape or value.dtype != view.dtype:
-                raise TaskError("%s: forward() returns %s %s where %s %s was traced" % (self.task.path, value.dtype, list(value.shape), view.dtype, list(view.shape)))
+                raise TaskError("%s: forward() returns %s %s where %s %s was traced" % (self.task.path, value.dtype, list(value.shape), view.dtype, list(view.shape)), "", "torch_only")
             view.copy_(value)
         return outputs
 

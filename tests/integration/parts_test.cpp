@@ -63,6 +63,20 @@ def get_inputs():
 def get_init_inputs():
     return []
 )";
+/// Values decide how many there are.
+constexpr const char* chosen_by_value = R"(import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)[x > 0]
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+
+def get_init_inputs():
+    return []
+)";
 /// As a recurrent layer returns them.
 constexpr const char* nested_results = R"(import torch
 import torch.nn as nn
@@ -191,7 +205,7 @@ TEST_CASE("where Torch's operators are all there is, the task is left as it is")
 
 TEST_CASE("a task whose results no kernel could give is left as it is, and other commands say why they cannot use it") {
   auto place = *temp_dir::create("pragma-parts-test-");
-  for (const auto& [text, words] : {std::pair{complex_result, "complex64"}, std::pair{nested_results, "returns a tuple, not a tensor"}}) {
+  for (const auto& [text, words] : {std::pair{complex_result, "complex64"}, std::pair{nested_results, "returns a tuple, not a tensor"}, std::pair{chosen_by_value, "was traced"}}) {
     const auto task = place.path() / "task.py", out = place.path() / "out", kernel = place.path() / "kernel.cpp";
     std::ofstream(task) << text;
     std::ofstream(kernel) << "#include \"pragma_kernel.h\"\nvoid pragma_kernel(const pragma_args*) {}\n";

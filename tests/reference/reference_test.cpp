@@ -452,8 +452,7 @@ TEST_CASE("bad tasks are refused with the line and the reason, and the process l
     CHECK(e.code == (of_torch ? ec::torch_only : ec::task_invalid));
     CHECK(e.message.find(words) != std::string::npos);
   }
-  const auto memory = refused(bad_task("huge_numpy"));
-  CHECK(memory.message.find("MemoryError") != std::string::npos);
+  CHECK(refused(bad_task("huge_numpy")).message.find("MemoryError") != std::string::npos);
   CHECK(refused(bad_task("missing_model")).hint.find("Modle") != std::string::npos);
   CHECK(refused(bad_task("no_such_file")).code == ec::not_found);
   loaded(example("normalization_rms"));

@@ -35,6 +35,7 @@ TEST_CASE("tasks that were wrong once are right") {
       {3, "three norms of equal values in a row"},
       {7188, "a window of a window of the same size"},
       {8142, "a window with no axis of results, in the batch loop of a product"},
+      {1000700, "the deviation of equal values"},
       {8451, "sigmoids of large numbers, less their mean"},
       {61103, "a LayerNorm of what values near one saturate"},
       {71135, "a mean of what negative values saturate, subtracted"},

@@ -136,8 +136,8 @@ struct moments {
   double count = 0, mean = 0, squares = 0;
   void add(double n, double block_sum, double block_squares, double center) {
     const double block_mean = block_sum / n, off = block_mean - center, delta = block_mean - mean;
-    const double all = count + n;
-    squares += block_squares - n * off * off + delta * delta * count * n / all;
+    const double all = count + n, own = block_squares - n * off * off;
+    squares += (own < 0 ? 0 : own) + delta * delta * count * n / all; // of equal values rounding alone is left, and a variance has a root
     mean += delta * n / all;
     count = all;
   }

@@ -1,0 +1,105 @@
+// What falls on the other side of a tie is right, and nothing else is: kernels of rounded tasks (reference/python/steps.py).
+#include "tests/fixtures/kernel_sources.hpp"
+#include "verification/verify.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace pragma;
+using namespace pragma::test;
+
+TEST_CASE("beside a tie a rounding may fall on either side, in results that are whole numbers and in others") {
+  auto rounded = loaded_task::load(R"(
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        scale = x.abs().amax(1, keepdim=True) / 127
+        whole = torch.round(x / scale)
+        return whole * scale, whole.to(torch.int8)
+
+def get_inputs():
+    return [torch.randn(32, 16384)]
+
+def get_init_inputs():
+    return []
+)");
+  verify_options options;
+  options.seed = 1; // the same inputs each time: under each seed some of half a million quotients lie beside a tie
+  auto audit = audit_task(rounded.task, rounded.ref, options);
+  REQUIRE(audit);
+  CHECK(audit->passing_nulls.empty());
+  const auto judge = [&](const std::string& quotient, const std::string& whole) {
+    std::string text = R"(#include "pragma_kernel.h"
+#include <cmath>
+extern "C" void pragma_kernel(const pragma_args* a) {
+  const float* x = (const float*)a->inputs[0].data;
+  float* y = (float*)a->outputs[0].data;
+  signed char* q = (signed char*)a->outputs[1].data;
+  for (int r = 0; r < 32; ++r) {
+    float most = 0;
+    for (int c = 0; c < 16384; ++c) most = std::fmax(most, std::fabs(x[r * 16384 + c]));
+    const float scale = most / 127, inverse = 1 / scale;
+    for (int i = r * 16384; i < (r + 1) * 16384; ++i) {
+      const float v = QUOTIENT, w = WHOLE;
+      y[i] = w * scale;
+      q[i] = (signed char)w;
+    }
+  }
+})";
+    text.replace(text.find("QUOTIENT"), 8, quotient);
+    text.replace(text.find("WHOLE"), 5, whole);
+    auto v = verify(rounded.task, *audit, rounded.ref, build(text), options);
+    if (!v) FAIL(render(v.error()));
+    UNSCOPED_INFO(quotient << ", " << whole << ": " << v->reason);
+    return v->stage;
+  };
+  CHECK(judge("x[i] / scale", "std::nearbyint(v)") == verdict_stage::passed);
+  CHECK(judge("x[i] * inverse", "std::nearbyint(v)") == verdict_stage::passed);              // one unit in the last place off
+  CHECK(judge("x[i] / scale", "std::floor(v + 0.501f)") == verdict_stage::compare);          // beside no tie
+  CHECK(judge("x[i] / scale", "std::nearbyint(v) + (i == 70)") == verdict_stage::compare);   // a single one
+  CHECK(judge("x[i] / scale", "std::trunc(v)") == verdict_stage::compare);
+  CHECK(judge("x[i] * inverse * 1.0001f", "std::nearbyint(v)") == verdict_stage::compare);   // more than roundings make
+}
+
+TEST_CASE("where nothing is rounded before a step there is no doubt: the side of a tie is the reference's") {
+  auto halves = loaded_task::load(R"(
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.floor(torch.round(x * 8) * 0.5) + x * 0.001, (torch.round(x * 8) > 3).to(torch.float32) + x * 0.001
+
+def get_inputs():
+    return [torch.randn(64, 512)]
+
+def get_init_inputs():
+    return []
+)");
+  verify_options options;
+  options.seed = 1;
+  auto audit = audit_task(halves.task, halves.ref, options);
+  REQUIRE(audit);
+  const auto judge = [&](const std::string& half, const std::string& above) {
+    const auto text = R"(#include "pragma_kernel.h"
+#include <cmath>
+extern "C" void pragma_kernel(const pragma_args* a) {
+  const float* x = (const float*)a->inputs[0].data;
+  float *y = (float*)a->outputs[0].data, *z = (float*)a->outputs[1].data;
+  for (int i = 0; i < 64 * 512; ++i) {
+    const float v = std::nearbyint(x[i] * 8);
+    y[i] = )" + half + R"( + x[i] * 0.001f;
+    z[i] = )" + above + R"( + x[i] * 0.001f;
+  }
+})";
+    auto v = verify(halves.task, *audit, halves.ref, build(text), options);
+    if (!v) FAIL(render(v.error()));
+    UNSCOPED_INFO(half << ", " << above << ": " << v->reason);
+    return v->stage;
+  };
+  CHECK(judge("std::floor(v * 0.5f)", "(v > 3)") == verdict_stage::passed);
+  CHECK(judge("(std::ceil(v * 0.5f + 0.25f) - 1)", "(v > 3)") == verdict_stage::passed);
+  CHECK(judge("(std::ceil(v * 0.5f) - 1)", "(v > 3)") == verdict_stage::compare); // of whole halves one too few
+  CHECK(judge("std::floor(v * 0.5f)", "(v >= 3)") == verdict_stage::compare);
+}
