@@ -166,9 +166,9 @@ template <class V, class C> inline V scan_sum(V x, C& carry) {
 )"},
       {"scan_prod", {"prefixes"}, R"(// A product so far may be beyond float32, and what it is multiplied with bring it back: the carry stays what it is until then.
 template <class V, class C> inline V scan_prod(V x, C& carry) {
-  using wide = typename lanes_of<C>::type;
+  using carried = typename lanes_of<C>::type;
   const V inside = prefixes(x, V(V{} + 1), [](V a, V b) { return V(a * b); });
-  const V r = __builtin_convertvector(__builtin_convertvector(inside, wide) * carry, V);
+  const V r = __builtin_convertvector(__builtin_convertvector(inside, carried) * carry, V);
   carry *= C(inside[W - 1]);
   return r;
 }
