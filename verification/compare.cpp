@@ -26,6 +26,16 @@ double epsilon_of(dtype type) {
 
 namespace {
 
+/// The largest finite number of a floating type.
+double largest_of(dtype type) {
+  switch (type) {
+    case dtype::float64: return DBL_MAX;
+    case dtype::float16: return 65504;
+    case dtype::bfloat16: return 0x1.fep127;
+    default: return FLT_MAX;
+  }
+}
+
 constexpr double infinite_error = 1e300; ///< stands for "not finite" where JSON must carry a number
 constexpr double tail_factor = 10;       ///< a mean absolute deviation of more than so many times what most values are is made by few large ones
 constexpr double most_values = 0.9;
@@ -84,10 +94,11 @@ double floor_at(int64_t index, double target, double underflow, const output_sca
 }
 
 /// |got - target| where both have a meaning, 0 where they agree as NaN or Inf, infinity where they do not.
-/// `target` is set to the value that the difference is measured from.
-inline double difference(double reference, double oracle, double got, double& target) {
+/// `largest`: finite number of the type; `target` is set to the value that the difference is measured from.
+inline double difference(double reference, double oracle, double got, double largest, double& target) {
   if (std::isfinite(reference)) {
     target = std::isfinite(oracle) ? oracle : reference;
+    if (std::isinf(got) && std::fabs(target) > largest && (got > 0) == (target > 0)) return 0; // the reference lost its way back
     return std::isfinite(got) ? std::fabs(got - target) : std::numeric_limits<double>::infinity();
   }
   target = oracle;
@@ -106,11 +117,12 @@ void each_difference(dtype type, std::span<const std::byte> reference_output, st
                      const std::byte* got, int64_t first, int64_t last, F&& f) {
   with_type(type, [&](auto kind) {
     using T = decltype(kind);
+    const double largest = largest_of(type);
     for (int64_t i = first; i < last; ++i) {
       const double r = static_cast<double>(load<T>(reference_output.data(), i));
       const double o = oracle.empty() ? r : oracle[static_cast<size_t>(i)];
       double target = 0;
-      const double d = difference(r, o, static_cast<double>(load<T>(got, i)), target);
+      const double d = difference(r, o, static_cast<double>(load<T>(got, i)), largest, target);
       f(i, d, target);
     }
   });

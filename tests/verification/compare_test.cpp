@@ -112,6 +112,17 @@ TEST_CASE("where float32 overflows but the oracle does not, both answers are rig
   CHECK(compare_output(spec, reference, oracle, tensor(dtype::float32, {1, 2, 7}).data(), 1e-4).wrong == 1);
 }
 
+TEST_CASE("where the exact answer is beyond the type, infinity is right though the reference came back from there") {
+  const auto spec = spec_of(dtype::bfloat16, {3}); // a cumulative product whose steps Torch rounds
+  const std::vector<double> oracle{1, -1e39, 1e30};
+  const auto reference = tensor(dtype::bfloat16, {1, -3e38, 1e30});
+  const auto wrong = [&](std::vector<double> got) { return compare_output(spec, reference, oracle, tensor(dtype::bfloat16, got).data(), 2e-2).wrong; };
+  CHECK(wrong({1, -inf_value, 1e30}) == 0);
+  CHECK(wrong({1, inf_value, 1e30}) == 1);
+  CHECK(wrong({1, nan_value, 1e30}) == 1);
+  CHECK(wrong({1, -inf_value, inf_value}) == 1);
+}
+
 TEST_CASE("integers and booleans must be equal") {
   for (auto type : {dtype::int64, dtype::int32, dtype::int16, dtype::int8, dtype::uint8}) {
     CHECK(judge(type, {1, 2, 3}, {1, 2, 3}).wrong == 0);
