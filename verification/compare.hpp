@@ -61,6 +61,8 @@ double default_tolerance(dtype type);
 double element_value(dtype type, const std::byte* data, int64_t index);
 /// Writes `value` converted to the dtype (rounded for integers, non-zero is true).
 void set_element(dtype type, std::byte* data, int64_t index, double value);
+/// With six digits, "nan", "inf", "-inf".
+std::string number_text(double value);
 /// Shortest text that tells it from its neighbours for people: "0.7312", "nan", "-inf", "17".
 std::string element_text(dtype type, const std::byte* data, int64_t index);
 std::vector<int64_t> position_of(const tensor_spec& spec, int64_t index);

@@ -255,9 +255,7 @@ TEST_CASE("a task that casts to float32 has a float64 oracle all the same: the c
   const auto t = loaded(bad_task("casts"));
   CHECK(ref.oracle_is_float64());
   CHECK_FALSE(has_note(t, "no float64 oracle"));
-  const double in_float32 = floats(ref.reference_output(0, 0))[0];
-  CHECK(ref.oracle(0, 0)[0] != in_float32);
-  CHECK(ref.oracle(0, 0)[0] == Approx(in_float32).epsilon(1e-6));
+  CHECK(ref.oracle(0, 0)[0] != floats(ref.reference_output(0, 0))[0]);
 }
 
 namespace {
