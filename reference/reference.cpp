@@ -375,8 +375,9 @@ expected<std::optional<reference::pointed_to>> reference::point_to(int slot, siz
 
 expected<std::vector<int64_t>> reference::not_explained(int slot, size_t output, const std::vector<int64_t>& positions, const std::vector<double>& got, const std::vector<double>& allowed) {
   auto& p = *impl_;
-  constexpr double runs = 12; // of steps.py
-  auto reply = p.process.exchange({{"do", "not_explained"}, {"slot", slot}, {"output", output}, {"positions", positions}, {"got", got}, {"allowed", allowed}},
+  constexpr double runs = 13 + 24; // of steps.py and neighbours.py
+  auto reply = p.process.exchange({{"do", "not_explained"}, {"slot", slot}, {"output", output}, {"positions", positions}, {"got", got}, {"allowed", allowed},
+                           {"factor", defaults::reference_error_factor}},
                           "asking which wrong elements a step explains", p.options.call_timeout_seconds + runs * oracle_factor * p.call_seconds);
   if (!reply) return fail(reply.error());
   return (*reply)["left"].get<std::vector<int64_t>>();

@@ -122,8 +122,8 @@ public:
   };
   /// `positions` of elements in the output for what lies in `slot`. Nothing: the output is no result of such an operator.
   expected<std::optional<pointed_to>> point_to(int slot, size_t output, const std::vector<int64_t>& positions, const std::vector<int64_t>& indices);
-  /// Those of `positions` at which no step of the reference (a rounding, a comparison, a choice) that may fall on either side explains `got`: the file
-  /// reference/python/steps.py says how. `allowed`: the error that no step has to explain, 0 for whole numbers.
+  /// Those of `positions` at which neither the reference's rounding on inputs beside these (reference/python/neighbours.py; outputs of few elements) nor a step of it (a rounding, a
+  /// comparison, a choice) that may fall on either side explains `got`: reference/python/steps.py says how. `allowed`: the error that nothing has to explain, 0 for whole numbers.
   expected<std::vector<int64_t>> not_explained(int slot, size_t output, const std::vector<int64_t>& positions, const std::vector<double>& got, const std::vector<double>& allowed);
   /// True when a float64 oracle could be computed; else oracle() holds the float32 result widened.
   bool oracle_is_float64() const;

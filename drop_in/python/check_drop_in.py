@@ -190,8 +190,9 @@ def oracle_of(wide_model, inputs, reference, updated=()):
     return [r.double() for r in reference]
 
 
-def once_more(wide_model, model, inputs, updated):
-    """forward()'s outputs, in float64 where there is such a model, else as the reference computes them."""
+def once_more(wide_model, model, inputs, updated, move=None):
+    """forward()'s outputs, in float64 where there is such a model, else as the reference computes them; `move`: what is done to each tensor of its inputs before."""
+    inputs = [move(v) if move and isinstance(v, torch.Tensor) else v for v in inputs]
     if wide_model is not None:
         twin = copy.deepcopy(wide_model)
         if wide_model in CASTING:
@@ -281,7 +282,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         if len(got) != len(reference):
             raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
         for i, values in enumerate(zip(got, reference, oracle)):
-            behind = lambda *found: not_explained(lambda in_wide: once_more(wide if in_wide else None, model, inputs, updated), i, *found)
+            behind = lambda *found: not_explained(lambda in_wide, move: once_more(wide if in_wide else None, model, inputs, updated, move), i, *found, REFERENCE_ERROR_FACTOR)
             error, settled = compare(*values, tolerance, "out%d" % i, lambda mine, its: as_good(copy.deepcopy(model), inputs, i, mine, its, tolerance), behind)
             worst, beside = max(worst, error), beside + int(((settled != got[i]) & (got[i] == got[i])).sum()) * got[i].is_floating_point()
             numbers.add(settled, *values[1:])
@@ -290,7 +291,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         raise Differs("its numbers are worse than Torch's: " + numbers.text() + ". A task that asks for less says so in its sidecar (tolerance)")
     said.insert(0, "right on %d unseen seeds (worst error %.3g of what is allowed)" % (len(seeds), worst))
     said[1:1] = [numbers.text()] * (numbers.tolerance > 0)
-    said[1:1] = ["at %d elements a rounding, a comparison or a choice of forward() fell on the other side of a tie" % beside] * (beside > 0)
+    said[1:1] = ["at %d elements forward()'s own rounding explains what differs, or the other side of a tie" % beside] * (beside > 0)
     stats = model_new.stats() if guarded else None
     if guarded and stats["hits"] != len(seeds):
         raise Differs("the kernel was called %d times of %d; Torch computed because of: %s" %

@@ -1,4 +1,5 @@
-// What falls on the other side of a tie is right, and nothing else is: kernels of rounded tasks (reference/python/steps.py).
+// What falls on the other side of a tie is right, and nothing else is: kernels of rounded tasks (reference/python/steps.py). And what the reference itself may be off by
+// in an output of few elements (reference/python/neighbours.py).
 #include "tests/fixtures/kernel_sources.hpp"
 #include "verification/verify.hpp"
 
@@ -102,4 +103,55 @@ extern "C" void pragma_kernel(const pragma_args* a) {
   CHECK(judge("(std::ceil(v * 0.5f + 0.25f) - 1)", "(v > 3)") == verdict_stage::passed);
   CHECK(judge("(std::ceil(v * 0.5f) - 1)", "(v > 3)") == verdict_stage::compare); // of whole halves one too few
   CHECK(judge("std::floor(v * 0.5f)", "(v >= 3)") == verdict_stage::compare);
+}
+
+TEST_CASE("of one element the reference's error is measured beside the inputs, and what is farther off is wrong") {
+  // A sum of what was normalised is nothing but rounding: by luck the reference's own may be a hundredth of what any other order of sums gives.
+  auto sums = loaded_task::load(R"(
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        y = (x - x.mean()) / (x.std() + 0.1)
+        return 3 + y.sum(), x.mean()
+
+def get_inputs():
+    return [torch.rand(4096) + 8]
+
+def get_init_inputs():
+    return []
+)");
+  const auto judge = [&](const std::string& number, const std::string& sum, const std::string& mean) {
+    std::string text = R"(#include "pragma_kernel.h"
+#include <cmath>
+extern "C" void pragma_kernel(const pragma_args* a) {
+  typedef NUMBER number;
+  const float* x = (const float*)a->inputs[0].data;
+  number total = 0;
+  for (int i = 0; i < 4096; ++i) total += x[i];
+  const number mean = total / 4096;
+  double squares = 0, sum = 0;
+  for (int i = 0; i < 4096; ++i) squares += (x[i] - (double)mean) * (x[i] - (double)mean);
+  const float deviation = (float)std::sqrt(squares / 4095);
+  for (int i = 0; i < 4096; ++i) sum += (x[i] - (float)mean) / (deviation + 0.1f);
+  *(float*)a->outputs[0].data = (float)(3 + sum SUM);
+  *(float*)a->outputs[1].data = (float)(mean MEAN);
+})";
+    for (const auto& [what, with] : {std::pair<std::string, std::string>{"NUMBER", number}, {"SUM", sum}, {"MEAN", mean}}) text.replace(text.find(what), what.size(), with);
+    verify_options options;
+    auto wrong = 0;
+    for (options.seed = 1; options.seed <= 8; ++options.seed) {
+      auto audit = audit_task(sums.task, sums.ref, options);
+      REQUIRE(audit);
+      auto v = verify(sums.task, *audit, sums.ref, build(text), options);
+      if (!v) FAIL(render(v.error()));
+      UNSCOPED_INFO(number << sum << mean << ": " << v->reason);
+      wrong += v->stage == verdict_stage::compare;
+    }
+    return wrong;
+  };
+  CHECK(judge("double", "", "") == 0);
+  CHECK(judge("double", "+ 1", "") == 8);         // much more than the rounding of a mean makes of 4,096 differences
+  CHECK(judge("double", "", "* 1.0005") == 8);    // as exact as float32 is here, this is none
 }
