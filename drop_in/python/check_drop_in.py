@@ -190,9 +190,9 @@ def oracle_of(wide_model, inputs, reference, updated=()):
     return [r.double() for r in reference]
 
 
-def once_more(wide_model, model, inputs, updated, move=None):
-    """forward()'s outputs, in float64 where there is such a model, else as the reference computes them; `move`: what is done to each tensor of its inputs before."""
-    inputs = [move(v) if move and isinstance(v, torch.Tensor) else v for v in inputs]
+def once_more(wide_model, model, inputs, updated, move=lambda value: value):
+    """forward()'s outputs, in float64 where there is such a model, else as the reference computes them; `move`: what is done to each of its inputs before."""
+    inputs = [move(v) for v in inputs]
     if wide_model is not None:
         twin = copy.deepcopy(wide_model)
         if wide_model in CASTING:
@@ -282,7 +282,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         if len(got) != len(reference):
             raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
         for i, values in enumerate(zip(got, reference, oracle)):
-            behind = lambda *found: not_explained(lambda in_wide, move: once_more(wide if in_wide else None, model, inputs, updated, move), i, *found, REFERENCE_ERROR_FACTOR)
+            behind = lambda *found: not_explained(lambda in_wide, *move: once_more(wide if in_wide else None, model, inputs, updated, *move), i, *found, REFERENCE_ERROR_FACTOR)
             error, settled = compare(*values, tolerance, "out%d" % i, lambda mine, its: as_good(copy.deepcopy(model), inputs, i, mine, its, tolerance), behind)
             worst, beside = max(worst, error), beside + int(((settled != got[i]) & (got[i] == got[i])).sum()) * got[i].is_floating_point()
             numbers.add(settled, *values[1:])

@@ -11,7 +11,7 @@ FEW = 256  # elements of an output; the largest error of more is no luck
 
 def moved(value, run):
     """Each element a unit in the last place of its type up or down, by chance."""
-    if not value.is_floating_point():
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return value
     generator = torch.Generator().manual_seed(run)
     sign = torch.randint(0, 2, value.shape, generator=generator).to(value.device, value.dtype) * 2 - 1

@@ -196,13 +196,12 @@ class Reference:
         for i, view in views.items():
             view.copy_(wide[i])
 
-    def again(self, slot, wide, move=None):
-        """forward()'s outputs for a slot, once more; `wide`: in float64, where there is such a model and memory for it; `move`: what is done to each tensor of its inputs before."""
+    def again(self, slot, wide, move=lambda value: value):
+        """forward()'s outputs for a slot, once more; `wide`: in float64, where there is such a model and memory for it; `move`: what is done to each of its inputs before."""
         wide = wide and self.model64 is not None and self.pieces == 1
         model = self.model64 if wide else self.model
         self.restore(model, self.saved64 if wide else self.saved)
-        arguments = [move(v) if move and isinstance(v, torch.Tensor) else v for v in self.arguments[slot]]
-        return self.results(model, in_float64(model, [widened(v) if wide else v.clone() if isinstance(v, torch.Tensor) else v for v in arguments]))
+        return self.results(model, in_float64(model, [widened(v) if wide else v.clone() if isinstance(v, torch.Tensor) else v for v in map(move, self.arguments[slot])]))
 
     def point_to(self, slot, output, positions, indices):
         """What indices in an output point to, by the float64 model (else by the reference's own)."""
@@ -415,8 +414,7 @@ class Server:
 
     def not_explained(self, command):
         with torch.no_grad(), all_cpus("steps"):
-            return {"left": steps.not_explained(lambda wide, move: self.reference.again(command["slot"], wide, move), command["output"], command["positions"], command["got"],
-                                                command["allowed"], command["factor"])}
+            return {"left": steps.not_explained(lambda *how: self.reference.again(command["slot"], *how), *(command[name] for name in ("output", "positions", "got", "allowed", "factor")))}
 
     def time(self, command):
         gc.disable()

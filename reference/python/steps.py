@@ -121,11 +121,11 @@ def off_by_too_much(truth, differences):
 
 def not_explained(again, output, positions, got, allowed, factor):
     """Those of `positions` (flat, in the output of that number) at which neither the reference's rounding nor a step explains `got` (None: no number).
-    `again(wide, move)` gives forward()'s outputs, in float64 where `wide` is true, else as the reference computes them; `move` is applied to each of its inputs (None: as they
-    are). `allowed`: the error that nothing has to explain, 0 for whole numbers; `factor`: times the reference's own error, which is allowed in any case."""
+    `again(wide, move)` gives forward()'s outputs, in float64 where `wide` is true, else as the reference computes them; `move` (where it is given) is applied to each
+    of its inputs. `allowed`: the error that nothing has to explain, 0 for whole numbers; `factor`: times the reference's own error, which is allowed in any case."""
     where = torch.tensor(positions)
     got, allowed = (torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64) for values in (got, allowed))
-    truth = again(True, None)[output]
+    truth = again(True)[output]
     if truth.is_floating_point() and truth.numel() <= FEW:
         fine = (got - truth.reshape(-1).double().cpu()[where]).abs() <= factor * rounding(again, output)
         where, got, allowed = where[~fine], got[~fine], allowed[~fine]
@@ -136,11 +136,11 @@ def behind_no_step(again, output, where, got, allowed):
     """Those of `where` at which no step explains `got`."""
     positions = where.tolist()
     with Record() as narrow:
-        again(False, None)
+        again(False)
     if not narrow.steps:
         return positions
     with Record() as wide:
-        truth = again(True, None)[output]
+        truth = again(True)[output]
     distances = [distance(*pair) for pair in zip(wide.steps, narrow.steps)] if len(wide.steps) == len(narrow.steps) else []
     exact = truth.reshape(-1).double().cpu()
     if off_by_too_much(exact, (got - exact[where]).abs()):
@@ -148,7 +148,7 @@ def behind_no_step(again, output, where, got, allowed):
     seen = [exact[where]]
     for run in range(RUNS):
         with Moved(distances, signs(run)):
-            seen.append(again(True, None)[output].reshape(-1).double().cpu()[where])
+            seen.append(again(True)[output].reshape(-1).double().cpu()[where])
     seen = torch.stack(seen)
     if not truth.is_floating_point():
         return where[~(seen == got).any(0)].tolist()
