@@ -10,6 +10,7 @@
 #include "base/files.hpp"
 #include "base/utc.hpp"
 #include "cli/stored_runs.hpp"
+#include "devices/device_lease.hpp"
 
 #include <mutex>
 #include <thread>
@@ -67,7 +68,7 @@ private:
         on_event(note);
       }
     caf::scoped_actor self{*system_};
-    auto bench = std::make_shared<workbench>(&cancel);
+    auto bench = std::make_shared<workbench>(&cancel, true, lease_file({}));
     auto session = std::make_shared<coding_session>(&cancel);
     conductor_agents agents;
     auto& system = *system_;
