@@ -319,6 +319,13 @@ void order_levels(machine_limits& limits) {
   }
 }
 
+/// Of runs that begin together one measures, and the others read what it found.
+expected<file_lock> alone_with(const std::filesystem::path& file) {
+  std::error_code ignored;
+  std::filesystem::create_directories(file.parent_path(), ignored);
+  return file_lock::take(file.string() + ".lock", file_lock::kind::exclusive, longest_by_another);
+}
+
 } // namespace
 
 expected<machine_limits> machine_roofline(int threads, bool remeasure,
@@ -331,10 +338,7 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
 
   const auto file = cached_file(*facts, threads);
   if (const auto earlier = read_cached(file, *facts, threads); earlier && !remeasure) return *earlier;
-  // Of runs that begin together one measures, and the others read what it found.
-  std::error_code ignored;
-  std::filesystem::create_directories(file.parent_path(), ignored);
-  const auto alone = file_lock::take(file.string() + ".lock", file_lock::kind::exclusive, longest_by_another);
+  const auto alone = alone_with(file);
   const auto earlier = read_cached(file, *facts, threads);
   if (earlier && !remeasure) return *earlier;
 

@@ -155,7 +155,9 @@ TEST_CASE("four runs at once with one home: one is killed, the others end; reade
     // The second answer comes when all have made their first attempt and have been looked at.
     const auto own = d + "/" + std::to_string(which);
     const auto coder = "cat >/dev/null; if [ -e " + own + " ]; then while ! [ -e " + d + "/go ]; do sleep 0.1; done; cat " + d + "/slow.md; else touch " + own + "; cat " + d + "/fast.md; fi";
-    return child_process::start(h.command({"optimize", h.task(), "--command", coder, "--seed", "none", "--attempts", "2", "--seeds", "1", "--no-profile", "--no-check", "--out", d + "/out" + std::to_string(which)}));
+    auto spec = h.command({"optimize", h.task(), "--command", coder, "--seed", "none", "--attempts", "2", "--seeds", "1", "--no-profile", "--no-check", "--out", d + "/out" + std::to_string(which)});
+    spec.limits.wall_seconds = 600; // they measure one after the other
+    return child_process::start(spec);
   };
   std::vector<child_process> children;
   for (int i = 0; i < 4; ++i) {
@@ -163,7 +165,9 @@ TEST_CASE("four runs at once with one home: one is killed, the others end; reade
     REQUIRE(child);
     children.push_back(std::move(*child));
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(250);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(600);
+  // Of a figure that was not established on a busy machine the store knows nothing.
+  const auto ended = [](int code, const std::string& text) { return code == 0 || (code == 6 && text.find("run it again when the machine is quiet") != std::string::npos); };
   std::vector<std::string> texts(children.size());
   const auto read_on = [&](size_t i) {
     if (auto line = children[i].read_line(0.2)) texts[i] += *line + "\n";
@@ -186,8 +190,9 @@ TEST_CASE("four runs at once with one home: one is killed, the others end; reade
   std::ofstream(h.dir.path() / "go") << "";
   for (size_t i = 1; i < children.size(); ++i) {
     while (children[i].alive() && std::chrono::steady_clock::now() < deadline) read_on(i);
+    while (auto line = children[i].read_line(0.2)) texts[i] += *line + "\n";
     INFO(texts[i]);
-    CHECK(children[i].kill().exit_code == 0);
+    CHECK(ended(children[i].kill().exit_code, texts[i]));
   }
   listed = h.runs();
   REQUIRE(listed.size() == 4);
@@ -195,12 +200,11 @@ TEST_CASE("four runs at once with one home: one is killed, the others end; reade
   for (const auto& run : listed) {
     if (run["state"] == "running") killed = run["id"];
     else CHECK(run["state"] == "finished");
-    CHECK(run["best_attempt"] == 1);
   }
-  const auto resumed = h.run({"resume", killed, "--json"});
-  INFO(resumed.err);
-  CHECK(resumed.exit_code == 0);
-  const auto run = parse_json(resumed.out, "stdout").value();
+  const auto resumed = h.run({"resume", killed});
+  INFO(resumed.out << resumed.err);
+  CHECK(ended(resumed.exit_code, resumed.out));
+  const auto run = parse_json(h.run({"show", killed, "--json"}).out, "stdout").value();
   REQUIRE(run["iterations"].size() == 2);
   CHECK(run["run"]["state"] == "finished");
 }
