@@ -4,6 +4,7 @@
 #include "cli/options.hpp"
 
 #include "base/files.hpp"
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "cli/report.hpp"
 #include "cli/torch_work.hpp"
