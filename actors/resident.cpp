@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "devices/device_lease.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -98,7 +99,7 @@ struct resident::task_thread {
     const auto about = content_of(load.path);
     const bool warm = bench && about == content;
     if (!warm) {
-      bench = std::make_unique<workbench>(&cancel);
+      bench = std::make_unique<workbench>(&cancel, true, lease_file({}));
       if (wanted.on_step) wanted.on_step("starting the Torch reference and reading the task");
       auto read = load_checked(*bench, load);
       if (!read) {

@@ -70,30 +70,40 @@ static expected<machine_scores> read_scores(const run_store& runs, const std::st
   return from_json_value<machine_scores>(**value, "the scores of " + machine);
 }
 
-store_actor::behavior_type store(store_actor::stateful_pointer<store_state>, std::shared_ptr<run_store> runs) {
-  const auto saved = [](expected<void> done) -> caf::result<bool> {
-    if (!done) return to_caf(done.error());
+store_actor::behavior_type store(store_actor::stateful_pointer<store_state>, store_opener open) {
+  /// What `use` makes of the store.
+  const auto with = [open](auto use) -> decltype(to_result(use(std::declval<run_store&>()))) {
+    auto runs = open();
+    if (!runs) return to_caf(runs.error());
+    return to_result(use(**runs));
+  };
+  const auto saved = [](expected<void> done) -> expected<bool> {
+    if (!done) return fail(done.error());
     return true;
   };
   return {
-      [runs, saved](save_atom, const run_header& header) { return saved(runs->put_run(header.id, json(header))); },
-      [runs, saved](save_atom, const run_header& header, const iteration_record& record) {
-        return saved(runs->put_iteration(header.id, record.number, json(record), json(header)));
+      [=](save_atom, const run_header& header) { return with([&](run_store& runs) { return saved(runs.put_run(header.id, json(header))); }); },
+      [=](save_atom, const run_header& header, const iteration_record& record) {
+        return with([&](run_store& runs) { return saved(runs.put_iteration(header.id, record.number, json(record), json(header))); });
       },
-      [runs](read_atom, const std::string& id) { return to_result(read_run(*runs, id)); },
-      [runs](recall_atom, const std::string& family) { return to_result(read_schedules(*runs, family)); },
-      [runs, saved](remember_atom, const std::string& family, const won_schedule& won) -> caf::result<bool> {
-        auto known = read_schedules(*runs, family);
-        if (!known) known = won_schedules{}; // an unreadable list is replaced, not kept for ever
-        remember(*known, won);
-        return saved(runs->put_schedule(family, json(*known)));
+      [=](read_atom, const std::string& id) { return with([&](run_store& runs) { return read_run(runs, id); }); },
+      [=](recall_atom, const std::string& family) { return with([&](run_store& runs) { return read_schedules(runs, family); }); },
+      [=](remember_atom, const std::string& family, const won_schedule& won) {
+        return with([&](run_store& runs) {
+          auto known = read_schedules(runs, family);
+          if (!known) known = won_schedules{}; // an unreadable list is replaced, not kept for ever
+          remember(*known, won);
+          return saved(runs.put_schedule(family, json(*known)));
+        });
       },
-      [runs](scores_atom, const std::string& machine) { return to_result(read_scores(*runs, machine)); },
-      [runs, saved](scores_atom, const std::string& machine, const scored_run& run) -> caf::result<bool> {
-        auto known = read_scores(*runs, machine);
-        if (!known) known = machine_scores{machine, {}}; // unreadable ones are replaced
-        learn(*known, run);
-        return saved(runs->put_scores(machine, json(*known)));
+      [=](scores_atom, const std::string& machine) { return with([&](run_store& runs) { return read_scores(runs, machine); }); },
+      [=](scores_atom, const std::string& machine, const scored_run& run) {
+        return with([&](run_store& runs) {
+          auto known = read_scores(runs, machine);
+          if (!known) known = machine_scores{machine, {}}; // unreadable ones are replaced
+          learn(*known, run);
+          return saved(runs.put_scores(machine, json(*known)));
+        });
       },
   };
 }

@@ -1,9 +1,10 @@
-// The run store as an agent: RocksDB behind messages. Spawn it detached, it blocks on synced writes.
+// The run store as an agent: RocksDB behind messages. Spawn it detached, it blocks on synced writes, and where it takes turns with others.
 #pragma once
 
 #include "actors/interfaces.hpp"
 #include "knowledge/run_store.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace pragma {
@@ -12,7 +13,9 @@ struct store_state {
   static inline const char* name = "store";
 };
 
-store_actor::behavior_type store(store_actor::stateful_pointer<store_state> self, std::shared_ptr<run_store> runs);
+/// Gives the store for one message: one that is kept open (a head), or one opened in_turn and closed after it (a run of this machine).
+using store_opener = std::function<expected<std::shared_ptr<run_store>>()>;
+store_actor::behavior_type store(store_actor::stateful_pointer<store_state> self, store_opener open);
 
 /// The store of runs in a folder, whose lists are run_summary: errors as run_store::open.
 expected<run_store> open_runs(const std::filesystem::path& folder, run_store::mode m);

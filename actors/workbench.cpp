@@ -1,5 +1,6 @@
 #include "actors/workbench.hpp"
 #include "actors/as_called.hpp"
+#include "actors/machine_lease.hpp"
 
 #include "base/language.hpp"
 #include "base/text.hpp"
@@ -15,7 +16,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <shared_mutex>
 #include <thread>
 
 namespace pragma {
@@ -35,21 +35,6 @@ constexpr int busy_tries = 10;         ///< for the limits of a device that some
 constexpr std::chrono::seconds busy_pause{2};
 constexpr int confirm_waits = 3;       ///< pauses for a busy machine before a winner is timed all the same: this is the figure that is reported
 constexpr double timing_slack = 1.25;  ///< times the measured roofline: what is faster is not believed (bandwidth was measured on another day)
-
-/// One measurement of the processor at a time, and none beside one on a device, whatever number of runs share this process
-/// (`bench --jobs`, a node with several devices). Devices have leases of their own (devices/device_lease.hpp).
-class machine_lease {
-public:
-  explicit machine_lease(const device_choice& where) {
-    static std::shared_mutex machine;
-    if (where.on_device()) beside_ = std::shared_lock(machine);
-    else alone_ = std::unique_lock(machine);
-  }
-
-private:
-  std::unique_lock<std::shared_mutex> alone_;
-  std::shared_lock<std::shared_mutex> beside_;
-};
 
 /// Where the profiler saw no kernel of a call, or was cut off: asks it once more, for the names of kernels alone. The result is a reason to refuse the
 /// candidate, which hides its kernels; empty where there is none.
@@ -257,7 +242,7 @@ device_choice workbench::where() {
 expected<verdict> workbench::verify(const candidate& c) {
   // Launching kernels takes the processor: a check on a device waits for who measures that. One in C++ is noticed by its timing.
   std::optional<machine_lease> lease;
-  if (const auto device = where(); device.on_device()) lease.emplace(device);
+  if (const auto device = where(); device.on_device()) lease.emplace(device, turns_, cancel_);
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   if (c.language == parts_language) return verify_parts(c);
@@ -376,7 +361,7 @@ expected<void> workbench::time_best_again(const measure_request& request, measur
 }
 
 expected<measurement> workbench::measure(const measure_request& request) {
-  const machine_lease lease(where());
+  const machine_lease lease(where(), turns_, cancel_);
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   if (request.candidate.language == parts_language) return measure_parts(request);
@@ -435,7 +420,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
 }
 
 expected<confirmation> workbench::confirm(const candidate& c) {
-  const machine_lease lease(where());
+  const machine_lease lease(where(), turns_, cancel_);
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   if (c.language == parts_language) return confirm_parts(c, most_called);

@@ -18,7 +18,9 @@ std::string too_many_threads(int threads, int processors);
 class workbench {
 public:
   /// `more_follow`: after each candidate another one will be built; false where all are known beforehand (`pragma verify`).
-  explicit workbench(const std::atomic<bool>* cancel = nullptr, bool more_follow = true) : cancel_(cancel), more_follow_(more_follow) {}
+  /// `turns`: the file that processes of this machine lock while they measure (machine_lease.hpp); empty: this process measures whenever it wants to (a node).
+  explicit workbench(const std::atomic<bool>* cancel = nullptr, bool more_follow = true, std::filesystem::path turns = {})
+      : cancel_(cancel), more_follow_(more_follow), turns_(std::move(turns)) {}
 
   /// Starts the reference (or restarts a dead one), reads and audits the task, measures the machine's roofline once.
   expected<loaded_task> load(const load_request& request);
@@ -54,6 +56,7 @@ private:
 
   const std::atomic<bool>* cancel_;
   bool more_follow_;
+  std::filesystem::path turns_;
   std::recursive_mutex mutex_;
   std::unique_ptr<reference> reference_;
   load_request request_;

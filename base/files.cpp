@@ -1,5 +1,7 @@
 #include "base/files.hpp"
 
+#include "base/unique_fd.hpp"
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,13 +14,6 @@ namespace pragma {
 namespace fs = std::filesystem;
 
 namespace {
-
-struct unique_fd {
-  int fd = -1;
-  ~unique_fd() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);

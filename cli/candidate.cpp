@@ -9,6 +9,7 @@
 
 #include "actors/examine.hpp"
 #include "base/text.hpp"
+#include "devices/device_lease.hpp"
 #include "profilers/collect.hpp"
 
 #include <memory>
@@ -120,7 +121,7 @@ int run(const candidate_settings& s, bool profile_too) {
   if (profile_too)
     if (auto given = hand_over_collectors(load); !given) out.line(out.dim("  the profilers that you registered are not used: " + given.error().message));
 
-  workbench bench(&cancelled(), false);
+  workbench bench(&cancelled(), false, lease_file({}));
   out.status("starting the Torch reference and reading the task ...");
   auto loaded = load_checked(bench, load);
   if (!loaded) return report(out, loaded.error());

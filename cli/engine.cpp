@@ -10,6 +10,7 @@
 #include "base/files.hpp"
 #include "base/utc.hpp"
 #include "cli/stored_runs.hpp"
+#include "devices/device_lease.hpp"
 
 #include <mutex>
 #include <thread>
@@ -22,9 +23,16 @@ observer_actor::behavior_type observer(observer_actor::pointer, std::function<vo
   return {[on_event](event_atom, const run_event& event) { on_event(event); }};
 }
 
+/// Other processes that run something here have it between our messages.
+expected<std::shared_ptr<run_store>> open_for_a_moment() {
+  auto store = open_runs(run_store_folder(), run_store::mode::in_turn);
+  if (!store) return fail(store.error());
+  return std::make_shared<run_store>(std::move(*store));
+}
+
 class local_engine : public engine {
 public:
-  explicit local_engine(run_store store) : store_(std::make_shared<run_store>(std::move(store))) {
+  local_engine() {
     // The loop asks one thing at a time; two workers serve the Conductor and the observer. The agents have threads of their own.
     config_.set("scheduler.max-threads", static_cast<size_t>(2));
     config_.set("scheduler.policy", caf::atom("sharing"));
@@ -36,7 +44,17 @@ public:
   expected<run_result> run(const run_request& wanted, std::function<void(const run_event&)> on_event, const std::atomic<bool>& cancel) override {
     auto request = wanted;
     if (request.id.empty() && request.new_id.empty()) request.new_id = new_run_id(request.load.path);
-    auto log = std::make_shared<run_log>(data_home() / "logs", request.id.empty() ? request.new_id : request.id);
+    const auto& id = request.id.empty() ? request.new_id : request.id;
+    auto claim = run_store::claim(run_store_folder(), id);
+    if (!claim) return fail(claim.error());
+    auto result = run_claimed(request, id, std::move(on_event), cancel);
+    claim->remove();
+    return result;
+  }
+
+private:
+  expected<run_result> run_claimed(run_request request, const std::string& id, std::function<void(const run_event&)> on_event, const std::atomic<bool>& cancel) {
+    auto log = std::make_shared<run_log>(data_home() / "logs", id);
     on_event = [log, tell = std::move(on_event)](const run_event& event) {
       log->add(line_of(event));
       tell(event);
@@ -50,7 +68,7 @@ public:
         on_event(note);
       }
     caf::scoped_actor self{*system_};
-    auto bench = std::make_shared<workbench>(&cancel);
+    auto bench = std::make_shared<workbench>(&cancel, true, lease_file({}));
     auto session = std::make_shared<coding_session>(&cancel);
     conductor_agents agents;
     auto& system = *system_;
@@ -65,7 +83,7 @@ public:
     agents.verifier = [&, bench] { return remember(system.spawn<caf::detached>(verifier, bench)); };
     agents.profiler = [&, bench] { return remember(system.spawn<caf::detached>(profiler, bench)); };
     agents.coder = [&, session] { return remember(system.spawn<caf::detached>(coder, session)); };
-    agents.store = system.spawn<caf::detached>(store, store_);
+    agents.store = system.spawn<caf::detached>(store, open_for_a_moment);
     agents.knowledge = knowledge_;
     agents.observer = system.spawn(observer, std::move(on_event));
     auto head = spawn_conductor(system, agents);
@@ -100,8 +118,6 @@ public:
     return result;
   }
 
-private:
-  std::shared_ptr<run_store> store_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
   knowledge_actor knowledge_; ///< for all runs: the compendium is opened once
@@ -137,14 +153,8 @@ expected<std::unique_ptr<engine>> engine::open(const head_choice& head) {
   auto client = head.connect();
   if (!client) return fail(client.error());
   if (*client) return std::unique_ptr<engine>(new remote_engine(std::move(*client)));
-  std::error_code problem;
-  std::filesystem::create_directories(run_store_folder(), problem);
-  if (problem)
-    return fail(ec::io_error, "cannot make the folder of the run store " + run_store_folder().string() + ": " + problem.message(),
-                "choose a folder that can be written with --data DIR");
-  auto store = open_runs(run_store_folder(), run_store::mode::read_write);
-  if (!store) return fail(store.error());
-  return std::unique_ptr<engine>(new local_engine(std::move(*store)));
+  if (auto store = open_for_a_moment(); !store) return fail(store.error()); // what would end the first attempt is said at once
+  return std::unique_ptr<engine>(new local_engine());
 }
 
 expected<void> hand_over_collectors(load_request& load) {

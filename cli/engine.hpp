@@ -15,11 +15,11 @@ namespace pragma::cli {
 
 class engine {
 public:
-  /// Through the head where one is chosen; else in this process, with the run store in data_home()/runs (locked when another process
-  /// writes it).
+  /// Through the head where one is chosen; else in this process, with the run store in data_home()/runs, beside other processes that do the same
+  /// (locked while a head has it).
   static expected<std::unique_ptr<engine>> open(const head_choice& head = head_choice::none());
   virtual ~engine() = default;
-  /// Blocks until the run has ended. `on_event` is called from another thread, one event at a time. Runs may go on side by side; each
+  /// Blocks until the run has ended. locked: another process is at it. `on_event` is called from another thread, one event at a time. Runs may go on side by side; each
   /// ends when its own `cancel` turns true.
   virtual expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event,
                                    const std::atomic<bool>& cancel = cancelled()) = 0;

@@ -12,7 +12,7 @@ struct mcp_state {
   resident tasks;
   head_choice head = head_choice::none();
   std::mutex engine_mutex;
-  std::weak_ptr<engine> running;      ///< the run store has one writer: opened for the first run, closed after the last
+  std::weak_ptr<engine> running;      ///< one for the runs that go on side by side: their agents and the compendium are shared
 };
 
 mcp::features mcp_features(const std::shared_ptr<mcp_state>& state);

@@ -4,6 +4,7 @@
 #include "cli/options.hpp"
 
 #include "base/files.hpp"
+#include "base/language.hpp"
 #include "base/text.hpp"
 #include "cli/report.hpp"
 #include "cli/torch_work.hpp"
@@ -95,7 +96,17 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
     if (!device) return fail(device.error());
     if (auto done = write_drop_in(folder, t, r.code, load.threads, {device->torch_device, load.allow_tf32, load.allow_torch}); !done) return fail(done.error());
     std::string built;
-    if (deploy) {
+    if (deploy && load.backend == "cuda" && in_python(r.code.language)) {
+      drop_in_options on;
+      on.language = r.code.language;
+      on.device = load.where();
+      on.allow_tf32 = load.allow_tf32;
+      on.threads = load.threads;
+      on.seeds = 1;
+      on.cancel = &cancelled();
+      const auto kernels = build_kernels(folder, t, on);
+      built = kernels ? "; kernels compiled for this GPU lie beside their source" : "; its kernels are compiled where it runs first (" + kernels.error().message + ")";
+    } else if (deploy) {
       auto objects = build_objects(folder, r.code);
       if (!objects && objects.error().code == ec::io_error) return fail(objects.error());
       if (!objects) built = "; not built here (" + objects.error().message + "): kernel.cpp is compiled where the drop-in runs first";

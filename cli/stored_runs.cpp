@@ -109,10 +109,18 @@ expected<std::vector<std::string>> delete_stored_runs(const std::vector<std::str
     if (!id) return fail(id.error());
     if (std::find(ids.begin(), ids.end(), *id) == ids.end()) ids.push_back(std::move(*id));
   }
-  auto store = open_runs(run_store_folder(), run_store::mode::read_write);
-  if (!store) return fail(store.error());
+  std::vector<file_lock> claims; // all or none of them
   for (const auto& id : ids) {
+    auto claim = run_store::claim(run_store_folder(), id);
+    if (!claim) return fail(claim.error());
+    claims.push_back(std::move(*claim));
+  }
+  auto store = open_runs(run_store_folder(), run_store::mode::in_turn);
+  if (!store) return fail(store.error());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto& id = ids[i];
     if (auto removed = store->remove_run(id); !removed) return fail(removed.error());
+    claims[i].remove();
     std::error_code ignored;
     std::filesystem::remove(run_log_file(data_home() / "logs", id), ignored);
   }

@@ -33,7 +33,7 @@ expected<std::vector<run_summary>> list_stored_runs();
 /// What findings promised and brought, for each machine that this store knows; none where there is no store yet.
 expected<std::vector<machine_scores>> list_stored_scores();
 /// Removes runs from this machine's store, all or none of them; the folders of their results stay. Gives the ids. not_found; locked
-/// while another process writes the store.
+/// while a process is at work on one of them, or a head has the store.
 expected<std::vector<std::string>> delete_stored_runs(const std::vector<std::string>& words);
 
 /// data_home()/runs.

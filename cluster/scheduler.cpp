@@ -441,7 +441,7 @@ scheduler_actor::behavior_type scheduler(scheduler_state::pointer self, schedule
   state.options = std::move(options);
   state.prefix = new_run_id("head");
   auto& system = self->system();
-  state.store = system.spawn<caf::detached>(store, state.options.store);
+  state.store = system.spawn<caf::detached>(store, [kept = state.options.store]() -> expected<std::shared_ptr<run_store>> { return kept; });
   state.knowledge = system.spawn<caf::detached>(knowledge, state.options.library, state.options.embedding);
   state.answers = system.spawn<caf::detached>(answer_from_library, state.options.library, state.options.embedding);
   return {

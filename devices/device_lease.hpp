@@ -33,7 +33,7 @@ private:
 /// thread may hold it twice.
 device_lease lease_device(const device_choice& device, const std::atomic<bool>* cancel = nullptr);
 
-/// The file that stands for a device: of this machine, by the driver's own number where the environment renumbers devices.
+/// The file that stands for a device, or for the processor: of this machine, by the driver's own number where the environment renumbers devices.
 std::filesystem::path lease_file(const device_choice& device);
 
 } // namespace pragma

@@ -41,16 +41,6 @@ double tolerance_of(const task& t) {
   return tolerance > 0 ? tolerance : defaults::tolerance_float32;
 }
 
-/// What belongs to the drop-in and nothing else of the user's folder.
-expected<void> copy_drop_in(const fs::path& from, const fs::path& to) {
-  for (const auto& file : drop_in_files(from)) {
-    auto text = read_file(from / file);
-    if (!text) return fail(text.error());
-    if (auto written = put_readable(to / file, *text); !written) return written;
-  }
-  return {};
-}
-
 /// What the kernels of its Python modules may take to be compiled.
 double module_seconds(const fs::path& files) {
   double bytes = 0;
@@ -102,6 +92,15 @@ std::string text_of(const json& reply, const char* key) {
 }
 
 } // namespace
+
+expected<void> copy_drop_in(const fs::path& from, const fs::path& to) {
+  for (const auto& file : drop_in_files(from)) {
+    auto text = read_file(from / file);
+    if (!text) return fail(text.error());
+    if (auto written = put_readable(to / file, *text); !written) return written;
+  }
+  return {};
+}
 
 expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, const drop_in_options& options) {
   const auto not_here = [](const std::string& why) { return fail(ec::unsupported, why); };

@@ -32,6 +32,8 @@ expected<std::vector<std::string>> build_objects(const std::filesystem::path& fo
 
 /// The files in `folder` that belong to the drop-in, relative to it.
 std::vector<std::string> drop_in_files(const std::filesystem::path& folder);
+/// Copies them and nothing else of the user's folder, so that a sandbox's uid can read them.
+expected<void> copy_drop_in(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// As others take it, into `out`: `kind` "wheel" (pip install) or "cpp" (a header, a shared object, an example). The files that were made.
 /// `name`: of the package or library, letters, digits and underscores. `python`: any Python 3.
@@ -73,5 +75,9 @@ struct drop_in_result {
 /// for a module, `compiler` for C++ (docs/sandbox.md). candidate_failed and timeout: the drop-in's fault; unsupported: it cannot be tried on this
 /// machine (no such device, no Torch), and nothing of it has run.
 expected<drop_in_result> check_drop_in(const std::filesystem::path& folder, const task& t, const drop_in_options& options = {});
+
+/// Compiles the Triton kernels of a written drop-in for the GPU `options.device`, into built/ (python/pragma_built.py), and checks the drop-in with them (check_drop_in). Names of the
+/// kernels. unsupported: not here, or not these kernels; whatever the error, the drop-in is left without compiled kernels and compiles where it runs.
+expected<std::vector<std::string>> build_kernels(const std::filesystem::path& folder, const task& t, const drop_in_options& options);
 
 } // namespace pragma

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* tf32_note = "\nProducts of float32 may round their operands to TF32, as it was allowed (--allow-tf32).";
 /// What is the same in every drop-in: from the shared folder, and its name in the drop-in.
 constexpr std::pair<const char*, const char*> shared_parts[] = {
-  {"python/pragma_device.py", "pragma_device.py"},
+  {"python/pragma_device.py", "pragma_device.py"},   {"python/pragma_built.py", "pragma_built.py"},
   {"python/pragma_drop_in.py", "pragma_drop_in.py"}, {"python/pragma_native.py", "pragma_native.py"},   {"python/constants.py", "constants.py"},
   {"pragma_kernel.h", "pragma_kernel.h"},            {"drop_in/pragma_call.c", "pragma_call.c"},        {"drop_in/pragma_call_make.h", "pragma_call_make.h"}, {"drop_in/pragma_launch.h", "pragma_launch.h"},
   {"drop_in/pragma_call.abi3.so", "built/pragma_call.abi3.so"}};
@@ -131,6 +131,8 @@ expected<void> write_drop_in(const fs::path& folder, const task& t, const candid
   module = replaced(module, " @TF32@", rules.allow_tf32 ? tf32_note : "");
   module = replaced(module, "@SETTINGS@", settings_of(t, code, threads, on_processor ? device_rules{"cpu"} : rules)); // last: it holds the user's text
   files.emplace_back("model_new.py", std::move(module));
+  std::error_code ignored;
+  fs::remove(folder / "built" / "kernels.json", ignored); // an earlier kernel's
   return write_all(folder, files);
 }
 
@@ -148,7 +150,8 @@ std::vector<std::string> drop_in_files(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder / "built", ignored)) {
     const auto name = entry.path().filename().string();
-    if (name == "objects.json" || (name.rfind("kernel-", 0) == 0 && entry.path().extension() == ".so")) found.push_back("built/" + name);
+    const auto kind = entry.path().extension();
+    if (name == "objects.json" || (name.rfind("kernel-", 0) == 0 && kind == ".so") || name == "kernels.json" || kind == ".cubin") found.push_back("built/" + name);
   }
   return found;
 }

@@ -1,5 +1,6 @@
 #include "knowledge/record_store.hpp"
 
+#include "base/file_lock.hpp"
 #include "base/text.hpp"
 
 #include <rocksdb/db.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fcntl.h>
-#include <fstream>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
@@ -42,6 +42,7 @@ rocksdb::Options database_options(size_t write_buffer_bytes) {
   options.write_buffer_size = write_buffer_bytes;
   options.max_write_buffer_number = 2;
   options.max_total_wal_size = 4 * write_buffer_bytes;
+  options.avoid_flush_during_recovery = true; // a store that is opened for each record would get a table for each, and no time to merge them
   options.max_background_jobs = 2;
   options.max_open_files = 64;
   options.info_log = std::make_shared<silent_logger>();
@@ -65,10 +66,7 @@ std::string lock_holder(const std::filesystem::path& folder) {
   const bool known = ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid > 0;
   ::close(fd);
   if (!known) return {};
-  std::ifstream in("/proc/" + std::to_string(lock.l_pid) + "/comm");
-  std::string program;
-  std::getline(in, program);
-  return "process " + std::to_string(lock.l_pid) + (program.empty() ? "" : " (" + printable(program) + ")");
+  return process_text(lock.l_pid);
 }
 
 error open_error(const rocksdb::Status& status, const std::filesystem::path& folder, const record_store_options& words) {
@@ -186,10 +184,7 @@ struct record_store::impl {
   }
 };
 
-namespace {
-
-/// Creates the folder; owner-only, as the stores hold source, logs and questions of the user.
-expected<void> make_folder(const std::filesystem::path& folder, const std::string& what) {
+expected<void> make_store_folder(const std::filesystem::path& folder, const std::string& what) {
   std::error_code problem;
   if (std::filesystem::exists(folder, problem)) return {};
   std::filesystem::create_directories(folder, problem);
@@ -199,8 +194,6 @@ expected<void> make_folder(const std::filesystem::path& folder, const std::strin
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all, problem);
   return {};
 }
-
-} // namespace
 
 void record_store::batch::put(const std::string& family, const std::string& key, const std::string& value) {
   batch_.Put(store_.impl_->family(family), key, value);
@@ -223,7 +216,7 @@ expected<record_store> record_store::open(const std::filesystem::path& folder, m
   if (m == mode::read_only && !std::filesystem::exists(folder / "CURRENT", ignored))
     return fail(ec::not_found, "there is no " + options.what + " in " + folder.string(), options.made_by);
   if (m == mode::read_write)
-    if (auto made = make_folder(folder, options.what); !made) return fail(made.error());
+    if (auto made = make_store_folder(folder, options.what); !made) return fail(made.error());
   auto p = std::make_unique<impl>();
   p->folder = folder;
   p->opened = m;

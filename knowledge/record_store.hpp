@@ -77,4 +77,7 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
+/// Creates the folder where there is none; owner-only, as the stores hold source, logs and questions of the user. io_error.
+expected<void> make_store_folder(const std::filesystem::path& folder, const std::string& what);
+
 } // namespace pragma

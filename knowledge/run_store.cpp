@@ -4,8 +4,10 @@
 #include "knowledge/record_store.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 namespace pragma {
 
@@ -47,6 +49,7 @@ std::string encode(const json& value) {
 } // namespace
 
 struct run_store::impl {
+  std::optional<file_lock> turn; ///< outlives the records: they are closed before others may come
   record_store records;
   summariser summary_of;
 
@@ -92,10 +95,69 @@ expected<void> check_id(const std::string& id, const char* what) {
 
 } // namespace
 
+namespace {
+
+/// Who opens the store, and who writes in turn, holds this file. RocksDB's own lock does not wait, and a reader that meets a store being opened may find
+/// the journal gone and the table made of it not there yet.
+constexpr const char* turn_file = "TURN";
+constexpr const char* claims_folder = "claims";
+constexpr auto writers_patience = std::chrono::seconds(60); ///< a turn takes some 0.1 s: a longer one is of a process that was stopped
+constexpr auto readers_patience = std::chrono::seconds(10); ///< then it reads all the same
+
+/// Nothing where a reader has nothing to wait for, or may not.
+expected<std::optional<file_lock>> take_turn(const std::filesystem::path& folder, run_store::mode m) {
+  if (m != run_store::mode::read_only) {
+    if (auto made = make_store_folder(folder, "run store"); !made) return fail(made.error());
+    auto taken = file_lock::take(folder / turn_file, file_lock::kind::exclusive, writers_patience);
+    if (!taken && taken.error().code == ec::locked)
+      return fail(ec::locked, "the run store " + folder.string() + " is being written for longer than " + std::to_string(writers_patience.count()) + " s: " + taken.error().message,
+                  "where that process was stopped (Ctrl-Z), let it go on or end it; then go on with `pragma resume`");
+    if (!taken) return fail(taken.error());
+    return std::optional<file_lock>(std::move(*taken));
+  }
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder / turn_file, ignored)) return std::optional<file_lock>{};
+  auto taken = file_lock::take(folder / turn_file, file_lock::kind::shared, readers_patience);
+  return taken ? std::optional<file_lock>(std::move(*taken)) : std::nullopt;
+}
+
+/// Removes the claims of processes that are gone.
+expected<void> nobody_claims(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> claims;
+  for (const auto& one : std::filesystem::directory_iterator(folder / claims_folder, ignored)) claims.push_back(one.path());
+  for (const auto& file : claims) {
+    auto free = file_lock::take(file, file_lock::kind::exclusive);
+    if (!free) return fail(ec::locked, "the run store " + folder.string() + " is in use: run " + free.error().message, "wait until it has finished, stop it, or use another folder with --data DIR");
+    free->remove();
+  }
+  return {};
+}
+
+} // namespace
+
 expected<run_store> run_store::open(const std::filesystem::path& folder, mode m, summariser summary_of) {
+  auto turn = take_turn(folder, m);
+  if (!turn) return fail(turn.error());
   auto records = record_store::open(folder, m == mode::read_only ? record_store::mode::read_only : record_store::mode::read_write, store_options());
   if (!records) return fail(records.error());
-  return run_store(std::make_unique<impl>(impl{std::move(*records), summary_of}));
+  if (m == mode::read_write) {
+    if (auto free = nobody_claims(folder); !free) return fail(free.error());
+    turn->reset(); // from here on RocksDB's own lock keeps others away
+  }
+  return run_store(std::make_unique<impl>(impl{std::move(*turn), std::move(*records), summary_of}));
+}
+
+expected<file_lock> run_store::claim(const std::filesystem::path& folder, const std::string& run_id) {
+  if (auto good = check_id(run_id, "run id"); !good) return fail(good.error());
+  if (run_id.front() == '.' || run_id.find('/') != std::string::npos) return fail(ec::invalid_argument, "'" + printable(run_id) + "' cannot be a run id", "it must be no path");
+  std::error_code problem;
+  std::filesystem::create_directories(folder / claims_folder, problem);
+  if (problem) return fail(ec::io_error, "cannot make " + (folder / claims_folder).string() + ": " + problem.message(), "choose another folder with --data DIR");
+  auto taken = file_lock::take(folder / claims_folder / run_id, file_lock::kind::exclusive);
+  if (!taken && taken.error().code == ec::locked)
+    return fail(ec::locked, "another process is at work on this run: " + taken.error().message, "wait until it has finished, or stop it");
+  return taken;
 }
 
 run_store::run_store(std::unique_ptr<impl> p) : impl_(std::move(p)) {}

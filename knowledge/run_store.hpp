@@ -1,8 +1,10 @@
 // Runs in RocksDB: every iteration is durable before the next one starts. Records are JSON documents, so that the store
-// knows nothing of what is in them. One writer process; readers (`pragma runs`, `show`) open read-only beside it.
+// knows nothing of what is in them. Runs of several processes take turns at writing, a head keeps the store for itself; readers (`pragma runs`,
+// `show`) open read-only beside either. decisions/0043.
 #pragma once
 
 #include "base/error.hpp"
+#include "base/file_lock.hpp"
 #include "base/json.hpp"
 #include "knowledge/store_change.hpp"
 
@@ -16,11 +18,18 @@ namespace pragma {
 
 class run_store {
 public:
-  enum class mode { read_write, read_only };
+  enum class mode {
+    read_write, ///< for this process alone, until it is closed; locked while some process claims a run
+    in_turn,    ///< to read and write for a moment: waits until others that do so have closed it, and they wait for us
+    read_only
+  };
   /// What a list of runs shows of one, made from its header: an object with "started" (ISO time).
   using summariser = expected<json> (*)(const json& header);
-  /// locked: names the process folder that holds it; io_error; parse_error when the schema version is newer than ours.
+  /// locked: names the process that holds it; io_error; parse_error when the schema version is newer than ours.
   static expected<run_store> open(const std::filesystem::path& folder, mode m, summariser summary_of);
+  /// Says that this process is at work on the run (it runs it, or removes it), until the claim is removed or the process is gone. locked: names
+  /// the process that is. The store's folder must be there.
+  static expected<file_lock> claim(const std::filesystem::path& folder, const std::string& run_id);
   run_store(run_store&&) noexcept;
   run_store& operator=(run_store&&) noexcept;
   ~run_store();

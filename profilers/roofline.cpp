@@ -1,6 +1,7 @@
 // machine_roofline(): bandwidth per cache level and the multiply-add peak, measured with pinned threads. A limit must not
 // be too low (a candidate above it counts as a measurement error), so each figure is the best of many short batches over
 // every way of copying that a candidate could use: plain and streaming stores, and the C library's memcpy.
+#include "base/file_lock.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -27,6 +28,7 @@ constexpr double memory_seconds = 0.25;      // per figure in memory, where one 
 constexpr double peak_seconds = 0.25;
 constexpr double max_off_cpu_share = 0.02;  // a batch that lost more than this of its time to other work is not clean
 constexpr int patience = 3;                 // times the budget while no batch was clean
+constexpr auto longest_by_another = std::chrono::seconds(60); // a measurement by another process takes a few seconds
 constexpr size_t page = 4096;
 constexpr int64_t default_l1 = 32 << 10, default_l2 = 512 << 10; // when the machine does not say
 constexpr int64_t smallest_memory_set = 64 << 20, largest_memory_set = 1ll << 30;
@@ -317,6 +319,13 @@ void order_levels(machine_limits& limits) {
   }
 }
 
+/// Of runs that begin together one measures, and the others read what it found.
+expected<file_lock> alone_with(const std::filesystem::path& file) {
+  std::error_code ignored;
+  std::filesystem::create_directories(file.parent_path(), ignored);
+  return file_lock::take(file.string() + ".lock", file_lock::kind::exclusive, longest_by_another);
+}
+
 } // namespace
 
 expected<machine_limits> machine_roofline(int threads, bool remeasure,
@@ -328,6 +337,8 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
   if (!facts) return fail(facts.error());
 
   const auto file = cached_file(*facts, threads);
+  if (const auto earlier = read_cached(file, *facts, threads); earlier && !remeasure) return *earlier;
+  const auto alone = alone_with(file);
   const auto earlier = read_cached(file, *facts, threads);
   if (earlier && !remeasure) return *earlier;
 
@@ -392,8 +403,6 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
   if (!quiet) return limits; // too low, perhaps: good for now, not to be kept
   limits.measured_at = utc_now();
 
-  std::error_code ignored;
-  std::filesystem::create_directories(file.parent_path(), ignored);
   // A cache that cannot be written costs three seconds next time, no more.
   (void)write_file_atomic(file, json(limits).dump(2) + "\n");
   return limits;

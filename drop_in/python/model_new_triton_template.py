@@ -22,6 +22,7 @@ def _load(name):
 
 
 _kernel = _load("kernel")
+_load("pragma_built").use(FOLDER, _kernel)
 
 if not getattr(_kernel, "PRAGMA_PARAMS", False):
     ModelNew = _kernel.ModelNew  # it keeps parameters of its own: there is no Model with the same ones to fall back to

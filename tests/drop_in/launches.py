@@ -144,6 +144,15 @@ def alignment():
     assert right(new, old, inside) == AFTER and right(new, old) == AFTER
 
 
+def task_of_the_made():
+    """What pragma_built.py runs to have its kernels compiled is the task's own model and inputs."""
+    fast, inputs = model_new._load("pragma_built").forward_of(model_new, "cpu")
+    torch.manual_seed(1)
+    old = model_new._reference.Model(*model_new._reference.get_init_inputs())
+    with torch.no_grad():
+        assert torch.allclose(fast(*inputs), old(*inputs), rtol=1e-5, atol=1e-5)
+
+
 def not_written_down():
     """Work between the kernels that a plan would leave out: the dispatcher goes on, and the results stay right."""
     kernel.between = lambda tensor: tensor * 1.0
@@ -216,7 +225,7 @@ def left_to_torch():
 
 
 failed = []
-for case in (by_handle, parameters_change, parameters_change_unseen, streams, alignment, not_written_down, other_arguments, shared_memory, threads, refused, left_to_torch):
+for case in (by_handle, task_of_the_made, parameters_change, parameters_change_unseen, streams, alignment, not_written_down, other_arguments, shared_memory, threads, refused, left_to_torch):
     child = os.fork()
     if child == 0:
         code = 1

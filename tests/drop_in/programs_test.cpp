@@ -131,6 +131,26 @@ TEST_CASE("A drop-in is right with a newer Torch, compiled and exported too") {
   right(python, written(), all);
 }
 
+TEST_CASE("Compiled GPU kernels are used where they fit, and Triton compiles where they do not") {
+  const char* python = std::getenv("PRAGMA_OTHER_PYTHON");
+  if (!python) {
+    WARN("skipped: PRAGMA_OTHER_PYTHON names no Python with Torch and Triton");
+    return;
+  }
+  process_spec spec;
+  spec.argv = {python, "-B", (here() / "built.py").string(), (share_dir() / "python" / "pragma_built.py").string(), (fs::path(TESTS_DIR) / "synthesis" / "golden" / "softmax_long.py").string()};
+  spec.limits.wall_seconds = 240;
+  const auto ran = run_process(spec);
+  REQUIRE(ran);
+  if (ran->exit_code == 77) {
+    WARN("skipped: " << python << " has no Triton");
+    return;
+  }
+  INFO(ran->out << ran->err);
+  CHECK(ran->exit_code == 0);
+  CHECK(ran->out.find("all promises hold") != std::string::npos);
+}
+
 TEST_CASE("A drop-in for a device has the same guards, here with the processor as the device") {
   const auto folder = for_a_device("kernel_gate.py");
   right(python_here(), folder.path(), {"plain", "device_parameters", "constructor", "constants", "other_module", "training", "shapes", "subclass", "functorch", "modes", "hooks",

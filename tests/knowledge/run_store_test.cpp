@@ -36,7 +36,7 @@ process_spec self(const std::string& name, const fs::path& folder) {
   process_spec spec;
   spec.argv = {fs::read_symlink("/proc/self/exe").string(), "[" + name + "]"};
   spec.env = {{"RUN_STORE_FOLDER", folder.string()}};
-  spec.limits.wall_seconds = 60;
+  spec.limits.wall_seconds = 200;
   return spec;
 }
 
@@ -61,6 +61,20 @@ void write_until_killed(size_t bytes) {
     if (!store.put_iteration("r1", i, iteration(i, bytes), header("2026-01-01T00:00:00Z", i))) return;
     const auto line = std::to_string(i) + "\n";
     if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) return;
+  }
+}
+
+/// Child: a run of its own, named by its process; each iteration in a turn of its own, and "N" on stdout as it is acknowledged.
+void write_in_turn() {
+  const auto folder = folder_of_child();
+  const auto id = "run-" + std::to_string(::getpid());
+  const auto claim = run_store::claim(folder, id);
+  REQUIRE(claim);
+  for (int i = 1;; ++i) {
+    if (!open_store(folder, run_store::mode::in_turn).put_iteration(id, i, iteration(i, 5000), header("2026-01-01T00:00:00Z", i))) return;
+    const auto line = std::to_string(i) + "\n";
+    if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) return;
+    ::usleep(50'000); // as an attempt does: who never pauses leaves others their turn by chance only
   }
 }
 
@@ -233,6 +247,63 @@ TEST_CASE("kill -9 in mid-write loses no acknowledged iteration") {
 
 TEST_CASE("writes until killed, small", "[.][child-small]") { write_until_killed(200); }
 TEST_CASE("writes until killed, large", "[.][child-large]") { write_until_killed(1 << 20); }
+
+TEST_CASE("four processes write in turn and are killed at any moment: each that is left goes on, nothing acknowledged is lost, a reader sees it at once") {
+  auto dir = temp_dir::create("run-store");
+  std::vector<std::unique_ptr<child_process>> children;
+  for (int i = 0; i < 4; ++i) {
+    auto child = child_process::start(self("child-in-turn", dir->path()));
+    REQUIRE(child);
+    children.push_back(std::make_unique<child_process>(std::move(*child)));
+  }
+  for (size_t left = children.size(); left > 0; --left) {
+    std::vector<int> acknowledged(left);
+    for (int round = 0; round < 3; ++round)
+      for (size_t i = 0; i < left; ++i) {
+        auto line = children[i]->read_line(60);
+        REQUIRE(line);
+        acknowledged[i] = std::atoi(line->c_str());
+        const auto id = "run-" + std::to_string(children[i]->pid());
+        const auto records = open_store(dir->path(), run_store::mode::read_only).iterations(id);
+        REQUIRE(records);
+        CHECK(static_cast<int>(records->size()) >= acknowledged[i]);
+        CHECK(run_store::claim(dir->path(), id).error().code == ec::locked);
+      }
+    const auto id = "run-" + std::to_string(children[left - 1]->pid());
+    children[left - 1]->kill();
+    auto store = open_store(dir->path(), run_store::mode::in_turn);
+    const auto records = store.iterations(id).value();
+    REQUIRE(static_cast<int>(records.size()) >= acknowledged[left - 1]);
+    for (size_t i = 0; i < records.size(); ++i) CHECK(records[i]["number"] == static_cast<int>(i) + 1);
+    CHECK(store.get_run(id).value()["best_attempt"] == static_cast<int>(records.size()));
+    CHECK(run_store::claim(dir->path(), id)); // whoever wants to may go on with it
+  }
+  CHECK(open_store(dir->path(), run_store::mode::read_only).list_runs()->size() == 4);
+}
+
+TEST_CASE("writes in turn until killed", "[.][child-in-turn]") { write_in_turn(); }
+
+TEST_CASE("a run that is claimed is nobody else's, nor is its store, until the claim is removed") {
+  auto dir = temp_dir::create("run-store");
+  { auto store = open_store(dir->path()); }
+  auto claim = run_store::claim(dir->path(), "r1");
+  REQUIRE(claim);
+  const auto second = run_store::claim(dir->path(), "r1");
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == ec::locked);
+  CHECK(second.error().message.find("process " + std::to_string(::getpid())) != std::string::npos);
+  CHECK(run_store::claim(dir->path(), "r2"));
+  const auto whole_store = run_store::open(dir->path(), run_store::mode::read_write, whole);
+  REQUIRE_FALSE(whole_store);
+  CHECK(whole_store.error().code == ec::locked);
+  CHECK(whole_store.error().message.find("run r1") != std::string::npos);
+  CHECK(open_store(dir->path(), run_store::mode::in_turn).list_runs()->empty());
+  claim->remove();
+  CHECK(run_store::claim(dir->path(), "r1"));
+  for (const char* no_name : {"", "../x", "a/b", ".."}) CHECK(run_store::claim(dir->path(), no_name).error().code == ec::invalid_argument);
+  auto kept = open_store(dir->path());
+  CHECK(run_store::open(dir->path(), run_store::mode::in_turn, whole).error().code == ec::locked); // at once
+}
 
 TEST_CASE("a record that a crash cut short is dropped, the ones before are kept") {
   auto dir = temp_dir::create("run-store");
