@@ -137,16 +137,20 @@ def save(out, module, source, capability, programs):
 
 
 def forward_of(model_new, device):
-    """The kernels' module, given the task's parameters, and its inputs."""
+    """A function that gives the kernels' module the task's parameters and calls it, and the module's inputs. Parameters that kernels lay out are part of what is launched."""
     torch.manual_seed(1)
     reference = model_new._reference
     arguments = reference.get_init_inputs()
     args, kwargs = (arguments[0], arguments[1]) if len(arguments) == 2 and isinstance(arguments[1], dict) else (arguments, {})
     model = reference.Model(*args, **kwargs).to(device)
     fast = model_new._kernel.ModelNew(*args, **kwargs)
-    fast.load_params([functools.reduce(getattr, entry["name"].split("."), model).detach().contiguous() for entry in model_new._settings["params"]])
+    params = [functools.reduce(getattr, entry["name"].split("."), model).detach().contiguous() for entry in model_new._settings["params"]]
     inputs = [x.to(device).contiguous() if isinstance(x, torch.Tensor) else x for x in reference.get_inputs()]
-    return fast, inputs
+
+    def called(*given):
+        fast.load_params(params)
+        return fast(*given)
+    return called, inputs
 
 
 def loaded(folder):
@@ -168,10 +172,10 @@ def make(folder, out):
     model_new = loaded(folder)
     device = torch.device(os.environ.get("PRAGMA_DEVICE", "cuda"))
     with torch.no_grad(), torch.cuda.device(device):
-        fast, inputs = forward_of(model_new, device)
-        fast(*inputs)  # compiles and tunes
+        called, inputs = forward_of(model_new, device)
+        called(*inputs)  # compiles and tunes
         with Making(model_new._kernel, lambda run, *args, **rest: run(*args, **rest)) as making:
-            fast(*inputs)
+            called(*inputs)
         torch.cuda.synchronize()
         return save(out, model_new._kernel, source, torch.cuda.get_device_capability(), making.programs)
 
