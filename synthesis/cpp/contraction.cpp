@@ -48,7 +48,8 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
     return p;
   }
   p.parallel_outside = p.shared && enough(p.outside);
-  p.parallel_inside = p.shared && !p.parallel_outside && (c.op == operation::convolution || enough(p.inside));
+  p.shares_columns = p.shared && !p.parallel_outside && !enough(p.inside) && p.several_n;
+  p.parallel_inside = p.shared && !p.parallel_outside && !p.shares_columns && (c.op == operation::convolution || enough(p.inside));
   return p;
 }
 

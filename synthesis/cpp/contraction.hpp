@@ -23,6 +23,7 @@ struct contraction_plan {
   std::vector<int> outside, inside;  ///< batch loops: those that a depends on lie outside, so that it is packed once
   bool shared = false;         ///< by several threads
   bool parallel_outside = false, parallel_inside = false;
+  bool shares_columns = false; ///< threads share out blocks of columns: there are too few batch elements for them
   bool shares_batch = false, shares_blocks = false; ///< of blocks of rows: threads share out the batch without them, or with them
 };
 contraction_plan plan_contraction(const region& r, const region_schedule& s, const schedule& all);

@@ -66,14 +66,13 @@ void matmul_writer::pack_columns() {
 
 void matmul_writer::loops(const code& followers) {
   if (r_.by_row_blocks) return by_row_blocks(followers);
-  const bool parallel_columns = plan_.shared && !plan_.parallel_outside && !plan_.parallel_inside && plan_.several_n;
   allocate();
   open_batch(plan_.outside, plan_.parallel_outside);
   if (whole()) pack_all_rows();
   open_batch(plan_.inside, plan_.parallel_inside);
   if (!plan_.gathers_lines) finish_tile();
   if (plan_.several_k) out_.line("constexpr int64_t steps = {};", plan_.size.k);
-  if (parallel_columns) out_.directive("pragma omp parallel for num_threads(threads) schedule(static)");
+  if (plan_.shares_columns) out_.directive("pragma omp parallel for num_threads(threads) schedule(static)");
   open_columns();
   open_steps();
   open_rows();

@@ -255,7 +255,9 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       rs.vector_axis = r.anchor->n.back();
       int64_t batch = 1;
       for (int a : r.anchor->batch) batch *= r.axes[static_cast<size_t>(a)].extent;
-      const bool columns = r.anchor->dims.empty() && batch < 2 * s.threads && (batch == 1 || batch % s.threads != 0);
+      const int at = static_cast<int>(s.regions.size());
+      const bool hosts = std::any_of(program.regions.begin(), program.regions.end(), [at](const auto& x) { return x.host == at; });
+      const bool columns = (r.anchor->dims.empty() || (!hosts && !r.anchor->strided_store())) && batch < 2 * s.threads && (batch == 1 || batch % s.threads != 0);
       rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1, reads_rows_in_place(r, program.buffers[static_cast<size_t>(r.anchor->a)].dtype));
       // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
       const auto& out = r.stores[0];
