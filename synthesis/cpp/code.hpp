@@ -37,6 +37,7 @@ public:
   void end() { --depth_; }
   /// "#TEXT", at the left margin.
   template <class... T> void directive(fmt::format_string<T...> text, T&&... values) { lines_.push_back({-1, "#" + fmt::format(text, std::forward<T>(values)...), false}); }
+  bool empty() const { return lines_.empty(); }
   /// Other lines at this depth.
   void append(const code& other);
 

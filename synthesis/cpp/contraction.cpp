@@ -35,6 +35,7 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
     for (int a : axes) n *= r.axes[static_cast<size_t>(a)].extent;
     return n >= 2 * all.threads || (n > 1 && n % all.threads == 0);
   };
+  p.far_sums = p.several_k && c.op == operation::matmul && !r.by_row_blocks;
   p.shared = all.threads > 1 && !s.one_thread;
   if (r.by_row_blocks) {
     p.several_m = p.several_n = p.gathers_lines = false;
@@ -47,7 +48,8 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
     return p;
   }
   p.parallel_outside = p.shared && enough(p.outside);
-  p.parallel_inside = p.shared && !p.parallel_outside && (c.op == operation::convolution || enough(p.inside));
+  p.shares_columns = p.shared && !p.parallel_outside && !enough(p.inside) && p.several_n;
+  p.parallel_inside = p.shared && !p.parallel_outside && !p.shares_columns && (c.op == operation::convolution || enough(p.inside));
   return p;
 }
 
@@ -189,9 +191,11 @@ void contraction_writer::tile_loop(const std::function<void(const std::string&)>
     else out_.line("const bool needed = n < m + MR + {};", half->diagonal);
   }
   out_.line("vf tile[MR][NR / W]{};", half ? " = {}" : "");
+  const auto sums = fmt::format("partial + m * {} + (n - n0) * MR", plan_.block_columns);
+  if (plan_.far_sums) out_.line("{}(tile, {});", out_.use("ask_for_partial"), sums);
   multiply(guarded);
   if (plan_.several_k) {
-    out_.line("float* partial_tile = partial + m * {} + (n - n0) * MR;", plan_.block_columns);
+    out_.line("float* partial_tile = {};", sums);
     out_.line("if (k0 > 0{}) {}(tile, partial_tile);", half ? " && needed" : "", out_.use("add_partial"));
     out_.line("if ({}) finish(tile, m, n);", last_steps());
     out_.line("else {}{}(tile, partial_tile);", guarded, out_.use("keep_partial"));

@@ -17,11 +17,13 @@ struct contraction_plan {
   int64_t block_steps = 0;           ///< of k; of a convolution: channels
   int64_t block_columns = 0;         ///< of the sums over some steps that wait for the others
   bool several_k = false, several_m = false, several_n = false;
+  bool far_sums = false;             ///< sums that wait are more than a cache near the core holds: they are asked for
   bool strided = false;              ///< a transposed convolution with strides: results of several residues side by side
   bool gathers_lines = false;        ///< rows of results are collected and streamed
   std::vector<int> outside, inside;  ///< batch loops: those that a depends on lie outside, so that it is packed once
   bool shared = false;         ///< by several threads
   bool parallel_outside = false, parallel_inside = false;
+  bool shares_columns = false; ///< threads share out blocks of columns: there are too few batch elements for them
   bool shares_batch = false, shares_blocks = false; ///< of blocks of rows: threads share out the batch without them, or with them
 };
 contraction_plan plan_contraction(const region& r, const region_schedule& s, const schedule& all);
@@ -92,8 +94,11 @@ private:
   void pack_all_rows();
   void pack_rows(const std::string& to, const std::string& depth, const std::string& from_k);
   void open_steps();
+  void pack_columns();
   std::string base(int buffer, const index_form& f) const;
   bool whole() const { return s_.block.whole || plan_.several_n; }
+  /// How many panels are packed at once: several where a step of all of them lies side by side.
+  int panels_at_once() const { return c_.b_at.coefficient(c_.n[0]) == 1 && !of_pairs() && s_.block.n > plan_.tile_columns ? 4 : 1; }
   std::string panel_of_block() const { return fmt::format("a_panels + {} * depth", plan_.several_m ? "(m - m0)" : "m"); }
 };
 

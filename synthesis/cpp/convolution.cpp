@@ -40,7 +40,9 @@ void convolution_writer::allocate() {
   const int64_t all_weights = plan_.all_rows * plan_.size.channels * image_.taps;
   if (all_.threads > 1 && !plan_.parallel_outside) shared_scratch("weights", all_weights);
   else scratch("weights", std::max<int64_t>(1, all_weights));
-  scratch("image", plan_.size.channels * image_.image.channel + 4 * plan_.tile_columns + 2 * image_.image.stride[1]);
+  const int64_t image = plan_.size.channels * image_.image.channel + 4 * plan_.tile_columns + 2 * image_.image.stride[1];
+  if (shares_columns_) shared_scratch("image", image);
+  else scratch("image", image);
   scratch("b_panels", image_.residues * image_.longest * channels_of_block() * (plan_.several_m ? plan_.block_columns : plan_.tile_columns));
   if (plan_.several_k) scratch("partial", image_.residues * plan_.all_rows * plan_.block_columns);
   if (plan_.gathers_lines) scratch("lines", rounded_up(s_.block.m, s_.block.rows) * plan_.block_columns);
@@ -76,6 +78,7 @@ void convolution_writer::pack_weights() {
   if (scope) out_.block();
   open_channels();
   if (plan_.strided) out_.head("for (int x = 0; x < SX; ++x)");
+  share();
   out_.head("for (int64_t m = 0; m < {}; m += MR)", plan_.size.m);
   const int64_t row = c_.a_at.coefficient(c_.m[0]), channel = c_.a_at.coefficient(c_.k);
   out_.line("{}<MR>({}, {} + m * {} + k0 * {}, {} - m, {}, channels, {}, tap_weight + {}, {});", out_.use("pack_weights"), weights_at(), base(c_.a, c_.a_at), row, channel,
@@ -91,6 +94,7 @@ void convolution_writer::pack_weights() {
 void convolution_writer::copy_image() {
   const auto& image = image_.image;
   out_.comment("the image, inside of a border of zeros{}", image.step > 1 ? fmt::format("; every {} columns side by side", image.step) : "");
+  share();
   out_.block("for (int64_t c = 0; c < {}; ++c)", plan_.size.channels);
   auto to = fmt::format("image + c * {}", image.channel), from = fmt::format("{} + c * {}", base(c_.b, c_.b_at), c_.b_at.coefficient(c_.k));
   int opened = 1;
@@ -179,19 +183,28 @@ void convolution_writer::strided_tiles() {
   out_.close();
 }
 
+/// The loop that follows is shared out where pixels are.
+void convolution_writer::share() {
+  if (shares_columns_) out_.directive("pragma omp parallel for num_threads(threads) schedule(static)");
+}
+
 void convolution_writer::loops(const code& followers) {
+  shares_columns_ = plan_.shares_columns && followers.empty();
   tables();
   allocate();
   open_batch(plan_.outside, plan_.parallel_outside);
   pack_weights();
-  open_batch(plan_.inside, plan_.parallel_inside);
+  open_batch(plan_.inside, plan_.parallel_inside || (plan_.shares_columns && !shares_columns_));
   copy_image();
   open_phase();
   pixels();
   if (!plan_.strided && !plan_.gathers_lines) finish_tile();
   if (plan_.several_k) out_.line("constexpr int64_t steps = {};", plan_.size.channels);
   if (plan_.strided) out_.line("const int64_t n0 = 0, n1 = columns;");
-  else open_columns();
+  else {
+    share();
+    open_columns();
+  }
   open_channels();
   open_rows();
   if (plan_.gathers_lines) finish_tile();

@@ -25,6 +25,7 @@ private:
   void close_phase() { if (plan_.strided) out_.close(); }
   void open_channels();
   void pack_weights();
+  void share();
   void copy_image();
   void copy_row(const std::string& to, const std::string& from);
   void pixels();
@@ -39,6 +40,7 @@ private:
   int64_t channels_of_block() const { return std::min(plan_.block_steps, plan_.size.channels); }
 
   const convolution_plan image_;
+  bool shares_columns_ = false; ///< threads share out pixels: what follows an image has memory of one thread
 };
 
 } // namespace pragma::synthesis

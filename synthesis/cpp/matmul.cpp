@@ -12,7 +12,7 @@ void matmul_writer::allocate() {
   const int64_t panels = (whole() ? rows * plan_.size.k : block_rows * s_.block.k) + all_.lanes;
   if (all_.threads > 1 && whole() && !plan_.parallel_outside) shared_scratch("a_panels", panels);
   else scratch("a_panels", panels);
-  scratch("b_panels", s_.block.k * (plan_.several_m ? rounded_up(s_.block.n, plan_.tile_columns) : plan_.tile_columns));
+  scratch("b_panels", s_.block.k * (plan_.several_m ? rounded_up(s_.block.n, plan_.tile_columns) : panels_at_once() * plan_.tile_columns));
   if (plan_.several_k) scratch("partial", rows * rounded_up(s_.block.n, plan_.tile_columns));
   if (plan_.gathers_lines) scratch("lines", block_rows * plan_.block_columns);
 }
@@ -49,16 +49,30 @@ void matmul_writer::open_steps() {
   }
 }
 
+/// The panel of columns at n, packed where the first rows meet it.
+void matmul_writer::pack_columns() {
+  const int64_t column = c_.b_at.coefficient(c_.n[0]), step = c_.b_at.coefficient(c_.k);
+  const int panels = panels_at_once();
+  const auto from = fmt::format("{} + {} * n + {} * k0", base(c_.b, c_.b_at), column, step);
+  if (panels == 1) {
+    out_.line("float* b = b_panels{};", plan_.several_m ? " + (n - n0) * depth" : "");
+    out_.line("{}{}<NR, {}, {}>(b, {}, {} - n, depth);", plan_.several_m ? "if (m0 == 0) " : "", out_.use(of_pairs() ? "pack_column_pairs" : "pack_columns"), column, step, from, plan_.size.n);
+    return;
+  }
+  const auto among = fmt::format("(n - n0) % ({} * NR)", panels);
+  out_.line("float* b = b_panels + {} * depth;", plan_.several_m ? "(n - n0)" : among);
+  out_.line("if ({}{} == 0) {}<{}, NR, {}, {}>(b, {}, n1 - n, depth);", plan_.several_m ? "m0 == 0 && " : "", among, out_.use("pack_panels"), panels, column, step, from);
+}
+
 void matmul_writer::loops(const code& followers) {
   if (r_.by_row_blocks) return by_row_blocks(followers);
-  const bool parallel_columns = plan_.shared && !plan_.parallel_outside && !plan_.parallel_inside && plan_.several_n;
   allocate();
   open_batch(plan_.outside, plan_.parallel_outside);
   if (whole()) pack_all_rows();
   open_batch(plan_.inside, plan_.parallel_inside);
   if (!plan_.gathers_lines) finish_tile();
   if (plan_.several_k) out_.line("constexpr int64_t steps = {};", plan_.size.k);
-  if (parallel_columns) out_.directive("pragma omp parallel for num_threads(threads) schedule(static)");
+  if (plan_.shares_columns) out_.directive("pragma omp parallel for num_threads(threads) schedule(static)");
   open_columns();
   open_steps();
   open_rows();
@@ -69,10 +83,7 @@ void matmul_writer::loops(const code& followers) {
   }
   if (plan_.gathers_lines) finish_tile();
   out_.block("for (int64_t n = n0; n < n1; n += NR)");
-  out_.line("float* b = b_panels{};", plan_.several_m ? " + (n - n0) * depth" : "");
-  const int64_t column = c_.b_at.coefficient(c_.n[0]), step = c_.b_at.coefficient(c_.k);
-  out_.line("{}{}<NR, {}, {}>(b, {} + {} * n + {} * k0, {} - n, depth);", plan_.several_m ? "if (m0 == 0) " : "", out_.use(of_pairs() ? "pack_column_pairs" : "pack_columns"), column, step, base(c_.b, c_.b_at),
-            column, step, plan_.size.n);
+  pack_columns();
   tile_loop(whole() ? fmt::format("a_panels + k0 * {} + m * depth", plan_.all_rows) : panel_of_block());
   out_.close();
   if (plan_.gathers_lines) stream_lines();

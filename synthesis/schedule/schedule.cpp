@@ -159,6 +159,8 @@ int64_t even_blocks(int64_t total, int64_t limit, int64_t step) {
   return rounded_up((total + blocks - 1) / blocks, step);
 }
 
+constexpr int64_t enough_columns = 1024; ///< of a block: what reading all rows once more costs is nothing beside the work
+
 /// Analytical blocks (after Goto and van de Geijn: Anatomy of high-performance matrix multiplication): a panel of b stays
 /// in the first-level cache, a block of a in the second, a block of b in the third.
 /// `threads`: of those that share out the columns; 1 where they have batches to share, or none.
@@ -182,11 +184,18 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, i
     }
   }
   const int64_t columns = int64_t{b.vectors} * lanes, step = r.anchor->dims.empty() ? 16 : size.taps;
-  b.k = even_blocks(size.k, std::max(step, cache.l1 / 2 / 4 / columns * 4 / 3), step);
+  // A panel of a product's columns may fill the first level: what rows push out of it comes back from the second in time (decisions/0047).
+  const bool product = r.anchor->dims.empty() && !r.by_row_blocks;
+  b.k = even_blocks(size.k, std::max(step, product ? cache.l1 / 4 / columns * 15 / 16 : cache.l1 / 2 / 4 / columns * 4 / 3), step);
   b.m = even_blocks(size.m, std::max<int64_t>(b.rows, cache.l2 * 5 / 8 / 4 / b.k), b.rows);
   const bool one_block_of_rows = b.m >= size.m, several = b.k < size.k;
   int64_t limit = size.n;
-  if (several) limit = std::min(limit, std::max(columns, (one_block_of_rows ? cache.l2 / 4 : cache.l2 / 2) / 4 / size.m));
+  if (several) {
+    // Sums wait in the second level; where rows do not fit there, in the third: all rows are read once more for each block of columns.
+    const int64_t near = (one_block_of_rows ? cache.l2 / 4 : cache.l2 / 2) / 4 / size.m;
+    const int64_t far = product && !one_block_of_rows ? std::min(enough_columns, cache.l3 / 2 / threads / 4 / size.m) : 0;
+    limit = std::min(limit, std::max({columns, near, far}));
+  }
   if (!one_block_of_rows) limit = std::min(limit, std::max(columns, (int64_t{4} << 20) / 4 / b.k));
   b.n = even_blocks(columns_of_a_thread(columns), std::max(columns, limit / columns * columns), columns);
   b.whole = rounded_up(size.m, b.rows) * size.k * 4 <= (int64_t{32} << 20);
@@ -246,7 +255,9 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       rs.vector_axis = r.anchor->n.back();
       int64_t batch = 1;
       for (int a : r.anchor->batch) batch *= r.axes[static_cast<size_t>(a)].extent;
-      const bool columns = r.anchor->dims.empty() && batch < 2 * s.threads && (batch == 1 || batch % s.threads != 0);
+      const int at = static_cast<int>(s.regions.size());
+      const bool hosts = std::any_of(program.regions.begin(), program.regions.end(), [at](const auto& x) { return x.host == at; });
+      const bool columns = (r.anchor->dims.empty() || (!hosts && !r.anchor->strided_store())) && batch < 2 * s.threads && (batch == 1 || batch % s.threads != 0);
       rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1, reads_rows_in_place(r, program.buffers[static_cast<size_t>(r.anchor->a)].dtype));
       // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
       const auto& out = r.stores[0];

@@ -25,10 +25,16 @@ task everything() {
   outputs.push_back(g.node("aten.mm.default", {{"self", ref(g.node("aten.view.default", {{"self", ref(x)}, {"size", {96, 2048}}}, {96, 2048}))},
                                                {"mat2", ref(g.node("aten.view.default", {{"self", ref(y)}, {"size", {2048, 128}}}, {2048, 128}))}}, {96, 128}));
   outputs.push_back(g.node("aten.mm.default", {{"self", ref(g.node("aten.t.default", {{"self", ref(c)}}, {256, 704}))}, {"mat2", ref(c)}}, {256, 256}));
+  const auto convolution = [&](const std::vector<int64_t>& image, const std::vector<int64_t>& weight, int stride, const std::vector<int64_t>& out) {
+    outputs.push_back(g.node("aten.convolution.default", {{"input", ref(g.input(image))}, {"weight", ref(g.input(weight))}, {"bias", nullptr}, {"stride", {stride, stride}}, {"padding", {1, 1}},
+                                                          {"dilation", {1, 1}}, {"transposed", false}, {"output_padding", {0, 0}}, {"groups", 1}}, out));
+  };
+  convolution({1, 24, 40, 40}, {33, 24, 3, 3}, 1, {1, 33, 40, 40}); // a single image: its pixels are shared out
+  convolution({3, 40, 30, 26}, {20, 40, 3, 3}, 2, {3, 20, 15, 13});
   return g.finish(outputs);
 }
 
-const std::vector<size_t> sizes{1 << 17, 2 << 16, 4096, 64 * 4096, 1, 2, 3 << 16, 40 * 48, 96 * 128, 256 * 256};
+const std::vector<size_t> sizes{1 << 17, 2 << 16, 4096, 64 * 4096, 1, 2, 3 << 16, 40 * 48, 96 * 128, 256 * 256, 33 * 1600, 60 * 195};
 
 std::vector<tensor<float>> computed(int threads) {
   auto options = test_machine();
@@ -40,6 +46,7 @@ std::vector<tensor<float>> computed(int threads) {
   const loaded kernel(made->source, made->flags);
   auto x = random_floats(3 << 16, 1), y = random_floats(64 * 4096, 2), z = random_floats(1 << 17, 3), w = random_floats(2 << 16, 7);
   auto a = random_floats(40 * 8192, 4, -0.01f, 0.01f), b = random_floats(8192 * 48, 5, -1, 1), c = random_floats(704 * 256, 6);
+  auto image = random_floats(24 * 1600, 8), weight = random_floats(33 * 216, 9), images = random_floats(120 * 780, 10), weights = random_floats(20 * 360, 11);
   std::vector<tensor<float>> results;
   std::vector<void*> outputs;
   for (size_t n : sizes) {
@@ -47,7 +54,7 @@ std::vector<tensor<float>> computed(int threads) {
     std::fill(results.back().data(), results.back().data() + n, -77.0f);
     outputs.push_back(results.back().data());
   }
-  call(kernel, {x.data(), y.data(), z.data(), w.data(), a.data(), b.data(), c.data()}, outputs, threads);
+  call(kernel, {x.data(), y.data(), z.data(), w.data(), a.data(), b.data(), c.data(), image.data(), weight.data(), images.data(), weights.data()}, outputs, threads);
   return results;
 }
 

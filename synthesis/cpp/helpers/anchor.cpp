@@ -65,6 +65,11 @@ template <int Rows, int64_t Row, int M, int N> __attribute__((always_inline)) in
     for (int t = 0; t < N; ++t) tile[r][t] += *reinterpret_cast<const vf*>(partial + (r * N + t) * W);
 }
 )"},
+      {"ask_for_partial", {}, R"(// Lines that will be read and written when the tile is done: no cache near the core has them.
+template <int M, int N> inline void ask_for_partial(const vf (&)[M][N], const float* partial) {
+  for (int i = 0; i < M * N * W; i += 16) __builtin_prefetch(partial + i, 1);
+}
+)"},
       {"keep_partial", {}, R"(template <int M, int N> inline void keep_partial(const vf (&tile)[M][N], float* partial) {
   for (int r = 0; r < M; ++r)
     for (int t = 0; t < N; ++t) *reinterpret_cast<vf*>(partial + (r * N + t) * W) = tile[r][t];
@@ -148,6 +153,17 @@ template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns
         for (int j = t; j < t + W; ++j) panel[k * N + j] = from[j * Column + k * Step];
     }
   }
+}
+)"},
+      {"pack_panels", {"pack_columns"}, R"(// P panels of N columns at once: a step of all of them lies side by side in memory, so that longer runs of it are read, from fewer pages at a time.
+template <int P, int N, int64_t Column, int64_t Step, class T> inline void pack_panels(float* panels, const T* from, int64_t columns, int64_t depth) {
+  if (columns < P * N) {
+    for (int p = 0; p < P && p * N < columns; ++p) pack_columns<N, Column, Step>(panels + p * N * depth, from + p * N * Column, columns - p * N, depth);
+    return;
+  }
+  for (int64_t k = 0; k < depth; ++k)
+    for (int p = 0; p < P; ++p)
+      for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(panels + (p * depth + k) * N + t) = to<vf>(load(from + k * Step + p * N + t, all_lanes{}));
 }
 )"},
       {"all_finite", {"load"}, R"(// Whole vectors.

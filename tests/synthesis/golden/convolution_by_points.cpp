@@ -26,7 +26,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   {
     constexpr int MR = 6, NR = 2 * W; // tile in registers: rows x columns
     alignas(64) static float a_panels[68];
-    alignas(64) static float b_panels[80];
+    alignas(64) static float b_panels[320];
     for (int64_t m = 0; m < 12; m += MR)
       pack_rows<MR, 5, 1>(a_panels + m * 5, p0 + 5 * m + 1 * 0, 12 - m, 5);
     for (int64_t o0 = 0; o0 < 2; ++o0) {
@@ -56,8 +56,8 @@ extern "C" void pragma_kernel(const pragma_args* args) {
         const int64_t n1 = least<int64_t>(n0 + 32, 63);
         constexpr int64_t k0 = 0, depth = 5;
         for (int64_t n = n0; n < n1; n += NR) {
-          float* b = b_panels;
-          pack_columns<NR, 1, 63>(b, x0 + 315 * o0 + 1 * n + 63 * k0, 63 - n, depth);
+          float* b = b_panels + (n - n0) % (4 * NR) * depth;
+          if ((n - n0) % (4 * NR) == 0) pack_panels<4, NR, 1, 63>(b, x0 + 315 * o0 + 1 * n + 63 * k0, n1 - n, depth);
           for (int64_t m = 0; m < 12; m += MR) {
             vf tile[MR][NR / W];
             multiply_tile(depth, a_panels + k0 * 12 + m * depth, b, tile);

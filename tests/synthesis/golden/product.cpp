@@ -1,7 +1,7 @@
 // Task: product
 // Reference: aten.mm.default
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":240,"m":300,"n":96,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":352,"m":150,"n":96,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -25,11 +25,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   {
     constexpr int MR = 6, NR = 2 * W; // tile in registers: rows x columns
     alignas(64) static float a_panels[210008];
-    alignas(64) static float b_panels[3840];
+    alignas(64) static float b_panels[33792];
     alignas(64) static float partial[28800];
-    for (int64_t k0 = 0; k0 < 700; k0 += 240) {
+    for (int64_t k0 = 0; k0 < 700; k0 += 352) {
       for (int64_t m = 0; m < 300; m += MR) {
-        const int64_t depth = least<int64_t>(240, 700 - k0);
+        const int64_t depth = least<int64_t>(352, 700 - k0);
         pack_rows<MR, 700, 1>(a_panels + k0 * 300 + m * depth, x0 + 700 * m + 1 * k0, 300 - m, depth);
       }
     }
@@ -54,18 +54,22 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     constexpr int64_t steps = 700;
     for (int64_t n0 = 0; n0 < 190; n0 += 96) {
       const int64_t n1 = least<int64_t>(n0 + 96, 190);
-      for (int64_t k0 = 0; k0 < steps; k0 += 240) {
-        const int64_t depth = least<int64_t>(240, steps - k0);
-        for (int64_t n = n0; n < n1; n += NR) {
-          float* b = b_panels;
-          pack_columns<NR, 1, 190>(b, x1 + 1 * n + 190 * k0, 190 - n, depth);
-          for (int64_t m = 0; m < 300; m += MR) {
-            vf tile[MR][NR / W];
-            multiply_tile(depth, a_panels + k0 * 300 + m * depth, b, tile);
-            float* partial_tile = partial + m * 96 + (n - n0) * MR;
-            if (k0 > 0) add_partial(tile, partial_tile);
-            if (k0 + depth >= steps) finish(tile, m, n);
-            else keep_partial(tile, partial_tile);
+      for (int64_t k0 = 0; k0 < steps; k0 += 352) {
+        const int64_t depth = least<int64_t>(352, steps - k0);
+        for (int64_t m0 = 0; m0 < 300; m0 += 150) {
+          const int64_t m1 = least<int64_t>(m0 + 150, 300);
+          for (int64_t n = n0; n < n1; n += NR) {
+            float* b = b_panels + (n - n0) * depth;
+            if (m0 == 0 && (n - n0) % (4 * NR) == 0) pack_panels<4, NR, 1, 190>(b, x1 + 1 * n + 190 * k0, n1 - n, depth);
+            for (int64_t m = m0; m < m1; m += MR) {
+              vf tile[MR][NR / W];
+              ask_for_partial(tile, partial + m * 96 + (n - n0) * MR);
+              multiply_tile(depth, a_panels + k0 * 300 + m * depth, b, tile);
+              float* partial_tile = partial + m * 96 + (n - n0) * MR;
+              if (k0 > 0) add_partial(tile, partial_tile);
+              if (k0 + depth >= steps) finish(tile, m, n);
+              else keep_partial(tile, partial_tile);
+            }
           }
         }
       }

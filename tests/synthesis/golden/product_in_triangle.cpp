@@ -25,7 +25,7 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   {
     constexpr int MR = 8, NR = 1 * W; // tile in registers: rows x columns
     alignas(64) static float a_panels[1608];
-    alignas(64) static float b_panels[320];
+    alignas(64) static float b_panels[1280];
     for (int64_t m = 0; m < 40; m += MR)
       pack_rows<MR, 40, 1>(a_panels + m * 40, x0 + 40 * m + 1 * 0, 40 - m, 40);
     const auto finish = [&](const vf (&tile)[MR][NR / W], int64_t m, int64_t n) __attribute__((always_inline)) {
@@ -45,8 +45,8 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     constexpr int64_t n0 = 0, n1 = 40;
     constexpr int64_t k0 = 0, depth = 40;
     for (int64_t n = n0; n < n1; n += NR) {
-      float* b = b_panels;
-      pack_columns<NR, 1, 40>(b, x1 + 1 * n + 40 * k0, 40 - n, depth);
+      float* b = b_panels + (n - n0) % (4 * NR) * depth;
+      if ((n - n0) % (4 * NR) == 0) pack_panels<4, NR, 1, 40>(b, x1 + 1 * n + 40 * k0, n1 - n, depth);
       for (int64_t m = 0; m < 40; m += MR) {
         // tiles below the diagonal are zeros
         const bool needed = n + NR > m + 0;
