@@ -77,6 +77,9 @@ struct contraction_size {
 };
 contraction_size size_of_contraction(const region& r);
 
+/// The register tile of a recurrence: rows, and `vectors` of units of each gate. What it sums up stays in registers.
+blocking recurrent_tile(const region& r, int lanes, int threads);
+
 /// A blocking of another program made fit for this one: whole tiles, no more than there is.
 blocking fitted(blocking b, const region& r, int lanes);
 
