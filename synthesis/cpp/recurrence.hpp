@@ -9,11 +9,14 @@ namespace pragma::synthesis {
 /// How many steps the layer of a recurrence makes.
 int64_t time_steps(const region& r);
 
+/// Multiplications of a step that are worth a meeting of threads behind it: some 10 us of one thread, of which a meeting takes one or two where all run.
+constexpr int64_t least_shared_step = 500'000;
+
 class recurrence_writer {
 public:
   recurrence_writer(const region& r, const region_schedule& s, const schedule& all, value_writer& values, code& out)
       : r_(r), c_(*r.anchor), s_(s), values_(values), out_(out), size_(size_of_contraction(r)), gates_(gates_of(c_.op)), units_(size_.n / gates_), steps_(time_steps(r)),
-        shared_(all.threads > 1 && !s.one_thread) {}
+        shared_(all.threads > 1 && !s.one_thread && size_.m * size_.n * size_.k >= least_shared_step) {}
   void write();
 
 private:
