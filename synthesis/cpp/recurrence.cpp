@@ -4,9 +4,7 @@
 
 namespace pragma::synthesis {
 
-int64_t time_steps(const region& r) {
-  return r.axes[static_cast<size_t>(r.anchor->batch[0])].extent - (r.anchor->op == operation::lstm ? 2 : 1); // the first states and the cells are planes of their own
-}
+int64_t time_steps(const region& r) { return r.axes[static_cast<size_t>(r.anchor->steps)].extent; }
 
 const expr& recurrence_writer::argument(size_t i) const {
   const auto& layer = r_.exprs[static_cast<size_t>(r_.stores[0].value)];
@@ -120,7 +118,7 @@ void recurrence_writer::tile_loops() {
 }
 
 void recurrence_writer::all_steps() {
-  const auto t = values_.var(c_.batch[0]);
+  const auto t = values_.var(c_.steps);
   const int64_t plane = size_.m * units_;
   parallel_loop("parallel num_threads(threads)");
   out_.block("for (int64_t {0} = 0; {0} < {1}; ++{0})", t, steps_);

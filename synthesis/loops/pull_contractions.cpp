@@ -163,8 +163,9 @@ void puller::contract_recurrence(int n, const tensor_node& node, const std::vect
   c.m = dense_axes(n, idx[1], node.shape[1]);
   c.n = dense_axes(n, idx[2], node.shape[2]);
   c.k = contracted_axis(node.shape[2]);
+  c.steps = contracted_axis(at(node.args[0]).shape[0]);
   c.gates = contracted_axis(gates_of(node.op));
-  const auto step = along(c.batch), row = along(c.m), unit = along(c.n), gate = along({c.gates});
+  const auto step = along({c.steps}), row = along(c.m), unit = along(c.n), gate = along({c.gates});
   std::tie(c.a, c.a_at) = operand(node.args[2], {row, unit});
   std::tie(c.b, c.b_at) = operand(node.args[1], {gate, unit, along({c.k})});
   const auto read = [&](int what, const std::vector<index_form>& where) {

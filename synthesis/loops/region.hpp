@@ -77,7 +77,7 @@ struct image_dim {
 
 /// c[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]. Of a convolution a are the weights (m: output channels)
 /// and b the image (n: output pixels, k: input channels of the group, then taps). Of a recurrence a are the states before a step (at first the buffer of the first state)
-/// and b the weights; m are rows of the batch, n units, the only axis of the batch counts steps and runs in order. What else it reads are loads, the arguments of its expression:
+/// and b the weights; m are rows of the batch, n units; the only axis of the batch are planes of states, which steps fill in order. What else it reads are loads, the arguments of its expression:
 /// what the input gives, the first cell state (LSTM), the state's bias (may be missing).
 struct contraction {
   operation op = operation::matmul; ///< or convolution, or one of the recurrences
@@ -87,7 +87,7 @@ struct contraction {
   int group = -1;             ///< the one of them that counts groups, or -1
   std::vector<int> m, n;      ///< one axis each once arranged; n has several for a strided transposed convolution
   int k = -1;
-  int gates = -1;             ///< the axis of a recurrence that counts gates: part of n
+  int steps = -1, gates = -1; ///< axes of a recurrence: its steps, and the gates of each unit
   std::vector<image_dim> dims;
   bool transposed = false;
   bool recurrent() const { return gates >= 0; }

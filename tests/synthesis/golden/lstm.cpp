@@ -82,16 +82,16 @@ extern "C" void pragma_kernel(const pragma_args* args) {
         states[o1 * 24 + i] = float(*(scratch1 + 24 * o1 + i));
         cells[o1 * 24 + i] = float(*(scratch1 + 24 * o1 + i));
       }
-    for (int64_t o0 = 0; o0 < 2; ++o0) {
-      const float* before = states + o0 * 120;
-      float* after = states + (o0 + 1) * 120;
+    for (int64_t o4 = 0; o4 < 2; ++o4) {
+      const float* before = states + o4 * 120;
+      float* after = states + (o4 + 1) * 120;
       const auto gates = [&](int64_t o1, int64_t i, const vf* sums, auto lanes) __attribute__((always_inline)) {
-        const vf taken = v_sigmoid(load(scratch2 + 96 * o0 + 192 * o1 + i + 0, lanes) + (sums[0 * U] + load(p3 + i + 0, lanes)));
-        const vf kept = v_sigmoid(load(scratch2 + 96 * o0 + 192 * o1 + i + 24, lanes) + (sums[1 * U] + load(p3 + i + 24, lanes)));
-        const vf fresh = v_tanh(load(scratch2 + 96 * o0 + 192 * o1 + i + 48, lanes) + (sums[2 * U] + load(p3 + i + 48, lanes)));
+        const vf taken = v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 0, lanes) + (sums[0 * U] + load(p3 + i + 0, lanes)));
+        const vf kept = v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 24, lanes) + (sums[1 * U] + load(p3 + i + 24, lanes)));
+        const vf fresh = v_tanh(load(scratch2 + 192 * o1 + i + 96 * o4 + 48, lanes) + (sums[2 * U] + load(p3 + i + 48, lanes)));
         const vf cell = kept * load(cells + o1 * 24 + i, lanes) + taken * fresh;
         store(cells + o1 * 24 + i, cell, lanes);
-        store(after + o1 * 24 + i, v_sigmoid(load(scratch2 + 96 * o0 + 192 * o1 + i + 72, lanes) + (sums[3 * U] + load(p3 + i + 72, lanes))) * v_tanh(cell), lanes);
+        store(after + o1 * 24 + i, v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 72, lanes) + (sums[3 * U] + load(p3 + i + 72, lanes))) * v_tanh(cell), lanes);
       };
       for (int64_t n = 0; n < 24; n += NR) {
         for (int64_t m = 0; m < 5; m += MR) {
