@@ -25,7 +25,7 @@ void recurrence_writer::write() {
   all_steps();
 }
 
-/// For each NR units, step after step of k, the columns of all gates side by side.
+/// For each NR units and the gates that are summed up together: step after step of k, their columns side by side.
 void recurrence_writer::pack_weights() {
   const int64_t columns = rounded_up(units_, int64_t{s_.block.vectors} * values_.lanes());
   const int64_t column = c_.b_at.coefficient(c_.n[0]), step = c_.b_at.coefficient(c_.k), gate = c_.b_at.coefficient(c_.gates);
@@ -34,8 +34,9 @@ void recurrence_writer::pack_weights() {
   out_.line("alignas(64) static float weights[{}];", columns * gates_ * units_);
   parallel_loop("parallel for num_threads(threads) schedule(static)");
   out_.block("for (int64_t n = 0; n < {}; n += NR)", units_);
-  out_.line("for (int g = 0; g < {0}; ++g) {1}<NR, {2}, {3}, {0} * NR>(weights + n * {4} + g * NR, {5} + g * {6} + n * {2}, {7} - n, {7});", gates_, out_.use("pack_columns"), column, step, gates_ * units_,
-            values_.address(c_.b, base), gate, units_);
+  for (int64_t g = 0; g < gates_; ++g)
+    out_.line("{}<NR, {}, {}, {} * NR>(weights + n * {} + {} * NR, {} + {} + n * {}, {} - n, {});", out_.use("pack_columns"), column, step, together_, gates_ * units_,
+              g / together_ * together_ * units_ + g % together_, values_.address(c_.b, base), g * gate, column, units_, units_);
   out_.close();
 }
 
@@ -60,7 +61,7 @@ std::string recurrence_writer::from_input(int gate) {
 }
 
 std::string recurrence_writer::from_state(int gate) {
-  const auto sum = fmt::format("sums[{} * U]", gate);
+  const auto sum = fmt::format("sums[({} * MR + {}) * U]", gate / together_ * together_, gate % together_);
   if (!has_bias()) return sum;
   const auto& x = argument(lstm() ? 2 : 1);
   return fmt::format("({} + {}({} + {}, lanes))", sum, out_.use("load"), without(x.buffer, x.at, c_.gates), gate * x.at.coefficient(c_.gates));
@@ -95,22 +96,26 @@ void recurrence_writer::one_vector() {
 void recurrence_writer::tile_loops() {
   const auto m = values_.var(c_.m[0]), n = values_.var(c_.n[0]);
   const int64_t rows = size_.m, tile = s_.block.rows, rest = rows % tile, tail = units_ % values_.lanes();
-  const auto call = [&](int64_t count) { return fmt::format("{}<{}, {}>({}, before + m * {}, weights + n * {}, tile);", out_.use("multiply_rows"), count, units_, units_, units_, gates_ * units_); };
+  const auto call = [&](int64_t count) {
+    return fmt::format("{}<{}, {}>({}, before + m * {}, weights + n * {} + p * {} * NR, tile[p]);", out_.use("multiply_rows"), count, units_, units_, units_, gates_ * units_, together_ * units_);
+  };
   parallel_loop("for schedule(static) collapse(2)");
   out_.block("for (int64_t n = 0; n < {}; n += NR)", units_);
   out_.block("for (int64_t m = 0; m < {}; m += MR)", rows);
-  out_.line("vf tile[MR][{} * U];", gates_);
+  out_.line("vf tile[{}][MR][{} * U];", gates_ / together_, together_);
+  out_.block("for (int p = 0; p < {}; ++p)", gates_ / together_);
   if (rest == 0) {
     out_.line("{}", call(tile));
   } else {
     if (rows > tile) out_.line("if (m + MR <= {}) {}", rows, call(tile));
     out_.line("{}{}", rows > tile ? "else " : "", call(rest));
   }
+  out_.close();
   out_.head("for (int r = 0; r < MR{}; ++r)", rest == 0 ? std::string() : fmt::format(" && m + r < {}", rows));
   out_.block("for (int u = 0; u < U; ++u)");
   out_.line("const int64_t {} = m + r, {} = n + u * W;", m, n);
-  if (units_ >= values_.lanes()) out_.line("if ({} + W <= {}) gates({}, {}, tile[r] + u, all_lanes{{}});", n, units_, m, n);
-  if (tail) out_.line("{}if ({} < {}) gates({}, {}, tile[r] + u, some_lanes<{}>{{}});", units_ >= values_.lanes() ? "else " : "", n, units_, m, n, tail);
+  if (units_ >= values_.lanes()) out_.line("if ({} + W <= {}) gates({}, {}, tile[0][r] + u, all_lanes{{}});", n, units_, m, n);
+  if (tail) out_.line("{}if ({} < {}) gates({}, {}, tile[0][r] + u, some_lanes<{}>{{}});", units_ >= values_.lanes() ? "else " : "", n, units_, m, n, tail);
   out_.close();
   out_.end();
   out_.close();

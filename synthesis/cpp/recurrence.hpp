@@ -15,7 +15,7 @@ constexpr int64_t least_shared_step = 500'000;
 class recurrence_writer {
 public:
   recurrence_writer(const region& r, const region_schedule& s, const schedule& all, value_writer& values, code& out)
-      : r_(r), c_(*r.anchor), s_(s), values_(values), out_(out), size_(size_of_contraction(r)), gates_(gates_of(c_.op)), units_(size_.n / gates_), steps_(time_steps(r)),
+      : r_(r), c_(*r.anchor), s_(s), values_(values), out_(out), size_(size_of_contraction(r)), gates_(gates_of(c_.op)), together_(gates_together(c_.op, all.lanes)), units_(size_.n / gates_), steps_(time_steps(r)),
         shared_(all.threads > 1 && !s.one_thread && size_.m * size_.n * size_.k >= least_shared_step) {}
   void write();
 
@@ -43,7 +43,7 @@ private:
   value_writer& values_;
   code& out_;
   const contraction_size size_;
-  const int64_t gates_, units_, steps_;
+  const int64_t gates_, together_, units_, steps_;
   const bool shared_; ///< by several threads
 };
 

@@ -198,7 +198,7 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, i
 
 blocking recurrent_tile(const region& r, int lanes, int threads) {
   const auto size = size_of_contraction(r);
-  const int64_t gates = gates_of(r.anchor->op), units = size.n / gates, registers = lanes == 16 ? 28 : 12, least_vectors = gates == 1 ? 2 : 1;
+  const int64_t gates = gates_together(r.anchor->op, lanes), units = size.n / gates_of(r.anchor->op), registers = lanes == 16 ? 28 : 12, least_vectors = gates == 1 ? 2 : 1;
   blocking b;
   b.rows = static_cast<int>(even_blocks(size.m, std::max<int64_t>(1, registers / (gates * least_vectors)), 1));
   const int64_t of_a_thread = (units + lanes * threads - 1) / (lanes * threads);
