@@ -1,7 +1,7 @@
 // Task: lstm
 // Reference: aten.zeros.default, aten.zeros.default, aten.lstm.input
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":0},{"block":{"k":20,"m":10,"n":96,"rows":5,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":1,"m":3,"n":8,"rows":3,"vectors":1,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":2},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":2}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":0},{"block":{"k":20,"m":10,"n":96,"rows":5,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":1,"m":5,"n":8,"rows":5,"vectors":1,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":2},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":2}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -70,10 +70,13 @@ extern "C" void pragma_kernel(const pragma_args* args) {
   }
   // Region 3: lstm, steps x rows x units = 2 x 5 x 24
   {
-    constexpr int MR = 3, U = 1, NR = U * W; // of a tile: rows, vectors of units of each gate
+    constexpr int MR = 5, U = 1, NR = U * W; // of a tile: rows, vectors of units of each gate
     alignas(64) static float weights[2304];
     for (int64_t n = 0; n < 24; n += NR) {
-      for (int g = 0; g < 4; ++g) pack_columns<NR, 24, 1, 4 * NR>(weights + n * 96 + g * NR, p1 + g * 576 + n * 24, 24 - n, 24);
+      pack_columns<NR, 24, 1, 2 * NR>(weights + n * 96 + 0 * NR, p1 + 0 + n * 24, 24 - n, 24);
+      pack_columns<NR, 24, 1, 2 * NR>(weights + n * 96 + 1 * NR, p1 + 576 + n * 24, 24 - n, 24);
+      pack_columns<NR, 24, 1, 2 * NR>(weights + n * 96 + 48 * NR, p1 + 1152 + n * 24, 24 - n, 24);
+      pack_columns<NR, 24, 1, 2 * NR>(weights + n * 96 + 49 * NR, p1 + 1728 + n * 24, 24 - n, 24);
     }
     float* const states = scratch0; // before the first step, and after each
     float* const cells = states + 360;
@@ -86,22 +89,23 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       const float* before = states + o4 * 120;
       float* after = states + (o4 + 1) * 120;
       const auto gates = [&](int64_t o1, int64_t i, const vf* sums, auto lanes) __attribute__((always_inline)) {
-        const vf taken = v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 0, lanes) + (sums[0 * U] + load(p3 + i + 0, lanes)));
-        const vf kept = v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 24, lanes) + (sums[1 * U] + load(p3 + i + 24, lanes)));
-        const vf fresh = v_tanh(load(scratch2 + 192 * o1 + i + 96 * o4 + 48, lanes) + (sums[2 * U] + load(p3 + i + 48, lanes)));
+        const vf taken = v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 0, lanes) + (sums[(0 * MR + 0) * U] + load(p3 + i + 0, lanes)));
+        const vf kept = v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 24, lanes) + (sums[(0 * MR + 1) * U] + load(p3 + i + 24, lanes)));
+        const vf fresh = v_tanh(load(scratch2 + 192 * o1 + i + 96 * o4 + 48, lanes) + (sums[(2 * MR + 0) * U] + load(p3 + i + 48, lanes)));
         const vf cell = kept * load(cells + o1 * 24 + i, lanes) + taken * fresh;
         store(cells + o1 * 24 + i, cell, lanes);
-        store(after + o1 * 24 + i, v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 72, lanes) + (sums[3 * U] + load(p3 + i + 72, lanes))) * v_tanh(cell), lanes);
+        store(after + o1 * 24 + i, v_sigmoid(load(scratch2 + 192 * o1 + i + 96 * o4 + 72, lanes) + (sums[(2 * MR + 1) * U] + load(p3 + i + 72, lanes))) * v_tanh(cell), lanes);
       };
       for (int64_t n = 0; n < 24; n += NR) {
         for (int64_t m = 0; m < 5; m += MR) {
-          vf tile[MR][4 * U];
-          if (m + MR <= 5) multiply_rows<3, 24>(24, before + m * 24, weights + n * 96, tile);
-          else multiply_rows<2, 24>(24, before + m * 24, weights + n * 96, tile);
-          for (int r = 0; r < MR && m + r < 5; ++r)
+          vf tile[2][MR][2 * U];
+          for (int p = 0; p < 2; ++p) {
+            multiply_rows<5, 24>(24, before + m * 24, weights + n * 96 + p * 48 * NR, tile[p]);
+          }
+          for (int r = 0; r < MR; ++r)
             for (int u = 0; u < U; ++u) {
               const int64_t o1 = m + r, i = n + u * W;
-              if (i + W <= 24) gates(o1, i, tile[r] + u, all_lanes{});
+              if (i + W <= 24) gates(o1, i, tile[0][r] + u, all_lanes{});
             }
         }
       }
