@@ -231,7 +231,7 @@ private:
     options.algebra = !s_.run.no_algebra;
     if (const auto chosen = find_backend(s_.run.device.backend)) options.language = chosen->language;
     auto coder = builtin_coder::create(described, options);
-    if (!coder && !can_be_cut(described)) return coder.error();
+    if (!coder && !can_be_cut(described, options.language)) return coder.error();
     return std::nullopt;
   }
 

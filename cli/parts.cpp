@@ -7,6 +7,7 @@
 #include "kernels/parts.hpp"
 #include "synthesis/lower/lower.hpp"
 #include "synthesis/partition/cut.hpp"
+#include "synthesis/search/builtin.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -79,7 +80,8 @@ public:
     auto g = parse_graph(loaded_.task.graph);
     auto document = parse_json(loaded_.task.graph, "the task's graph");
     if (!g || !document) return result;
-    auto cut_at = cut(*g, not_lowered ? keeps{} : keeps{is_contraction});
+    const auto where = find_backend(request_.load.backend);
+    auto cut_at = cut(*g, not_lowered ? keeps{} : keeps{is_contraction}, !where || writes_loops(where->language));
     if (!cut_at && not_lowered && cut_at.error().code == ec::left_as_it_is) return fail(cut_at.error());
     if (!cut_at && not_lowered) return all_of_torch(cut_at.error());
     if (!cut_at || cut_at->kept.empty()) return not_lowered ? all_of_torch(result.error()) : std::move(result);
@@ -291,11 +293,11 @@ expected<run_result> run_whole(engine& machine, const run_request& request, cons
   return whole_run(machine, request, watch, cancel).run();
 }
 
-bool can_be_cut(const task& t) {
+bool can_be_cut(const task& t, const std::string& language) {
   if (t.graph.empty()) return false;
   const auto g = parse_graph(t.graph);
   if (!g) return false;
-  const auto cut_at = cut(*g);
+  const auto cut_at = cut(*g, {}, writes_loops(language));
   return cut_at && !cut_at->kept.empty();
 }
 

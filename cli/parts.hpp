@@ -12,7 +12,7 @@ using watch_run = std::function<std::function<void(const run_event&)>(const std:
 /// engine::run(); then its parts, where that is the way. left_as_it_is: no part of the task is faster with a kernel of ours.
 expected<run_result> run_whole(engine& machine, const run_request& request, const watch_run& watch, const std::atomic<bool>& cancel = cancelled());
 
-/// The built-in coder can write kernels for parts of it.
-bool can_be_cut(const task& t);
+/// The built-in coder can write kernels for parts of it in that language.
+bool can_be_cut(const task& t, const std::string& language);
 
 } // namespace pragma::cli

@@ -4,6 +4,7 @@ import torch
 
 NUMBERS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 BATCH_NORMS = ("aten.native_batch_norm.", "aten._native_batch_norm_legit.")
+LAYERS = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input")  # called by the names that a trace takes as a whole (traceable.py)
 VIEWS = ("view", "_unsafe_view", "_reshape_alias")  # the graph knows no strides: what Torch could view may have to be copied here
 
 
@@ -72,6 +73,8 @@ class Writer:
         if node["op"] == "getitem":
             return "%s[%d]" % (self.text(args["self"]), args["index"])
         op = operator(node)
+        if node["op"] in LAYERS:
+            return "torch._VF.%s(%s)" % (node["op"].split(".")[1], ", ".join(self.text(args[a.name]) for a in op._schema.arguments))
         arguments = [a for a in op._schema.arguments if a.name in args]
         if op._schema.name[6:] in VIEWS:
             return "%s.reshape(%s)" % tuple(self.text(args[a.name]) for a in arguments[:2])

@@ -7,7 +7,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
-MOST_STEPS = 64  # of a recurrent layer: each is written out in the graph; a layer of more is one node, which is Torch's
+MOST_STEPS = 64  # of a recurrent layer with a projection: Torch takes it apart, step by step; of more it would take minutes
 
 
 def repeat_interleave(self, repeats, dim=None, *, output_size=None):
@@ -81,33 +81,6 @@ def encoder_layer(x, width, heads, weight, bias, out_weight, out_bias, use_gelu,
     return x
 
 
-# A step of each layer: what the input gives (found for all steps at once), the state, the state's product.
-def _gru_step(x, h, product):
-    (rx, zx, nx), (rh, zh, nh) = x.chunk(3, -1), product(h).chunk(3, -1)
-    r, z = torch.sigmoid(rx + rh), torch.sigmoid(zx + zh)
-    n = torch.tanh(nx + r * nh)
-    return n + z * (h - n)
-
-
-def _lstm_step(x, state, product):
-    h, c = state
-    i, f, g, o = (x + product(h)).chunk(4, -1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c), c
-
-
-def _direction(step, x, state, weights, backwards):
-    """All results of one layer in one direction, [step, batch, width], and its last state."""
-    biases = weights[2:4] if len(weights) > 2 else (None, None)
-    given = F.linear(x, weights[0], biases[0])
-    product = lambda h: F.linear(h, weights[1], biases[1])
-    results = []
-    for i in (range(x.shape[0] - 1, -1, -1) if backwards else range(x.shape[0])):
-        state = step(given[i], state, product)
-        results.append(state[0] if isinstance(state, tuple) else state)
-    return torch.stack(results[::-1] if backwards else results), state
-
-
 LIBRARY = torch.library.Library("pragma_layers", "DEF")
 
 
@@ -125,41 +98,25 @@ def _whole(name, states):
     return getattr(torch.ops.pragma_layers, name)
 
 
-def _recurrent(step, name, states):
-    """A layer of torch._VF by its steps: input, initial state(s), weights, has_biases, layers, dropout, training, bidirectional, batch_first."""
+def _recurrent(name, states):
+    """A layer of torch._VF as one node: input, initial state(s), weights, has_biases, layers, dropout, training, bidirectional, batch_first."""
     original, whole = getattr(torch._VF, name), _whole(name, states)
 
     def layer(input, hx, weights, *rest):
         if len(rest) != 6:  # a packed sequence
             return original(input, hx, weights, *rest)
         biases, layers, dropout, training, bidirectional, batch_first = rest
-        dropout = dropout if training and layers > 1 else 0.0  # it stands between two layers
-        each, sides = 4 if biases else 2, 2 if bidirectional else 1
-        x = input.transpose(0, 1) if batch_first else input
-        if input.dim() != 3 or len(weights) != layers * sides * each:
+        projected = len(weights) != layers * (2 if bidirectional else 1) * (4 if biases else 2)
+        if projected and input.shape[1 if batch_first else 0] <= MOST_STEPS:
             return original(input, hx, weights, *rest)
-        if x.shape[0] > MOST_STEPS or dropout:
-            return whole(input, list(hx) if states > 1 else hx, list(weights), biases, layers, dropout, training, bidirectional, batch_first)
-        initial, ends = hx if states > 1 else (hx,), []
-        for n in range(layers):
-            results = []
-            for at in range(n * sides, (n + 1) * sides):
-                state = tuple(h[at] for h in initial) if states > 1 else initial[0][at]
-                result, end = _direction(step, x, state, weights[at * each:(at + 1) * each], at % sides == 1)
-                results.append(result)
-                ends.append(end)
-            x = torch.cat(results, -1) if bidirectional else results[0]
-        last = [torch.stack([e[i] for e in ends]) for i in range(states)] if states > 1 else [torch.stack(ends)]
-        return (x.transpose(0, 1) if batch_first else x, *last)
+        dropout = dropout if training and layers > 1 else 0.0  # it stands between two layers
+        return whole(input, list(hx) if states > 1 else hx, list(weights), biases, layers, dropout, training, bidirectional, batch_first)
     return layer
 
 
 _repeat_interleave, _one_hot, _cross_entropy_loss = torch.repeat_interleave, F.one_hot, torch._C._nn.cross_entropy_loss
 _native_attention, _encoder_layer = torch._native_multi_head_attention, torch._transformer_encoder_layer_fwd
-_LAYERS = {"gru": (_gru_step, 1), "lstm": (_lstm_step, 2), "rnn_tanh": (lambda x, h, product: torch.tanh(x + product(h)), 1), "rnn_relu": (lambda x, h, product: torch.relu(x + product(h)), 1)}
-
-
-_STEPS = {name: _recurrent(step, name, states) for name, (step, states) in _LAYERS.items()}
+_LAYERS = {name: _recurrent(name, states) for name, states in (("gru", 1), ("lstm", 2), ("rnn_tanh", 1), ("rnn_relu", 1))}
 
 
 @contextlib.contextmanager
@@ -169,7 +126,7 @@ def functions():
                 (F, "one_hot", one_hot), (torch._C._nn, "cross_entropy_loss", cross_entropy_loss), (torch, "_weight_norm", weight_norm),
                 (sys.modules["torch.nn.utils.weight_norm"], "_weight_norm", weight_norm),
                 (torch, "_native_multi_head_attention", native_attention), (torch, "_transformer_encoder_layer_fwd", encoder_layer)]
-    replaced += [(torch._VF, name, layer) for name, layer in _STEPS.items()]
+    replaced += [(torch._VF, name, layer) for name, layer in _LAYERS.items()]
     before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
     try:
         for where, name, function in replaced:

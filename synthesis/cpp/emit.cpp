@@ -1,6 +1,7 @@
 #include "synthesis/cpp/emit.hpp"
 
 #include "base/text.hpp"
+#include "synthesis/cpp/recurrence.hpp"
 #include "synthesis/cpp/types.hpp"
 #include "synthesis/loops/alone.hpp"
 
@@ -62,6 +63,10 @@ std::string axes_text(const region& r, const region_schedule& s) {
   std::string text;
   if (r.anchor) {
     const auto size = size_of_contraction(r);
+    if (r.anchor->recurrent()) {
+      const int gates = gates_of(r.anchor->op);
+      return fmt::format("{}, steps x rows x units = {} x {} x {}", name_of(r.anchor->op), time_steps(r), size.m, size.n / gates);
+    }
     text = r.anchor->op == operation::matmul ? "matrix product" : r.anchor->transposed ? "transposed convolution" : "convolution";
     return text + ", m x n x k = " + std::to_string(size.m) + " x " + std::to_string(size.n) + " x " + std::to_string(size.k);
   }

@@ -2,6 +2,7 @@
 #include "synthesis/cpp/columns.hpp"
 #include "synthesis/cpp/convolution.hpp"
 #include "synthesis/cpp/emit.hpp"
+#include "synthesis/cpp/recurrence.hpp"
 #include "synthesis/cpp/rows.hpp"
 
 namespace pragma::synthesis {
@@ -34,7 +35,8 @@ code write_region(const loop_program& program, const region& r, const region_sch
   const auto layout = layout_of(r, s);
   value_writer values(program, r, s, all, layout, out);
   if (r.anchor) {
-    if (r.anchor->op == operation::matmul) matmul_writer(r, s, all, layout, values, out).write(followers);
+    if (r.anchor->recurrent()) recurrence_writer(r, s, all, values, out).write();
+    else if (r.anchor->op == operation::matmul) matmul_writer(r, s, all, layout, values, out).write(followers);
     else convolution_writer(r, s, all, layout, values, out).write(followers);
     return out;
   }

@@ -27,6 +27,7 @@ public:
   std::string var(int axis) const;
   std::string affine(const index_form& f) const;
   std::string address(int buffer, const index_form& f) const;
+  int lanes() const { return all_.lanes; }
   /// Of a buffer's elements in memory.
   dtype format(int buffer) const { return p_.buffers[static_cast<size_t>(buffer)].dtype; }
   int64_t extent(int axis) const { return r_.axes[static_cast<size_t>(axis)].extent; }

@@ -98,6 +98,16 @@ constexpr operator_traits contraction(o op, std::string_view name) {
   return t;
 }
 
+/// A layer: what its arguments are says node_builder::recurrence().
+constexpr operator_traits recurrence(o op, std::string_view name) {
+  operator_traits t;
+  t.op = op;
+  t.name = name;
+  t.family = family::recurrence;
+  t.types = type_rule::floating;
+  return t;
+}
+
 constexpr std::array table{
     operator_traits{},
     number(o::add, "add", 2, infix("+"), infix("+")),
@@ -176,12 +186,16 @@ constexpr std::array table{
     reduction(o::peak, "peak", identity::lowest, call("take_peak"), "peak", call("tl.maximum"), "higher"),
     contraction(o::matmul, "matmul"),
     contraction(o::convolution, "convolution"),
+    recurrence(o::rnn_tanh, "rnn_tanh"),
+    recurrence(o::rnn_relu, "rnn_relu"),
+    recurrence(o::gru, "gru"),
+    recurrence(o::lstm, "lstm"),
 };
 
 constexpr bool in_order() {
   for (size_t i = 0; i < table.size(); ++i)
     if (table[i].op != static_cast<operation>(i)) return false;
-  return table.size() == static_cast<size_t>(operation::convolution) + 1;
+  return table.size() == static_cast<size_t>(operation::lstm) + 1;
 }
 static_assert(in_order(), "the table has a row for each operator, in the order of the enumeration");
 

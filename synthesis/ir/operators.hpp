@@ -27,10 +27,12 @@ enum class operation : uint8_t {
   sum, prod, max, min, argmax, argmin,
   peak, // the highest of numbers; what it makes of a NaN is not said: for those who find the NaN elsewhere, and quicker than max
   // anchors
-  matmul, convolution
+  matmul, convolution,
+  // a layer of a recurrent network over all steps
+  rnn_tanh, rnn_relu, gru, lstm
 };
 
-enum class operator_family : uint8_t { none, pointwise, reduction, contraction };
+enum class operator_family : uint8_t { none, pointwise, reduction, contraction, recurrence };
 
 /// The dtype of a result.
 enum class result_rule : uint8_t {
@@ -79,6 +81,8 @@ struct operator_traits {
 const operator_traits& traits(operation op);
 inline std::string_view name_of(operation op) { return traits(op).name; }
 inline bool finds_place(operation op) { return traits(op).result == result_rule::place; }
+/// Of a recurrence: how many vectors of its hidden size each step multiplies the state into, in Torch's order (of an LSTM: input, forget, cell, output).
+constexpr int gates_of(operation op) { return op == operation::lstm ? 4 : op == operation::gru ? 3 : 1; }
 /// Higher values win: max and argmax.
 inline bool takes_highest(operation op) { return traits(op).start == identity::lowest; }
 bool accepts(type_rule rule, dtype type);

@@ -20,6 +20,7 @@ enum class node_kind {
   window,    ///< op over a sliding window of the last dimensions; a second argument holds weights [channel, 1, taps..]
   concat,    ///< args one after the other along dims[0]
   pick,      ///< args[0] at position args[1] along dims[0]; args[1] broadcasts to the result
+  recurrence, ///< op over steps in order: the states before the first step and after each, of an LSTM the last cell state behind; args as node_builder::recurrence() has them
   anchor     ///< matmul of args [.., m, k] and [.., k, n], or convolution of image and weights (window, groups, transposed)
 };
 

@@ -94,6 +94,7 @@ void merge_axes(region& r, std::vector<int>& list, const std::vector<index_form*
 
 bool arrange_contraction(region& r) {
   auto& c = *r.anchor;
+  if (c.recurrent()) return true; // its axes are one each, and nothing follows on its tiles
   const auto live = live_exprs(r);
   std::vector<index_form*> forms;
   for (auto& s : r.stores) forms.push_back(&s.at);

@@ -100,7 +100,7 @@ void join_batches(loop_program& p) {
       continue;
     }
     int batch_axis = -1;
-    if (head.anchor && head.anchor->group < 0)
+    if (head.anchor && head.anchor->group < 0 && !head.anchor->recurrent())
       for (int a : head.anchor->batch)
         if (head.axes[static_cast<size_t>(a)].extent > 1) batch_axis = batch_axis == -1 ? a : -2;
     const auto& out = head.stores[0];

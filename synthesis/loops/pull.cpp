@@ -47,7 +47,7 @@ void puller::pull(int root, int buffer, const domain& space) {
       anchor_ = anchor;
       in_tail_ = depends_on(p_, anchor);
     }
-  if (at(root).kind == node_kind::anchor) {
+  if (at(root).kind == node_kind::anchor || at(root).kind == node_kind::recurrence) {
     anchor_ = root;
     in_tail_ = depends_on(p_, root);
   }
@@ -177,6 +177,7 @@ int puller::make(int n, const std::vector<index_form>& idx) {
       source[dim].dynamic_step = 1;
       return eval(node.args[0], source);
     }
+    case node_kind::recurrence:
     case node_kind::anchor: return contract(n, node, idx);
   }
   throw impossible{std::string(name_of(node.op))};

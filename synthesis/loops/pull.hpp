@@ -93,6 +93,7 @@ private:
   int contracted_axis(int64_t extent);
   void contract_product(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c);
   void contract_convolution(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c);
+  void contract_recurrence(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c, expr& e);
   int contract(int n, const tensor_node& node, const std::vector<index_form>& idx);
   int pointwise(const tensor_node& node, const std::vector<index_form>& idx);
   int folded(const expr& e);

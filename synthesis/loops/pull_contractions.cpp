@@ -157,18 +157,40 @@ void puller::contract_convolution(int n, const tensor_node& node, const std::vec
   std::tie(c.b, c.b_at) = operand(b, image);
 }
 
+/// All steps of a layer: the states before a step are rows, the weights columns, gate by gate.
+void puller::contract_recurrence(int n, const tensor_node& node, const std::vector<index_form>& idx, contraction& c, expr& e) {
+  c.batch = dense_axes(n, idx[0], node.shape[0]);
+  c.m = dense_axes(n, idx[1], node.shape[1]);
+  c.n = dense_axes(n, idx[2], node.shape[2]);
+  c.k = contracted_axis(node.shape[2]);
+  c.steps = contracted_axis(at(node.args[0]).shape[0]);
+  c.gates = contracted_axis(gates_of(node.op));
+  const auto step = along({c.steps}), row = along(c.m), unit = along(c.n), gate = along({c.gates});
+  std::tie(c.a, c.a_at) = operand(node.args[2], {row, unit});
+  std::tie(c.b, c.b_at) = operand(node.args[1], {gate, unit, along({c.k})});
+  const auto read = [&](int what, const std::vector<index_form>& where) {
+    const auto [buffer, at] = operand(what, where);
+    e.args.push_back(load(buffer, node.dtype, at));
+  };
+  read(node.args[0], {step, row, gate, unit});
+  size_t next = 3;
+  if (node.op == operation::lstm) read(node.args[next++], {row, unit});
+  if (next < node.args.size()) read(node.args[next], {gate, unit});
+}
+
 int puller::contract(int n, const tensor_node& node, const std::vector<index_form>& idx) {
   if (n != anchor_ || r.reduced_mask() != 0) throw needs_buffer{n};
   if (r.anchor) throw needs_buffer{n}; // seen from two places of its tail
   contraction c;
   c.op = node.op;
   c.transposed = node.transposed;
-  if (node.op == operation::matmul) contract_product(n, node, idx, c);
-  else contract_convolution(n, node, idx, c);
   expr e;
   e.kind = expr_kind::anchor;
   e.dtype = node.dtype;
   e.op = node.op;
+  if (node.kind == node_kind::recurrence) contract_recurrence(n, node, idx, c, e);
+  else if (node.op == operation::matmul) contract_product(n, node, idx, c);
+  else contract_convolution(n, node, idx, c);
   for (const auto* list : {&c.batch, &c.m, &c.n})
     for (int x : *list) e.axes |= 1u << x;
   r.anchor = std::move(c);

@@ -76,17 +76,21 @@ struct image_dim {
 };
 
 /// c[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]. Of a convolution a are the weights (m: output channels)
-/// and b the image (n: output pixels, k: input channels of the group, then taps).
+/// and b the image (n: output pixels, k: input channels of the group, then taps). Of a recurrence a are the states before a step (at first the buffer of the first state)
+/// and b the weights; m are rows of the batch, n units; the only axis of the batch are planes of states, which steps fill in order. What else it reads are loads, the arguments of its expression:
+/// what the input gives, the first cell state (LSTM), the state's bias (may be missing).
 struct contraction {
-  operation op = operation::matmul; ///< or convolution
+  operation op = operation::matmul; ///< or convolution, or one of the recurrences
   int a = -1, b = -1;         ///< buffers
   index_form a_at, b_at;      ///< elements, over loop axes, k, taps and image positions
   std::vector<int> batch;     ///< loop axes outside
   int group = -1;             ///< the one of them that counts groups, or -1
   std::vector<int> m, n;      ///< one axis each once arranged; n has several for a strided transposed convolution
   int k = -1;
+  int steps = -1, gates = -1; ///< axes of a recurrence: its steps, and the gates of each unit
   std::vector<image_dim> dims;
   bool transposed = false;
+  bool recurrent() const { return gates >= 0; }
   bool strided_store() const {
     bool strided = false;
     for (const auto& d : dims) strided = strided || d.stride > 1;

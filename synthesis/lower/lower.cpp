@@ -82,6 +82,7 @@ constexpr rule_family families[] = {
     {"pooling", "float32, float64; half types in float32", add_window_rules},
     {"images of other sizes", all_types, add_resizing_rules},
     {"contractions, attention", "float32, bfloat16, float16 in tiles; products of float64 and whole numbers as sums; no convolutions of these", add_anchor_rules},
+    {"recurrent layers", "float32; half types in float32; float64 and on devices up to 64 steps", add_recurrent_rules},
 };
 
 const rule_table& rules() {
@@ -109,7 +110,7 @@ std::string line_of(const graph_node& node) { return node.line > 0 ? " in line "
 /// One graph on its way to primitives; what cannot be lowered is gathered, so that one error names it all.
 class lowering {
 public:
-  explicit lowering(bool algebra) : builder_(program_, algebra) {}
+  lowering(bool algebra, bool loops) : builder_(program_, algebra, loops) {}
 
   void leaves(const graph& g) {
     for (const auto& leaf : g.inputs) add_leaf(leaf, buffer_kind::input, "x", leaf.index);
@@ -255,19 +256,19 @@ std::string lowered_operators() {
   return text;
 }
 
-std::vector<std::string> not_lowered_alone(const graph& g) {
-  lowering l(true);
+std::vector<std::string> not_lowered_alone(const graph& g, bool loops) {
+  lowering l(true, loops);
   l.leaves(g);
   std::vector<std::string> why;
   for (const auto& node : g.nodes) why.push_back(l.call_alone(node));
   return why;
 }
 
-expected<tensor_program> lower(const graph& g, bool algebra) {
+expected<tensor_program> lower(const graph& g, bool algebra, bool loops) {
   if (g.random)
     return fail(ec::unsupported, "the reference draws random numbers, which no kernel can repeat",
                 "make the task deterministic (Dropout in eval mode, for example)");
-  lowering l(algebra);
+  lowering l(algebra, loops);
   l.leaves(g);
   for (const auto& node : g.nodes) l.call(node);
   l.outputs(g);

@@ -10,11 +10,11 @@
 namespace pragma::synthesis {
 
 /// unsupported: names every operator (or form of one) that cannot be lowered yet.
-/// `algebra`: a product with a diagonal matrix becomes a scaling.
-expected<tensor_program> lower(const graph& g, bool algebra = true);
+/// `algebra`: a product with a diagonal matrix becomes a scaling. `loops`: the writer has loops over time (C++); else the steps of a recurrent layer are written out.
+expected<tensor_program> lower(const graph& g, bool algebra = true, bool loops = true);
 
 /// For each node: why it cannot be lowered where everything that it reads is there; empty where it can.
-std::vector<std::string> not_lowered_alone(const graph& g);
+std::vector<std::string> not_lowered_alone(const graph& g, bool loops = true);
 
 /// The table of docs/operators.md: every operator that has a rule.
 std::string lowered_operators();
@@ -27,9 +27,10 @@ struct not_lowered {
 /// Builds primitives; equal ones are made once, so that fusion sees that two uses share a value.
 class node_builder {
 public:
-  explicit node_builder(tensor_program& program, bool algebra_wanted = true) : algebra(algebra_wanted), program_(program) {}
+  explicit node_builder(tensor_program& program, bool algebra_wanted = true, bool loops_wanted = true) : algebra(algebra_wanted), loops(loops_wanted), program_(program) {}
 
   const bool algebra; ///< rules may take a way with fewer operations than the reference's
+  const bool loops;   ///< there may be recurrences
 
   const tensor_node& at(int node) const { return program_.nodes[static_cast<size_t>(node)]; }
   int add(tensor_node node);
@@ -64,6 +65,9 @@ public:
   /// [.., m, k] x [.., k, n], batch dimensions equal
   int matmul(int a, int b);
   int convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out);
+  /// A layer over T steps of B rows with H units and G = gates_of(op): what its input gives [T, B, G, H], the state's weights [G, H, H], the first state [B, H],
+  /// of an LSTM the first cell state [B, H], the state's bias [G, H] or -1. The result is [T + 1, B, H], of an LSTM [T + 2, B, H] (tensor_ir.hpp).
+  int recurrence(operation op, int given, int weights, int state, int cell, int bias);
   int concat(std::vector<int> nodes, int64_t dim);
   int pick(int node, int64_t dim, int position);
   /// Elements at `places` (int64, within the extent) along a dimension, which becomes the dimensions of `places`.
@@ -129,6 +133,10 @@ void add_loss_rules(rule_table& table);
 void add_window_rules(rule_table& table);
 void add_resizing_rules(rule_table& table);
 void add_anchor_rules(rule_table& table);
+void add_recurrent_rules(rule_table& table);
+
+/// a [.., m, k] times b [.., k, n] of one dtype; batch dimensions are equal.
+int product(node_builder& b, int left, int right);
 
 /// Averages (sum) or maxima (max) over `out` windows that cover a dimension as evenly as adaptive pooling wants it.
 int adaptive_along(node_builder& b, int x, operation op, int64_t dim, int64_t out);

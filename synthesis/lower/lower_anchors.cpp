@@ -21,7 +21,8 @@ int diagonal_of(node_builder& b, int node) {
   return diagonal ? x.args[1] : -1;
 }
 
-/// a [.., m, k] times b [.., k, n] of one dtype; batch dimensions are equal.
+} // namespace
+
 int product(node_builder& b, int left, int right) {
   const auto l = b.at(left).shape, r = b.at(right).shape;
   const auto rank = static_cast<int64_t>(l.size());
@@ -57,6 +58,8 @@ int product(node_builder& b, int left, int right) {
   const int columns = b.unsqueeze(b.permute(right, order), rank - 2), rows = b.unsqueeze(left, rank - 1);
   return b.squeeze(b.reduce(operation::sum, b.mul(rows, columns), {rank}), {rank});
 }
+
+namespace {
 
 int scaled(node_builder& b, int x, double factor) { return factor == 1 ? x : b.mul(x, b.number(factor, x)); }
 

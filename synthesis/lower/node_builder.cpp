@@ -268,6 +268,19 @@ int node_builder::convolution(int image, int weights, window_spec spec, int64_t 
   return add(std::move(node));
 }
 
+int node_builder::recurrence(operation op, int given, int weights, int state, int cell, int bias) {
+  tensor_node node;
+  node.kind = node_kind::recurrence;
+  node.op = op;
+  node.dtype = at(given).dtype;
+  node.shape = at(state).shape;
+  node.shape.insert(node.shape.begin(), at(given).shape[0] + (op == operation::lstm ? 2 : 1));
+  node.args = {given, weights, state};
+  for (int more : {cell, bias})
+    if (more >= 0) node.args.push_back(more);
+  return add(std::move(node));
+}
+
 int node_builder::concat(std::vector<int> nodes, int64_t dim) {
   // First ones that are put together already are one: a dense block puts all its layers' results together anew after each layer.
   for (size_t known = 0; known < concats_.size();) {

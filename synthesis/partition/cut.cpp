@@ -47,14 +47,14 @@ double bytes_of(const tensor_type& type) { return static_cast<double>(type.eleme
 
 class cutter {
 public:
-  cutter(const graph& g, const keeps& torch_keeps) : g_(g), torch_(g.nodes.size()), stage_(g.nodes.size(), 0), readers_(g.nodes.size()), reads_(g.nodes.size()) {
+  cutter(const graph& g, const keeps& torch_keeps, bool loops) : g_(g), torch_(g.nodes.size()), stage_(g.nodes.size(), 0), readers_(g.nodes.size()), reads_(g.nodes.size()) {
     for (size_t i = 0; i < g.nodes.size(); ++i) made_by_[g.nodes[i].id] = i;
     for (size_t i = 0; i < g.nodes.size(); ++i) {
       reads_[i] = references(g.nodes[i]);
       for (const auto& id : reads_[i])
         if (const auto from = made_by_.find(id); from != made_by_.end()) readers_[from->second].push_back(i);
     }
-    const auto why = not_lowered_alone(g);
+    const auto why = not_lowered_alone(g, loops);
     for (size_t i = 0; i < g.nodes.size(); ++i) torch_[i] = !why[i].empty() || (torch_keeps && torch_keeps(g.nodes[i]));
     share_items();
     views_for_torch();
@@ -205,10 +205,10 @@ json renamed(const json& value, std::map<std::string, std::string>& names) {
 } // namespace
 
 bool is_contraction(const graph_node& node) {
-  return one_of(name_of(node), {"mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "convolution"}) || name_of(node).find("scaled_dot_product") != std::string::npos;
+  return one_of(name_of(node), {"mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "convolution"}) || is_recurrent(node) || name_of(node).find("scaled_dot_product") != std::string::npos;
 }
 
-expected<partition> cut(const graph& g, const keeps& torch_keeps) {
+expected<partition> cut(const graph& g, const keeps& torch_keeps, bool loops) {
   if (g.random) return fail(ec::unsupported, "the reference draws random numbers, which no kernel can repeat", "make the task deterministic (Dropout in eval mode, for example)");
   if (g.writes_inputs) return fail(ec::unsupported, "forward() writes to its inputs, which parts of it cannot");
   for (const auto& node : g.nodes)
@@ -218,7 +218,7 @@ expected<partition> cut(const graph& g, const keeps& torch_keeps) {
     const auto is_it = [&](const auto& one) { return one.id == id; };
     if (std::none_of(g.nodes.begin(), g.nodes.end(), is_it) && std::none_of(g.inputs.begin(), g.inputs.end(), is_it)) return fail(ec::unsupported, "forward() returns a parameter or a constant (" + id + ")");
   }
-  auto result = cutter(g, torch_keeps).parts();
+  auto result = cutter(g, torch_keeps, loops).parts();
   if (std::none_of(result.parts.begin(), result.parts.end(), [](const part& p) { return p.ours; }))
     return fail(ec::left_as_it_is, "left as it is, and as fast: there is nothing beside " + join(result.kept, ", ") + " that a kernel could compute", "Torch computes it as before");
   return result;

@@ -25,12 +25,12 @@ struct partition {
 
 /// Which nodes Torch keeps although they could be lowered.
 using keeps = std::function<bool(const graph_node&)>;
-/// Products of matrices, convolutions and attention: what Torch's libraries may do better.
+/// Products of matrices, convolutions, attention and recurrent layers: what Torch's libraries may do better.
 bool is_contraction(const graph_node& node);
 
 /// unsupported: the graph draws random numbers, writes to its inputs or reads memory by strides, so that replaying it is not the task.
-/// left_as_it_is: there is nothing that we would compute.
-expected<partition> cut(const graph& g, const keeps& torch_keeps = {});
+/// left_as_it_is: there is nothing that we would compute. `loops`: as lower() has it.
+expected<partition> cut(const graph& g, const keeps& torch_keeps = {}, bool loops = true);
 
 /// Equal for parts that compute the same with other tensors: one kernel serves both.
 std::string shape_of(const graph& g, const part& p);

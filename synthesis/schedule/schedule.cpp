@@ -146,6 +146,7 @@ contraction_size size_of_contraction(const region& r) {
     s.taps *= (d.kernel + phases - 1) / phases;
     s.n = c.strided_store() ? s.n / phases : s.n;
   }
+  if (c.recurrent()) s.n *= gates_of(c.op);
   s.n = std::max<int64_t>(s.n, 1);
   s.k = s.channels * s.taps;
   return s;
@@ -204,6 +205,16 @@ blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, i
 
 } // namespace
 
+blocking recurrent_tile(const region& r, int lanes, int threads) {
+  const auto size = size_of_contraction(r);
+  const int64_t gates = gates_together(r.anchor->op, lanes), units = size.n / gates_of(r.anchor->op), registers = lanes == 16 ? 28 : 12, least_vectors = gates == 1 ? 2 : 1;
+  blocking b;
+  b.rows = static_cast<int>(even_blocks(size.m, std::max<int64_t>(1, registers / (gates * least_vectors)), 1));
+  const int64_t of_a_thread = (units + lanes * threads - 1) / (lanes * threads);
+  b.vectors = static_cast<int>(std::clamp<int64_t>(registers / (gates * b.rows), 1, std::min<int64_t>(4, of_a_thread)));
+  return fitted(b, r, lanes);
+}
+
 blocking fitted(blocking b, const region& r, int lanes) {
   const auto size = size_of_contraction(r);
   b.rows = std::clamp(b.rows, 1, 16);
@@ -251,6 +262,12 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
   if (s.threads > 1) s.flags.push_back("-fopenmp");
   for (const auto& r : program.regions) {
     region_schedule rs;
+    if (r.anchor && r.anchor->recurrent()) {
+      rs.vector_axis = r.anchor->n.back();
+      rs.block = recurrent_tile(r, s.lanes, s.threads);
+      s.regions.push_back(rs);
+      continue;
+    }
     if (r.anchor) {
       rs.vector_axis = r.anchor->n.back();
       int64_t batch = 1;

@@ -77,6 +77,11 @@ struct contraction_size {
 };
 contraction_size size_of_contraction(const region& r);
 
+/// Of a recurrence's gates, so many are summed up together: four vectors beside each other leave sixteen registers three rows, and the weights are read once for each tile.
+constexpr int gates_together(operation op, int lanes) { return op == operation::lstm && lanes < 16 ? 2 : gates_of(op); }
+/// The register tile of a recurrence: rows, and `vectors` of units of each gate that is summed up with it. What it sums up stays in registers.
+blocking recurrent_tile(const region& r, int lanes, int threads);
+
 /// A blocking of another program made fit for this one: whole tiles, no more than there is.
 blocking fitted(blocking b, const region& r, int lanes);
 

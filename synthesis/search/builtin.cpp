@@ -80,6 +80,11 @@ const language_writer* writer_of(const std::string& language) {
 
 } // namespace
 
+bool writes_loops(const std::string& language) {
+  const auto* writer = writer_of(language);
+  return writer && writer->for_processors;
+}
+
 expected<builtin_coder> builtin_coder::create(const task& t, const builtin_options& options) {
   if (t.graph.empty())
     return fail(ec::unsupported, "task " + t.name + " has no traced graph" + (t.graph_error.empty() ? "" : ": " + t.graph_error),
@@ -88,7 +93,7 @@ expected<builtin_coder> builtin_coder::create(const task& t, const builtin_optio
   if (!writer) return fail(ec::invalid_argument, "the built-in coder writes no " + options.language, "use " + language_names());
   auto g = parse_graph(t.graph);
   if (!g) return fail(g.error());
-  auto lowered = lower(*g, options.algebra);
+  auto lowered = lower(*g, options.algebra, writer->for_processors);
   if (!lowered) return fail(lowered.error());
   if (options.algebra) *lowered = simplify(*lowered);
   auto loops = build_program(*lowered, writer->for_processors);

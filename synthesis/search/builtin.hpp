@@ -40,6 +40,9 @@ struct attempt_feedback {
   std::string failure;              ///< reason when it did not pass
 };
 
+/// Its kernels have loops over time for recurrent layers; else their steps are written out (synthesis/lower/lower.hpp).
+bool writes_loops(const std::string& language);
+
 class builtin_coder {
 public:
   /// unsupported: names each op that cannot be lowered yet ("aten.convolution").

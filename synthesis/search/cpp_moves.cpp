@@ -32,12 +32,12 @@ bool scale(int& value, int low, int high, bool up) {
   return true;
 }
 
-/// Applies `change` to the blocks of every contraction.
+/// Applies `change` to the blocks of every product and convolution.
 std::function<bool(schedule&, const loop_program&)> reblocked(std::function<void(blocking&, const contraction_size&, int lanes)> change) {
   return [change](schedule& s, const loop_program& p) {
     bool changed = false;
     for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i) {
-      if (!p.regions[i].anchor) continue;
+      if (!p.regions[i].anchor || p.regions[i].anchor->recurrent()) continue;
       auto next = s.regions[i].block;
       change(next, size_of_contraction(p.regions[i]), s.lanes);
       next = fitted(next, p.regions[i], s.lanes);

@@ -72,6 +72,35 @@ TEST_CASE_METHOD(torch_fixture, "the first kernel of every family is right, on s
   }
 }
 
+TEST_CASE_METHOD(torch_fixture, "a recurrent layer of many steps is a loop, which threads share out, and in float64 it is Torch's") {
+  const small_task layer{"many_steps", "return self.l(x)[0]", "[torch.randn(70, 40, 24)]", "self.l = nn.LSTM(24, 72)"};
+  REQUIRE(ref);
+  auto loaded = ref->load(write(layer), 2);
+  if (!loaded) FAIL(render(loaded.error()));
+  builtin_options options;
+  options.threads = 2;
+  auto coder = builtin_coder::create(*loaded, options);
+  if (!coder) FAIL(render(coder.error()));
+  const auto first = coder->next(std::nullopt);
+  REQUIRE(first);
+  CHECK(first->source.find("lstm, steps x rows x units = 70 x 40 x 72") != std::string::npos);
+  CHECK(first->source.find("pragma omp for") != std::string::npos);
+  const auto built = build_candidate(*first, build_options{});
+  if (!built) FAIL(render(built.error()));
+  verify_options checks;
+  checks.seeds = 2;
+  const auto audit = audit_task(*loaded, *ref, checks);
+  if (!audit) FAIL(render(audit.error()));
+  const auto v = verify(*loaded, *audit, *ref, *built, checks);
+  if (!v) FAIL(render(v.error()));
+  INFO(v->reason);
+  CHECK(v->passed());
+  const small_task wide{"many_steps_wide", "return self.l(x)[0]", "[torch.randn(70, 2, 4, dtype=torch.float64)]", "self.l = nn.GRU(4, 5).double()"};
+  const auto refused = builtin_coder::create(describe(wide), builtin_options{});
+  REQUIRE_FALSE(refused);
+  CHECK(render(refused.error()).find("more than 64 steps") != std::string::npos);
+}
+
 TEST_CASE_METHOD(torch_fixture, "what is computed on the way may be larger than arrays can be") {
   const auto described = describe({"outer", "return torch.cumsum(x.unsqueeze(1) * x.unsqueeze(0), 1).sum(0)", "[torch.randn(24000)]"}); // 2.1 GiB
   auto coder = coder_for(described);

@@ -167,3 +167,23 @@ TEST_CASE("what a replayed graph would not be is not cut") {
   CHECK_FALSE(cut(graph_of({unknown("b", "x0")}, {"b"}).parsed));                         // nothing is ours
   CHECK_FALSE(cut(graph_of({unary("a", "exp", "x0"), unknown("b", "a")}, {"b", "p0"}).parsed));
 }
+
+TEST_CASE("a recurrent layer of many steps is ours where the writer has loops, and Torch's where steps are written out") {
+  json layer = {{"id", "a"}, {"op", "aten.rnn_tanh.input"}, {"shapes", {{100, 2, 32}, {1, 2, 32}}}, {"dtypes", {"float32", "float32"}},
+                {"args", {{"input", ref("x1")}, {"hx", ref("x2")}, {"params", {ref("p0"), ref("p1")}}, {"has_biases", false}, {"num_layers", 1}, {"dropout", 0.0}, {"train", false}, {"bidirectional", false},
+                          {"batch_first", false}}}};
+  json taken = {{"id", "b"}, {"op", "getitem"}, {"args", {{"self", ref("a")}, {"index", 0}}}, {"shape", {100, 2, 32}}, {"dtype", "float32"}};
+  const json inputs = {{{"id", "x1"}, {"input", 0}, {"shape", {100, 2, 32}}, {"dtype", "float32"}, {"used", true}}, {{"id", "x2"}, {"input", 1}, {"shape", {1, 2, 32}}, {"dtype", "float32"}, {"used", true}}};
+  const auto m = graph_of({layer, taken, unary("c", "relu", "b", {100, 2, 32}), unknown("d", "c", {100, 2, 32})}, {"d"}, {{"inputs", inputs}});
+  const auto with_loops = cut(m.parsed);
+  REQUIRE(with_loops);
+  REQUIRE(with_loops->parts.size() == 2);
+  CHECK(ids(m, with_loops->parts[0]) == words{"a", "b", "c"});
+  CHECK(with_loops->parts[0].ours);
+  const auto without = cut(m.parsed, {}, false);
+  REQUIRE(without);
+  REQUIRE(without->parts.size() == 3);
+  CHECK(ids(m, without->parts[0]) == words{"a", "b"});
+  CHECK_FALSE(without->parts[0].ours);
+  CHECK(ids(m, without->parts[1]) == words{"c"});
+}

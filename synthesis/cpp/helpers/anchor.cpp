@@ -123,18 +123,18 @@ template <int M, int64_t Row, int64_t Step, class T> inline void pack_rows(float
   }
 }
 )"},
-      {"pack_columns", {"load", "to", "transpose"}, R"(// N columns (whole vectors) side by side, step after step; columns past the last are zeros.
-template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns(float* panel, const T* from, int64_t columns, int64_t depth) {
+      {"pack_columns", {"load", "to", "transpose"}, R"(// N columns (whole vectors) side by side, each step Panel elements after the one before; columns past the last are zeros.
+template <int N, int64_t Column, int64_t Step, int Panel = N, class T> inline void pack_columns(float* panel, const T* from, int64_t columns, int64_t depth) {
   if (columns < N) {
     for (int64_t k = 0; k < depth; ++k) { // no condition on a load: GCC 12 makes one that is not masked of it
-      for (int64_t j = 0; j < columns; ++j) panel[k * N + j] = from[j * Column + k * Step];
-      for (int64_t j = columns; j < N; ++j) panel[k * N + j] = 0;
+      for (int64_t j = 0; j < columns; ++j) panel[k * Panel + j] = from[j * Column + k * Step];
+      for (int64_t j = columns; j < N; ++j) panel[k * Panel + j] = 0;
     }
     return;
   }
   if constexpr (Column == 1) {
     for (int64_t k = 0; k < depth; ++k)
-      for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(panel + k * N + t) = to<vf>(load(from + k * Step + t, all_lanes{}));
+      for (int t = 0; t < N; t += W) *reinterpret_cast<vf*>(panel + k * Panel + t) = to<vf>(load(from + k * Step + t, all_lanes{}));
   } else {
     // W columns at a time: more of them would compete for one set of the cache where their stride is a power of two.
     const int64_t whole = Step == 1 ? depth / W * W : 0;
@@ -146,11 +146,11 @@ template <int N, int64_t Column, int64_t Step, class T> inline void pack_columns
           for (int j = 0; j < W; ++j) x[j] = to<vf>(load(from + (t + j) * Column + k, all_lanes{}));
           transpose(x);
 #pragma GCC unroll 32
-          for (int j = 0; j < W; ++j) *reinterpret_cast<vf*>(panel + (k + j) * N + t) = x[j];
+          for (int j = 0; j < W; ++j) *reinterpret_cast<vf*>(panel + (k + j) * Panel + t) = x[j];
         }
       }
       for (int64_t k = whole; k < depth; ++k)
-        for (int j = t; j < t + W; ++j) panel[k * N + j] = from[j * Column + k * Step];
+        for (int j = t; j < t + W; ++j) panel[k * Panel + j] = from[j * Column + k * Step];
     }
   }
 }
