@@ -31,7 +31,8 @@ public:
   void Logv(const char*, va_list) override {}
 };
 
-rocksdb::Options database_options(size_t write_buffer_bytes) {
+rocksdb::Options database_options(const record_store_options& words) {
+  const size_t write_buffer_bytes = words.write_buffer_bytes;
   rocksdb::Options options;
   options.create_if_missing = true;
   options.create_missing_column_families = true;
@@ -42,7 +43,7 @@ rocksdb::Options database_options(size_t write_buffer_bytes) {
   options.write_buffer_size = write_buffer_bytes;
   options.max_write_buffer_number = 2;
   options.max_total_wal_size = 4 * write_buffer_bytes;
-  options.avoid_flush_during_recovery = true; // a store that is opened for each record would get a table for each, and no time to merge them
+  options.avoid_flush_during_recovery = words.opened_often;
   options.max_background_jobs = 2;
   options.max_open_files = 64;
   options.info_log = std::make_shared<silent_logger>();
@@ -115,7 +116,7 @@ struct record_store::impl {
   expected<void> open_database(record_store::mode m) {
     std::error_code ignored;
     const bool exists = std::filesystem::exists(folder / "CURRENT", ignored);
-    auto options = database_options(words.write_buffer_bytes);
+    auto options = database_options(words);
     if (m == record_store::mode::read_only) options.create_if_missing = options.create_missing_column_families = false;
     rocksdb::Status status;
     for (int attempt = 0; attempt < (m == record_store::mode::read_only ? read_only_tries : 1); ++attempt) {

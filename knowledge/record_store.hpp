@@ -29,6 +29,7 @@ struct record_store_options {
   std::string when_damaged;           ///< what is lost and what is not
   std::string after_failure;          ///< how to go on once a write failed
   size_t write_buffer_bytes = 4u << 20;
+  bool opened_often = false;          ///< for each record: the journal is not made a table of at each opening, as there would be no time to merge those
 };
 
 class record_store {

@@ -27,6 +27,7 @@ record_store_options store_options() {
   o.what = "run store";
   o.families = {runs, summaries, iterations_, schedules, tasks, scores};
   o.schema_version = schema_version;
+  o.opened_often = true;
   o.made_by = "`pragma optimize TASK.py` makes one";
   o.while_locked = "wait until it has finished, stop it, or keep this run elsewhere with --data DIR; `pragma runs` and "
                    "`pragma show` work meanwhile";

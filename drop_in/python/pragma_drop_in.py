@@ -65,7 +65,6 @@ class Task:
         self.lock = threading.Lock()
         self.kernel, self.why_none, self.call = None, "", None
         self.literals = self.constants.literals_of(self.made_for.get("modules", []))
-        self.prototype = None
         self.operator = native.operator_of(self) if launcher is None and hasattr(torch.library, "custom_op") else None
 
     def load(self):
@@ -321,7 +320,6 @@ class DropIn:
         self.__dict__["_pragma_constructor"] = task.constants.constructor_of(task.reference.Model.__init__, args, kwargs)
         # torch.compile cannot look at all of it, nor load what is not there
         self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == ""
-        self.__dict__["_pragma_graph_gradients"] = self._pragma_graphs and task.native.keeps_gradients(task, self, shell)
 
     def __getstate__(self):
         state = dict(vars(self))
@@ -462,7 +460,7 @@ class DropIn:
             for part in entry["name"].split("."):
                 value = getattr(value, part)
             tensors.append(value)
-        if torch.is_grad_enabled() and not self._pragma_graph_gradients and any([t.requires_grad for t in tensors]):
+        if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
             return super().forward(*args)
         for tensor, entry in zip(tensors, task.inputs + task.params):
             if tuple(tensor.shape) != tuple(entry["shape"]) or str(tensor.dtype)[6:] != entry["dtype"] or tensor.device.type != "cpu":

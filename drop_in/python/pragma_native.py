@@ -1,7 +1,5 @@
 """The compiled parts of a drop-in for a CPU: the kernel's object for this processor, built here where none that is shipped fits and there is a
 compiler, the module that calls it, and the kernel as an operator of Torch's."""
-import ast
-import functools
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -175,59 +173,5 @@ def operator_of(task):
     schema = "(%s) -> %s" % (", ".join("Tensor t%d" % i for i in range(len(entries))), "Tensor" if one else "(%s)" % ", ".join(["Tensor"] * len(task.outputs)))
     operator = torch.library.custom_op("pragma::" + name, compute, mutates_args=(), schema=schema, device_types="cpu")
     operator.register_fake(fake)
-    gradients_of(task, operator, name)
     task.operator_calls = lambda: made[0].hits() if made else 0
     return getattr(torch.ops.pragma, name).default
-
-
-def keeps_gradients(task, model, shell):
-    """May a compiled program have the reference's gradients of the operator? Where forward() on the same tensors gives the same again. `model` has the constants that the
-    kernel was made for: the first one's, without its memory, are kept for that."""
-    settings = task.settings
-    if not settings["deterministic"] or settings["mutated"] or task.updates or task.constants.keeps_layers(model):
-        return False
-    try:
-        for _, text in task.scalars:
-            ast.literal_eval(text)
-    except (ValueError, SyntaxError):  # inf, a type of Torch's
-        return False
-    if task.prototype is None:
-        tensors = {name: torch.empty_like(tensor, device="meta") for name, tensor in list(model.named_parameters()) + list(model.named_buffers())}
-        task.prototype = functools.partial(shell, shell(model, tensors, set()))
-    return True
-
-
-def gradients_of(task, operator, name):
-    """The operator's gradients: the reference's, computed again on the same tensors, by an operator of its own, which a compiled program only calls."""
-    floating = [getattr(torch, entry["dtype"]).is_floating_point for entry in task.outputs]
-
-    def compute(saved, gradients, wanted):
-        # Whoever calls an operator's text has switched autograd off below it.
-        with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), torch._C.DispatchKeySet(torch._C.DispatchKey.Undefined)), torch.enable_grad():
-            tensors = [t.detach().requires_grad_(needed) for t, needed in zip(saved, wanted)]
-            args, count = {position: ast.literal_eval(text) for position, text in task.scalars}, len(task.inputs)
-            args.update(zip(task.positions, tensors))
-            model = task.prototype({e["name"]: t for e, t in zip(task.params, tensors[count:])}, set())
-            results = task.reference.Model.forward(model, *[args[i] for i in range(task.count)])
-            results = results if isinstance(results, (list, tuple)) else (results,)
-            pairs = [(r, g) for r, g in zip([r for r, f in zip(results, floating) if f], gradients) if r.requires_grad]
-            asked = [t for t in tensors if t.requires_grad]
-            found = torch.autograd.grad([r for r, _ in pairs], asked, [g for _, g in pairs], allow_unused=True) if pairs and asked else [None] * len(asked)
-        return [torch.zeros_like(t) if g is None else torch.empty_like(t).copy_(g) for t, g in zip(asked, found)]
-
-    def fake(saved, gradients, wanted):
-        return [torch.empty_like(t) for t, needed in zip(saved, wanted) if needed]
-
-    backward_operator = torch.library.custom_op("pragma::" + name + "_backward", compute, mutates_args=(), schema="(Tensor[] saved, Tensor[] gradients, bool[] wanted) -> Tensor[]",
-                                                device_types="cpu")
-    backward_operator.register_fake(fake)
-    called = getattr(torch.ops.pragma, name + "_backward").default
-
-    def setup(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    def backward(ctx, *gradients):
-        found = iter(called(list(ctx.saved_tensors), [g for g, f in zip(gradients, floating) if f], list(ctx.needs_input_grad)))
-        return tuple(next(found) if needed else None for needed in ctx.needs_input_grad)
-
-    operator.register_autograd(backward, setup_context=setup)

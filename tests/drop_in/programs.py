@@ -8,7 +8,6 @@ import threading
 import warnings
 
 import torch
-import compiled_gradients
 
 FEATURES = 64
 
@@ -454,7 +453,8 @@ def device_parameters():
 
 
 def newer():
-    hasattr(torch.library, "custom_op") or sys.exit(77)
+    if not hasattr(torch.library, "custom_op"):
+        sys.exit(77)
 
 
 def compiled():
@@ -467,13 +467,13 @@ def compiled():
         assert new._pragma_task.operator_calls() == 1, "the compiled program does not call the kernel"
         near(program(data_x, 2.0), old(data_x, 2.0))
         assert new._pragma_task.operator_calls() == 2
-    compiled_gradients.are_the_references(program, new, old, x)
-    with torch.no_grad():
         near(program(data(5), 2.0) * 0 + 1, torch.ones(5, FEATURES))
         new.eps = old.eps = 0.125
         near(program(x, 2.0), old(x, 2.0))
-    own, reference = (x.clone().requires_grad_() for _ in range(2))
-    (program(own, 2.0).sum() + old(reference, 2.0).sum()).backward()
+    own = x.clone().requires_grad_()
+    program(own, 2.0).sum().backward()
+    reference = x.clone().requires_grad_()
+    old(reference, 2.0).sum().backward()
     near(own.grad, reference.grad)
 
 
