@@ -27,6 +27,7 @@ constexpr double slower_factor = 1.5;       ///< one pass over another of the sa
 constexpr double slower_slack = 2e-6;       ///< ... plus this, by CPU time
 constexpr double waking_slack = 10e-6;      ///< ... by the clock, with several threads
 constexpr double waking_a_thread = 15e-6;   ///< ... and for each of them over a batch's first calls: all were stopped, and 16 take some 120 us to meet (Xeon)
+constexpr double shared_processor = 0.05;   ///< of a batch spent waiting for one: somebody else works there, also while the candidate stands still, and takes its caches
 constexpr double usual_slack = 20e-6;       ///< of a call while it was timed over one that was checked
 constexpr double batch_factor_of_many = 2.5; ///< ... with several threads, which wake one after the other
 constexpr uint64_t worth_staging = 256 << 20; ///< bytes: no cache keeps anything of what is larger
@@ -194,6 +195,8 @@ timing_audit::result timing_audit::one_round(looks& seen, int slots, double call
 timing_audit::result timing_audit::batch_round(looks& seen, int slots, double call_seconds) {
   const auto calls = std::max<int64_t>(slots, static_cast<int64_t>(options_.sample_seconds / std::max(call_seconds, 1e-9)));
   cost whole, first;
+  const double waited = run_delay_seconds(runner_.pid());
+  const auto began = clock::now();
   for (auto* spent : {static_cast<cost*>(nullptr), &whole})
     if (auto failed = call(0, slots, calls, "a batch", spent); !failed || *failed) return failed;
   // As long as a pass is prepared, or at once: who tells batches by the time between calls knows neither. A core that idled would be slower.
@@ -202,6 +205,8 @@ timing_audit::result timing_audit::batch_round(looks& seen, int slots, double ca
   while (seconds_since(start) < spin) {
   }
   if (auto failed = call(0, slots, slots, "the first calls of a batch", &first); !failed || *failed) return failed;
+  seen.waited += run_delay_seconds(runner_.pid()) - waited;
+  seen.lasted += seconds_since(began);
   const double usual = time_of(whole) / static_cast<double>(calls);
   if (calls > slots) seen.batch.add(time_of(first), usual * slots);
   seen.usual = std::min(seen.usual, usual);
@@ -210,12 +215,12 @@ timing_audit::result timing_audit::batch_round(looks& seen, int slots, double ca
 
 std::optional<finding_of_audit> timing_audit::judge(const looks& seen, int slots, double call_seconds) const {
   const auto a_call = [&](double of_a_pass) { return of_a_pass / slots; };
-  const auto of = [&](const repeated_look& look, const std::string& what, const std::string& trick) -> std::optional<finding_of_audit> {
+  const auto of = [&](const repeated_look& look, const std::string& what, const std::string& trick, bool tells = true) -> std::optional<finding_of_audit> {
     if (look.innocent()) return std::nullopt;
     finding_of_audit found;
     found.by_time = true;
-    found.reason = what + (look.shown() ? ": " + trick : ", not often enough to tell a trick from other work on this machine");
-    if (!look.shown()) {
+    found.reason = what + (!tells ? ", on a processor that other work shares" : look.shown() ? ": " + trick : ", not often enough to tell a trick from other work on this machine");
+    if (!tells || !look.shown()) {
       found.stage = verdict_stage::not_established;
       found.why_not = doubt::machine_busy;
     }
@@ -228,7 +233,7 @@ std::optional<finding_of_audit> timing_audit::judge(const looks& seen, int slots
                       "it skips work that it finds done"))
     return found;
   if (auto found = of(seen.batch, "the first calls of a batch take " + format_seconds(a_call(seen.batch.one())) + " each, the whole batch " + format_seconds(a_call(seen.batch.other())) + " a call",
-                      "it does not do the work on every call of a batch"))
+                      "it does not do the work on every call of a batch", seen.waited <= shared_processor * seen.lasted))
     return found;
   // All these calls were checked. Were the timed ones like them?
   if (seen.usual < 1e299 && seen.usual > slower_factor * call_seconds + usual_slack) {

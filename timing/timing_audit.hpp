@@ -52,6 +52,7 @@ private:
   struct looks {
     repeated_look content, done, batch;  ///< of a pass: unseen inputs against seen ones, those against kept answers, a batch's first calls against as many of all
     double usual = 1e300;                ///< least seconds of a call in a batch
+    double waited = 0, lasted = 0;       ///< seconds of all batches: for a processor that somebody else had, and from beginning to end
   };
 
   result call(int first, int count, int64_t calls, const std::string& when, cost* spent = nullptr, const interruption* inside = nullptr);
