@@ -254,9 +254,9 @@ TEST_CASE("an experiment takes away the time that its cause takes, and no other"
   const auto branches = experiments_of("  for (int64_t i = 0; i < n; ++i) {\n    float v = x[i];\n    if (v < 0) {\n      v = 0;\n      __asm__ volatile(\"\" : \"+x\"(v));\n    }\n    y[i] = v;\n  }\n");
   CHECK(below(branches, "experiment.ones_time", 70));
   CHECK(above(branches, "experiment.flushed_time", 90));
-  // Each load needs the one before it for its address, and goes to another line.
-  const auto waiting = experiments_of("  uint32_t at = 0;\n  for (int64_t i = 0; i < n; ++i) {\n    uint32_t bits;\n    std::memcpy(&bits, x + at, 4);\n    __asm__ volatile(\"and $0, %0\" : \"+r\"(bits));\n"
-                                      "    at = (at + 16 * 37 + bits) % 65536;\n  }\n  y[0] = x[at];\n");
+  // Each load needs the one before it for its address, and goes to another line, by no stride that a processor could guess.
+  const auto waiting = experiments_of("  uint32_t at = 0, line = 0;\n  for (int64_t i = 0; i < n; ++i) {\n    uint32_t bits;\n    std::memcpy(&bits, x + at, 4);\n    __asm__ volatile(\"and $0, %0\" : \"+r\"(bits));\n"
+                                      "    line = (line * 5 + 3 + bits) % 4096;\n    at = line * 16;\n  }\n  y[0] = x[at];\n");
   CHECK(below(waiting, "experiment.cached_time", 85));
   CHECK(above(waiting, "experiment.ones_time", 90));
 }

@@ -102,7 +102,7 @@ namespace {
 std::vector<std::filesystem::path> kept_limits() {
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(std::getenv("PRAGMA_HOME")))
-    if (entry.is_regular_file() && entry.path().filename().string().starts_with("roofline-")) found.push_back(entry.path());
+    if (entry.is_regular_file() && entry.path().filename().string().starts_with("roofline-") && entry.path().extension() == ".json") found.push_back(entry.path());
   return found;
 }
 
