@@ -4,7 +4,6 @@ namespace pragma {
 
 namespace {
 
-constexpr auto look_again = std::chrono::milliseconds(200);
 /// For another process: what it holds the processor for takes a minute or two. Who holds it for longer was stopped (Ctrl-Z), and would be waited for in vain.
 constexpr auto longest_turn = std::chrono::seconds(300);
 
@@ -16,18 +15,8 @@ machine_lease::machine_lease(const device_choice& where, const std::filesystem::
   if (where.on_device()) beside_ = std::shared_lock(machine);
   else alone_ = std::unique_lock(machine);
   if (turns.empty()) return;
-  const auto how = where.on_device() ? file_lock::kind::shared : file_lock::kind::exclusive;
-  const auto end = std::chrono::steady_clock::now() + longest_turn;
-  for (;;) {
-    if (auto taken = file_lock::take(turns, how, look_again)) {
-      turn_ = std::move(*taken);
-      in_vain = false;
-      return;
-    } else if (taken.error().code != ec::locked || in_vain || (cancel && *cancel)) {
-      return; // a measurement says itself whether others worked meanwhile
-    }
-    if (std::chrono::steady_clock::now() > end) in_vain = true;
-  }
+  turn_ = file_lock::take_or_go_on(turns, where.on_device() ? file_lock::kind::shared : file_lock::kind::exclusive, longest_turn, cancel, in_vain);
+  // Without: a measurement says itself whether others worked meanwhile.
 }
 
 } // namespace pragma

@@ -18,6 +18,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr auto pause = std::chrono::milliseconds(10);
+constexpr auto look_at_cancel = std::chrono::milliseconds(100);
 
 /// Who holds the file, by Linux's own list: "1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF", with an arrow where somebody only waits.
 std::string holder_of(ino_t inode) {
@@ -63,11 +64,38 @@ expected<file_lock> file_lock::take(const std::filesystem::path& file, kind how,
   }
 }
 
+std::optional<file_lock> file_lock::take_or_go_on(const std::filesystem::path& file, kind how, std::chrono::milliseconds patience, const std::atomic<bool>* cancel, std::atomic<bool>& in_vain) {
+  const auto end = clock::now() + patience;
+  for (;;) {
+    auto taken = take(file, how, look_at_cancel);
+    if (taken) {
+      in_vain = false;
+      return std::move(*taken);
+    }
+    if (taken.error().code != ec::locked || in_vain || (cancel && *cancel)) return std::nullopt;
+    if (clock::now() > end) in_vain = true;
+  }
+}
+
+file_lock& file_lock::operator=(file_lock&& other) noexcept {
+  if (this == &other) return *this;
+  let_go();
+  fd_ = std::move(other.fd_);
+  file_ = std::move(other.file_);
+  return *this;
+}
+
+/// A child between fork and exec has the descriptor, too: closing would not do.
+void file_lock::let_go() {
+  if (fd_.fd >= 0) ::flock(fd_.fd, LOCK_UN);
+  fd_.reset();
+}
+
 void file_lock::remove() {
   if (fd_.fd < 0) return;
   std::error_code ignored;
   std::filesystem::remove(file_, ignored);
-  fd_.reset();
+  let_go();
 }
 
 } // namespace pragma

@@ -5,8 +5,10 @@
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 
@@ -18,10 +20,17 @@ public:
   /// Makes the file where there is none, for its owner only; its folder must be there. Waits for `patience`, 10 ms between tries. locked: somebody
   /// else holds it; the message says who (as process_text) in `file`'s name. io_error: it cannot be made or locked.
   static expected<file_lock> take(const std::filesystem::path& file, kind how, std::chrono::milliseconds patience = {});
+  /// For turns that one had better go without than wait for somebody who was stopped (Ctrl-Z) for ever. Nothing when `patience` is over, `*cancel` is true, or there
+  /// are no locks here. `in_vain` is true from when patience was over until somebody has had the file again: meanwhile nobody else waits.
+  static std::optional<file_lock> take_or_go_on(const std::filesystem::path& file, kind how, std::chrono::milliseconds patience, const std::atomic<bool>* cancel, std::atomic<bool>& in_vain);
+  file_lock(file_lock&&) noexcept = default;
+  file_lock& operator=(file_lock&& other) noexcept;
+  ~file_lock() { let_go(); }
   /// Removes the file and lets go: who opened it before and waits notices, and makes another.
   void remove();
 
 private:
+  void let_go();
   file_lock(unique_fd fd, std::filesystem::path file) : fd_(std::move(fd)), file_(std::move(file)) {}
   unique_fd fd_;
   std::filesystem::path file_;

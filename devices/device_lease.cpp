@@ -1,25 +1,21 @@
 #include "devices/device_lease.hpp"
 
+#include "base/file_lock.hpp"
 #include "base/files.hpp"
 
 #include <cctype>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <fcntl.h>
 #include <map>
 #include <mutex>
-#include <sys/file.h>
+#include <optional>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
 namespace pragma {
 
 namespace {
-
-using steady = std::chrono::steady_clock;
 
 constexpr auto poll = std::chrono::milliseconds(10);
 /// For another process: the longest comparison takes less. Who holds it for longer was stopped (Ctrl-Z), and would be waited for in vain.
@@ -41,30 +37,16 @@ bool is_true(const std::atomic<bool>* flag) { return flag && flag->load(); }
 struct device_lease::shared {
   std::recursive_timed_mutex mutex;
   int depth = 0;          ///< of the thread that holds the mutex, as all that follows
-  int file = -1;          ///< opened once; -1: there is none, or not yet
-  bool disturbed = false; ///< the file could not be locked in time; until it can, nobody waits for it
+  std::optional<file_lock> file;
+  std::atomic<bool> disturbed = false; ///< the file could not be locked in time; until it can, nobody waits for it
 
   /// False when it was cancelled.
   bool lock_file(const device_choice& device, const std::atomic<bool>* cancel) {
-    if (file < 0) {
-      const auto path = lease_file(device);
-      std::error_code ignored;
-      std::filesystem::create_directories(path.parent_path(), ignored);
-      file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    }
-    const auto end = steady::now() + patience;
-    while (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EINTR) continue;
-      if (errno != EWOULDBLOCK) return true; // a file system without locks
-      if (is_true(cancel)) return false;
-      if (disturbed || steady::now() > end) {
-        disturbed = true;
-        return true;
-      }
-      std::this_thread::sleep_for(poll);
-    }
-    disturbed = false;
-    return true;
+    const auto path = lease_file(device);
+    std::error_code ignored;
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    file = file_lock::take_or_go_on(path, file_lock::kind::exclusive, patience, cancel, disturbed);
+    return file || !is_true(cancel);
   }
 };
 
@@ -80,8 +62,7 @@ device_lease& device_lease::operator=(device_lease&& other) noexcept {
 
 void device_lease::unlock() {
   if (!held_) return;
-  // A child between fork and exec has the descriptor, too: closing would not do.
-  if (--held_->depth == 0 && held_->file >= 0) ::flock(held_->file, LOCK_UN);
+  if (--held_->depth == 0) held_->file.reset();
   held_->mutex.unlock();
   held_ = nullptr;
 }

@@ -136,9 +136,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   for (const auto& [name, value] : environment_of_threads(options.threads))
     if (name != "OMP_NUM_THREADS") spec.env.push_back({name, value}); // confine_python() said it
   spec.env.push_back({"GLIBC_TUNABLES", allocator_tunables});
-  // find_python() imported Torch from wherever this user has it.
-  if (const char* own = std::getenv("PYTHONUSERBASE")) spec.env.push_back({"PYTHONUSERBASE", own});
-  else if (const char* home = std::getenv("HOME")) spec.env.push_back({"PYTHONUSERBASE", (fs::path(home) / ".local").string()});
+  say_user_base(spec);
   if (device->on_device()) spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
   spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
   const double limit = options.timeout_seconds + t.bytes * seconds_a_byte + t.flops * seconds_an_operation + module_seconds(files);

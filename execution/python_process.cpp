@@ -46,6 +46,11 @@ void confine_python(const backend& device, const std::string& python, const fs::
   sandbox.writable = matching_files(device.device_files);
 }
 
+void say_user_base(process_spec& spec) {
+  if (const char* own = std::getenv("PYTHONUSERBASE")) spec.env.push_back({"PYTHONUSERBASE", own});
+  else if (const char* home = std::getenv("HOME")) spec.env.push_back({"PYTHONUSERBASE", (fs::path(home) / ".local").string()});
+}
+
 expected<void> prepare_python(const build_output& built, const runner_memory& memory, const runner_options& options, const std::string& layout,
                               process_spec& spec, sandbox_options& sandbox) {
   auto chosen = find_backend(built.device.backend);

@@ -11,6 +11,9 @@ namespace pragma {
 /// Writes a file that the sandbox's uid can read; makes its folder where there is none.
 expected<void> put_readable(const std::filesystem::path& file, std::string_view text);
 
+/// For processes that find Torch where this user has it, as find_python() did; a candidate's own process has no such packages.
+void say_user_base(process_spec& spec);
+
 /// Environment and sandbox (policy `device`) of such a process, which writes to `scratch` only. Its program, its limits and what else it may read
 /// are the caller's to add.
 void confine_python(const backend& device, const std::string& python, const std::filesystem::path& scratch, int threads, process_spec& spec,

@@ -7,6 +7,12 @@ import torch
 
 RUNS = 12
 FEW = 256  # elements of an output; the largest error of more is no luck
+LUCK = 1000  # times the error that is allowed: who is off by more is asked for nothing, which spares a slow reference the runs
+
+
+def is_few(truth, off, allowed):
+    """Can the reference's luck be what makes elements wrong that are `off` by so much?"""
+    return truth.is_floating_point() and truth.numel() <= FEW and bool((off <= LUCK * allowed).all())  # false where one is NaN
 
 
 def moved(value, run):
