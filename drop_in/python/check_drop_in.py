@@ -22,6 +22,7 @@ import torch
 
 from device import Device
 from indices import IndexRecord, point_to
+from neighbours import beside
 from oracle import CASTING, in_float64
 from steps import not_explained
 from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything, twin
@@ -190,18 +191,19 @@ def oracle_of(wide_model, inputs, reference, updated=()):
     return [r.double() for r in reference]
 
 
-def once_more(wide_model, model, inputs, updated, move=lambda value: value):
-    """forward()'s outputs, in float64 where there is such a model, else as the reference computes them; `move`: what is done to each of its inputs before."""
-    inputs = [move(v) for v in inputs]
+def once_more(wide_model, model, inputs, updated, run=None):
+    """forward()'s outputs, in float64 where there is such a model, else as the reference computes them; `run`: of neighbours.py."""
     if wide_model is not None:
-        twin = copy.deepcopy(wide_model)
+        twin, given = beside(wide_model, model, inputs, run)
+        twin = copy.deepcopy(twin) if run is None else twin
         if wide_model in CASTING:
             CASTING.add(twin)
         try:
-            return results_of(twin, [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
+            return results_of(twin, [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in given], updated)
         except Exception:
             pass  # then oracle_of() had none, either
-    return results_of(copy.deepcopy(model), inputs, updated)
+    own, given = beside(model, model, inputs, run)
+    return results_of(copy.deepcopy(own) if run is None else own, given, updated)
 
 
 def made(kind, arguments, **also):
@@ -282,7 +284,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         if len(got) != len(reference):
             raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
         for i, values in enumerate(zip(got, reference, oracle)):
-            behind = lambda *found: not_explained(lambda in_wide, *move: once_more(wide if in_wide else None, model, inputs, updated, *move), i, *found, REFERENCE_ERROR_FACTOR)
+            behind = lambda *found: not_explained(lambda in_wide, *run: once_more(wide if in_wide else None, model, inputs, updated, *run), i, *found, REFERENCE_ERROR_FACTOR)
             error, settled = compare(*values, tolerance, "out%d" % i, lambda mine, its: as_good(copy.deepcopy(model), inputs, i, mine, its, tolerance), behind)
             worst, beside = max(worst, error), beside + int(((settled != got[i]) & (got[i] == got[i])).sum()) * got[i].is_floating_point()
             numbers.add(settled, *values[1:])

@@ -27,14 +27,14 @@ warnings.filterwarnings("ignore")
 
 import torch
 
-import baseline
-import steps
+import baseline, steps
 from cost import base_name, MATMUL
 from device import Device
 from describe import describe
 from indices import IndexRecord, point_to
 from inputs import transform
 from memory_files import first_bad, Memory, trim
+from neighbours import beside
 from operator_times import operator_times
 from oracle import CASTING, in_float64, in_pieces, is_full, MOST_PIECES, widened
 from taskfile import drawing_modules, flatten_outputs, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
@@ -196,12 +196,12 @@ class Reference:
         for i, view in views.items():
             view.copy_(wide[i])
 
-    def again(self, slot, wide, move=lambda value: value):
-        """forward()'s outputs for a slot, once more; `wide`: in float64, where there is such a model and memory for it; `move`: what is done to each of its inputs before."""
+    def again(self, slot, wide, run=None):
+        """forward()'s outputs for a slot, once more; `wide`: in float64, where there is such a model and memory for it; `run`: of neighbours.py."""
         wide = wide and self.model64 is not None and self.pieces == 1
-        model = self.model64 if wide else self.model
-        self.restore(model, self.saved64 if wide else self.saved)
-        return self.results(model, in_float64(model, [widened(v) if wide else v.clone() if isinstance(v, torch.Tensor) else v for v in map(move, self.arguments[slot])]))
+        self.restore(*((self.model64, self.saved64) if wide else (self.model, self.saved)))
+        model, arguments = beside(self.model64 if wide else self.model, self.model, self.arguments[slot], run)
+        return self.results(model, in_float64(model, [widened(v) if wide else v.clone() if isinstance(v, torch.Tensor) else v for v in arguments]))
 
     def point_to(self, slot, output, positions, indices):
         """What indices in an output point to, by the float64 model (else by the reference's own)."""

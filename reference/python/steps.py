@@ -121,13 +121,12 @@ def off_by_too_much(truth, differences):
 
 def not_explained(again, output, positions, got, allowed, factor):
     """Those of `positions` (flat, in the output of that number) at which neither the reference's rounding nor a step explains `got` (None: no number).
-    `again(wide, move)` gives forward()'s outputs, in float64 where `wide` is true, else as the reference computes them; `move` (where it is given) is applied to each
-    of its inputs. `allowed`: the error that nothing has to explain, 0 for whole numbers; `factor`: times the reference's own error, which is allowed in any case."""
+    `again(wide, run)` gives forward()'s outputs, in float64 where `wide` is true, else as the reference computes them; `run` (where it is given): of neighbours.py. `allowed`: the error that nothing has to explain, 0 for whole numbers; `factor`: times the reference's own error, which is allowed in any case."""
     where = torch.tensor(positions)
     got, allowed = (torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64) for values in (got, allowed))
     truth = again(True)[output]
     off = (got - truth.reshape(-1).double().cpu()[where]).abs()
-    if is_few(truth, off, allowed):
+    if is_few(truth, off):
         fine = off <= factor * rounding(again, output)
         where, got, allowed = where[~fine], got[~fine], allowed[~fine]
     return behind_no_step(again, output, where, got, allowed) if where.numel() else []

@@ -32,7 +32,7 @@ def judged(model, x, output, got):
     wide = copy.deepcopy(model).double()
     outputs = lambda m, v: m(v) if isinstance(m(v), torch.Tensor) else m(v)[output]
     reference = outputs(model, x)
-    behind = lambda *found: not_explained(lambda in_wide, *move: once_more(wide if in_wide else None, model, [x], [], *move), output, *found, REFERENCE_ERROR_FACTOR)
+    behind = lambda *found: not_explained(lambda in_wide, *run: once_more(wide if in_wide else None, model, [x], [], *run), output, *found, REFERENCE_ERROR_FACTOR)
     try:
         return compare(got, reference, outputs(wide, x.double()).to(torch.float64 if reference.is_floating_point() else reference.dtype), 1e-6, "out", None, behind)
     except Differs:
