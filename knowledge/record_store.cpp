@@ -21,6 +21,7 @@ namespace {
 constexpr const char* schema_key = "schema";
 constexpr const char* default_family = "default";
 constexpr size_t block_cache_bytes = 4u << 20;
+constexpr size_t most_journals = 64; ///< then a table is made of them
 constexpr int read_only_tries = 5; ///< the writer may delete a file between our reading its name and opening it
 
 /// Swallows RocksDB's info log. A reader must not write into a folder that may not be its own; and on a full disk the second line that it
@@ -31,7 +32,15 @@ public:
   void Logv(const char*, va_list) override {}
 };
 
-rocksdb::Options database_options(const record_store_options& words) {
+/// Files of the journal. Each opening begins another, and the next one reads all of them.
+size_t journals(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  size_t found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) found += entry.path().extension() == ".log";
+  return found;
+}
+
+rocksdb::Options database_options(const record_store_options& words, const std::filesystem::path& folder) {
   const size_t write_buffer_bytes = words.write_buffer_bytes;
   rocksdb::Options options;
   options.create_if_missing = true;
@@ -43,7 +52,7 @@ rocksdb::Options database_options(const record_store_options& words) {
   options.write_buffer_size = write_buffer_bytes;
   options.max_write_buffer_number = 2;
   options.max_total_wal_size = 4 * write_buffer_bytes;
-  options.avoid_flush_during_recovery = words.opened_often;
+  options.avoid_flush_during_recovery = words.opened_often && journals(folder) < most_journals;
   options.max_background_jobs = 2;
   options.max_open_files = 64;
   options.info_log = std::make_shared<silent_logger>();
@@ -116,7 +125,7 @@ struct record_store::impl {
   expected<void> open_database(record_store::mode m) {
     std::error_code ignored;
     const bool exists = std::filesystem::exists(folder / "CURRENT", ignored);
-    auto options = database_options(words);
+    auto options = database_options(words, folder);
     if (m == record_store::mode::read_only) options.create_if_missing = options.create_missing_column_families = false;
     rocksdb::Status status;
     for (int attempt = 0; attempt < (m == record_store::mode::read_only ? read_only_tries : 1); ++attempt) {

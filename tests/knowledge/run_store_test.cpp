@@ -283,6 +283,15 @@ TEST_CASE("four processes write in turn and are killed at any moment: each that 
 
 TEST_CASE("writes in turn until killed", "[.][child-in-turn]") { write_in_turn(); }
 
+TEST_CASE("a store that is opened for each record has a journal of few files") {
+  auto dir = temp_dir::create("run-store");
+  for (int i = 1; i <= 150; ++i) REQUIRE(open_store(dir->path(), run_store::mode::in_turn).put_iteration("r1", i, iteration(i, 100), header("2026-01-01T00:00:00Z", i)));
+  size_t journals = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir->path())) journals += entry.path().extension() == ".log";
+  CHECK(journals <= 65);
+  CHECK(open_store(dir->path(), run_store::mode::read_only).iterations("r1")->size() == 150);
+}
+
 TEST_CASE("a run that is claimed is nobody else's, nor is its store, until the claim is removed") {
   auto dir = temp_dir::create("run-store");
   { auto store = open_store(dir->path()); }
