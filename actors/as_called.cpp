@@ -7,6 +7,7 @@
 #include "drop_in/drop_in.hpp"
 #include "execution/contention.hpp"
 #include "kernels/parts.hpp"
+#include "timing/comparison.hpp"
 #include "timing/quantile.hpp"
 #include "timing/timing.hpp"
 
@@ -113,8 +114,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   const auto start = clock::now();
   std::vector<timing> taken;
   for (int process = 0; process < most; ++process) {
-    const auto clean = std::count_if(taken.begin(), taken.end(), [](const timing& one) { return !one.contended; });
-    if (static_cast<size_t>(clean) >= fresh_processes || (process > 0 && seconds_since(start) > called_budget)) break;
+    if (agree(taken) || (process > 0 && seconds_since(start) > called_budget)) break;
     if (cancel && cancel->load()) return fail(ec::interrupted, "the drop-in's figure was interrupted");
     double others = 0;
     auto found = checked_alone(place->path(), t, options, others);

@@ -6,7 +6,7 @@
 
 namespace pragma {
 
-constexpr int most_called = 6; ///< for a figure that is wanted for itself: fresh_processes, more while others are busy
+constexpr int most_called = 7; ///< for a figure that is wanted for itself: fresh_processes, more while others are busy or the processes disagree
 /// Fills in what a confirmation says of the drop-in; its time becomes the headline. One that is wrong makes the verdict a refusal. `torch`: its
 /// version, for people. An error: the machine's.
 /// `torch_seconds`: of a call of Model in a process of ours, where nobody else's code runs. `most`: processes at most; one is enough for a figure on the way.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double alike = 0.02;              ///< an interval within this of 1 has decided, too: neither is better
 constexpr double confidence = 0.95;
+constexpr double agreement = 1.05;          ///< ratios within this factor say the same
 
 /// The place k (from 1) such that the k-th smallest and the k-th largest of n values hold their median with the confidence; 0: too few values.
 size_t order_of_interval(size_t n) {
@@ -69,6 +70,16 @@ timing together(std::vector<timing> comparisons) {
   result.speedup.low = std::min(all.lows[k - 1], result.speedup.value);
   result.speedup.high = std::max(all.highs[n - k], result.speedup.value);
   return result;
+}
+
+bool agree(const std::vector<timing>& comparisons) {
+  std::vector<double> ratios;
+  for (const auto& t : comparisons)
+    if (!t.contended) ratios.push_back(t.speedup.value);
+  if (ratios.size() < fresh_processes) return false;
+  std::sort(ratios.begin(), ratios.end());
+  const auto first = (ratios.size() - fresh_processes) / 2;
+  return ratios[first + fresh_processes - 1] <= agreement * ratios[first];
 }
 
 void note_processes(timing& t, size_t count) {

@@ -20,6 +20,9 @@ enum class comparison_goal {
 /// and of those that were taken under contention, from the bounds of each. Comparisons under contention are left out where `fresh_processes` others are there.
 timing together(std::vector<timing> comparisons);
 
+/// At least `fresh_processes` without others' work, the middle three of which say the same within 5%: a further one would hardly move the median.
+bool agree(const std::vector<timing>& comparisons);
+
 /// Notes of how many fresh processes a figure comes.
 void note_processes(timing& t, size_t count);
 

@@ -64,6 +64,17 @@ TEST_CASE("no further process is started once none could change the answer") {
   CHECK_FALSE(worth_another(busy, ratio)); // wide enough to hold 1 from either side: no thirteenth decides
 }
 
+TEST_CASE("a headline's processes agree when the middle three do; others' work and strays are no agreement") {
+  CHECK_FALSE(agree({one(2.0), one(2.0)}));
+  CHECK(agree({one(2.0), one(2.09), one(2.04)}));
+  CHECK_FALSE(agree({one(2.0), one(2.2), one(2.1)}));
+  CHECK_FALSE(agree({one(2.0), one(2.2), one(2.1), one(2.12)}));          // of four the first three
+  CHECK(agree({one(0.9), one(2.1), one(2.2), one(2.12), one(7.0)}));      // two strays of five
+  std::vector<timing> busy(3, one(2.0));
+  busy[1].contended = true;
+  CHECK_FALSE(agree(busy));
+}
+
 TEST_CASE("who is faster is found, who is not is seldom called so, and both in few processes") {
   std::mt19937 random(7);
   constexpr int turns = 1000;
