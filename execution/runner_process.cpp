@@ -380,8 +380,9 @@ expected<double> runner_process::time(int first_slot, int slot_count, int64_t ca
   return as_time(command(PRAGMA_TIME, first_slot, slot_count, calls, graph ? PRAGMA_WITH_GRAPH : 0, timeout_seconds));
 }
 
-expected<double> runner_process::time_once(int slot, bool graph, bool unseen, bool flush, double timeout_seconds) {
-  const unsigned flags = (graph ? PRAGMA_WITH_GRAPH : 0) | (unseen ? PRAGMA_UNSEEN : 0) | (flush ? 0 : PRAGMA_NO_FLUSH);
+expected<double> runner_process::time_once(int slot, bool graph, copied inputs, bool flush, double timeout_seconds) {
+  const unsigned copies = inputs == copied::taken_over ? PRAGMA_UNSEEN : inputs == copied::elsewhere ? PRAGMA_ELSEWHERE : 0;
+  const unsigned flags = (graph ? PRAGMA_WITH_GRAPH : 0) | copies | (flush ? 0 : PRAGMA_NO_FLUSH);
   return as_time(command(PRAGMA_TIME, slot, 1, 1, flags, timeout_seconds));
 }
 

@@ -43,6 +43,13 @@ struct runner_memory {
   std::filesystem::path task;  ///< its file, for candidates in Python: constants among the inputs, arguments of the constructor
 };
 
+/// What is copied to the device directly before a single call, in the same command.
+enum class copied {
+  nothing,
+  taken_over, ///< the call's inputs: no thread sees them earlier if the process stands still while they are made
+  elsewhere,  ///< the same bytes, to memory that nothing reads: the device is in the same state, and the inputs are those of before
+};
+
 class runner_process {
 public:
   /// Starts the candidate with the reference's inputs and parameters read-only and its own outputs memory.
@@ -73,9 +80,8 @@ public:
   expected<void> run(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds);
   /// Seconds of all calls by the device's clock, each call after a flush of the last-level cache.
   expected<double> time(int first_slot, int slot_count, int64_t calls, bool graph, double timeout_seconds);
-  /// A single call. `unseen`: its inputs are taken over in the same command, directly before it, so that no thread sees them earlier if the process
-  /// stands still while they are made.
-  expected<double> time_once(int slot, bool graph, bool unseen, bool flush, double timeout_seconds);
+  /// A single call.
+  expected<double> time_once(int slot, bool graph, copied inputs, bool flush, double timeout_seconds);
   /// Graphs of a call for each slot; false when the call cannot be captured.
   expected<bool> capture(int first_slot, int slot_count, double timeout_seconds);
   /// Results of the last calls on these slots to shared memory.

@@ -30,7 +30,8 @@ COMMAND = struct.Struct("=QiiqII")
 REPLY = struct.Struct("=QQd")
 READY, STARTED = 0x7072616764793031, 0x7072616773743031   # replies that nobody asked for
 CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE, TUNE, LOAD = range(9) # enum pragma_operation
-GRAPH, UNSEEN, NO_FLUSH = 1, 2, 4                                 # enum pragma_command_flag
+GRAPH, UNSEEN, NO_FLUSH, ELSEWHERE = 1, 2, 4, 8                   # enum pragma_command_flag
+PIECE = 1 << 26 # elements
 CHANGED_INPUTS, CALLS_TORCH, NO_GRAPH = 8, 16, 32                 # enum pragma_reply_flag
 RAISED, NO_MEMORY, TORCH_OPS = "pragma-raised", "pragma-no-memory", "pragma-torch"
 TUNED = os.path.abspath("pragma-tuned")                           # there once autotuners have chosen: for the build's later processes
@@ -317,12 +318,23 @@ class Runner:
             for value in self.graphs[first + i][1]:
                 value.view(-1).view(torch.uint8).fill_(GARBAGE) if value.numel() else None
 
-    def timed(self, first, count, calls, with_graph, unseen, flush):
+    def _copy_elsewhere(self, first, count):
+        """As upload(), to memory that nothing reads: of large inputs piece by piece, since the device may be full."""
+        for slot in range(first, first + count):
+            for host in self.hosts[slot] if self.hosts else []:
+                for piece in host.view(-1).split(PIECE):
+                    torch.empty_like(piece, device=self.device.torch).copy_(piece)
+        self.device.wait()
+
+    def timed(self, first, count, calls, flags):
+        with_graph = bool(flags & GRAPH)
         self._spoil(first, count, calls) if with_graph else self._poison()
         one = self._cycle(first, count, calls, with_graph)
-        if unseen:
+        if flags & UNSEEN:
             self.upload(first, count)  # last, as a thread of the candidate could work from now on
-        seconds = self.device.seconds(one, calls, flush)
+        elif flags & ELSEWHERE:
+            self._copy_elsewhere(first, count)
+        seconds = self.device.seconds(one, calls, not flags & NO_FLUSH)
         self._settle(first, count, calls)
         return seconds
 
@@ -356,7 +368,7 @@ class Runner:
         elif operation == RUN:
             self.run(first, count, calls, bool(flags & GRAPH))
         elif operation == TIME:
-            seconds = self.timed(first, count, calls, bool(flags & GRAPH), bool(flags & UNSEEN), not flags & NO_FLUSH)
+            seconds = self.timed(first, count, calls, flags)
         elif operation == CAPTURE:
             answer = self.capture(first, count)
         elif operation == DOWNLOAD:

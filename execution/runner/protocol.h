@@ -38,7 +38,8 @@ enum pragma_operation {
 enum pragma_command_flag {
   PRAGMA_WITH_GRAPH = 1, /* PRAGMA_RUN and PRAGMA_TIME replay the graphs */
   PRAGMA_UNSEEN = 2,     /* PRAGMA_TIME takes the inputs over itself, directly before its only call */
-  PRAGMA_NO_FLUSH = 4    /* PRAGMA_TIME without flushes */
+  PRAGMA_NO_FLUSH = 4,   /* PRAGMA_TIME without flushes */
+  PRAGMA_ELSEWHERE = 8   /* PRAGMA_TIME copies the inputs to other memory directly before its calls: the device is then as after PRAGMA_UNSEEN */
 };
 
 struct pragma_reply {
