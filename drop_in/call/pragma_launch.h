@@ -4,6 +4,20 @@
 typedef int (*launch_function)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                                unsigned shared, void* stream, void** arguments, void** extra); /* cuLaunchKernel, of CUDA's driver */
 
+/* A graph of all launches, whose arguments are set anew before each replay. Of CUDA's driver: cuGraphCreate, cuGraphAddKernelNode_v2, cuGraphInstantiateWithFlags,
+ * cuGraphExecKernelNodeSetParams_v2, cuGraphLaunch, cuGraphExecDestroy, cuGraphDestroy; and CUDA_KERNEL_NODE_PARAMS_v2. */
+typedef struct { void* function; unsigned grid[3], block[3], shared; void **arguments, **extra, *kernel, *context; } node_arguments;
+typedef struct {
+  int (*create)(void** graph, unsigned flags);
+  int (*add)(void** node, void* graph, void* const* after, size_t n_after, const node_arguments* arguments);
+  int (*instantiate)(void** replay, void* graph, unsigned long long flags);
+  int (*set)(void* replay, void* node, const node_arguments* arguments);
+  int (*launch)(void* replay, void* stream);
+  int (*end_replay)(void* replay);
+  int (*end_graph)(void* graph);
+} graph_functions;
+enum { GRAPH_FUNCTIONS = sizeof(graph_functions) / sizeof(void*), LEAST_FOR_A_GRAPH = 2 }; /* launches: one alone starts sooner on the device without */
+
 enum { FROM_NOWHERE = -1, FROM_INPUT = 0, FROM_RESULT = 1 }; /* nowhere: an address of its own */
 typedef struct { int from; Py_ssize_t index; uintptr_t value; } launch_address; /* the address itself, or an offset in bytes */
 typedef struct { void* function; unsigned grid[3], block, shared; Py_ssize_t first, count; } launch;
@@ -21,6 +35,11 @@ struct plan {
   int* aligned;                          /* per input: its address was divisible by 16, which is compiled in */
   result* results;
   Py_ssize_t n_launches, n_addresses, n_parameters, n_inputs, n_results;
+  uintptr_t* values;                     /* of this call: what the addresses are; behind them those that the graph has */
+  void** pointers;                       /* of all launches: where their arguments are */
+  graph_functions graphs;
+  int by_graph, refused;                 /* the driver's last error */
+  void *graph, *replay, **nodes;
 };
 
 static PyObject *name_version, *no_arguments;
@@ -28,11 +47,16 @@ static PyObject *name_version, *no_arguments;
 static void drop_plan(struct plan* p) {
   if (!p || --p->users > 0) return;
   Py_XDECREF(p->keep);
+  if (p->replay) p->graphs.end_replay(p->replay);
+  if (p->graph) p->graphs.end_graph(p->graph);
   PyMem_Free(p->launches);
   PyMem_Free(p->addresses);
   PyMem_Free(p->parameters);
   PyMem_Free(p->aligned);
   PyMem_Free(p->results);
+  PyMem_Free(p->values);
+  PyMem_Free(p->pointers);
+  PyMem_Free(p->nodes);
   PyMem_Free(p);
 }
 
@@ -64,8 +88,51 @@ static int plan_holds(const struct plan* p, const pragma_tensor* rows, PyObject*
   return 1;
 }
 
+static node_arguments arguments_of(const struct plan* p, Py_ssize_t i) {
+  const launch* l = &p->launches[i];
+  const node_arguments n = {l->function, {l->grid[0], l->grid[1], l->grid[2]}, {l->block, 1, 1}, l->shared, p->pointers + l->first + 2 * i, NULL, NULL, NULL};
+  return n;
+}
+
+/* Both: 0, or which launch the driver refused (from 1). */
+static Py_ssize_t launch_each(struct plan* p) {
+  for (Py_ssize_t i = 0; i < p->n_launches; ++i) {
+    const launch* l = &p->launches[i];
+    p->refused = p->start(l->function, l->grid[0], l->grid[1], l->grid[2], l->block, 1, 1, l->shared, (void*)p->on_stream, p->pointers + l->first + 2 * i, NULL);
+    if (p->refused) return i + 1;
+  }
+  return 0;
+}
+
+static Py_ssize_t replay_all(struct plan* p) {
+  uintptr_t* before = p->values + p->n_addresses;
+  for (Py_ssize_t i = 0; i < p->n_launches; ++i) {
+    const launch* l = &p->launches[i];
+    const size_t size = (size_t)l->count * sizeof *before;
+    if (memcmp(before + l->first, p->values + l->first, size) == 0) continue;
+    const node_arguments now = arguments_of(p, i);
+    p->refused = p->graphs.set(p->replay, p->nodes[i], &now);
+    if (p->refused) return i + 1;
+    memcpy(before + l->first, p->values + l->first, size);
+  }
+  p->refused = p->graphs.launch(p->replay, (void*)p->on_stream);
+  return p->refused ? 1 : 0;
+}
+
+/* One after the other, with the arguments of this call. 0, or the driver's error. */
+static int make_graph(struct plan* p) {
+  int failed = p->graphs.create(&p->graph, 0);
+  for (Py_ssize_t i = 0; !failed && i < p->n_launches; ++i) {
+    const node_arguments now = arguments_of(p, i);
+    failed = p->graphs.add(&p->nodes[i], p->graph, i ? &p->nodes[i - 1] : NULL, i ? 1 : 0, &now);
+  }
+  if (!failed) failed = p->graphs.instantiate(&p->replay, p->graph, 0);
+  if (!failed) memcpy(p->values + p->n_addresses, p->values, (size_t)p->n_addresses * sizeof *p->values);
+  return failed;
+}
+
 /* The results, those of `given` or new ones; NULL with an error set. All launches come without a word of Python between them: threads that share a stream never mix theirs. */
-static PyObject* launch_all(const struct plan* p, const pragma_tensor* rows, PyObject* data_ptr, PyObject* given) {
+static PyObject* launch_all(struct plan* p, const pragma_tensor* rows, PyObject* data_ptr, PyObject* given) {
   PyObject* results = PyTuple_New(p->n_results);
   uintptr_t made[16] = {0};
   for (Py_ssize_t i = 0; results && i < p->n_results; ++i) {
@@ -78,22 +145,15 @@ static PyObject* launch_all(const struct plan* p, const pragma_tensor* rows, PyO
     if (!tensor || PyErr_Occurred()) Py_CLEAR(results);
   }
   if (!results) return NULL;
-  for (Py_ssize_t i = 0; i < p->n_launches; ++i) {
-    const launch* l = &p->launches[i];
-    uintptr_t values[64];
-    void* arguments[64 + 2];
-    static uintptr_t none; /* what Triton's own scratch memory would be, of kernels that need none */
-    for (Py_ssize_t a = 0; a < l->count; ++a) {
-      const launch_address* from = &p->addresses[l->first + a];
-      values[a] = from->value + (from->from == FROM_INPUT ? (uintptr_t)rows[from->index].data : from->from == FROM_RESULT ? made[from->index] : 0);
-      arguments[a] = &values[a];
-    }
-    arguments[l->count] = arguments[l->count + 1] = &none;
-    const int failed = p->start(l->function, l->grid[0], l->grid[1], l->grid[2], l->block, 1, 1, l->shared, (void*)p->on_stream, arguments, NULL);
-    if (failed) {
-      Py_DECREF(results);
-      return PyErr_Format(PyExc_RuntimeError, "the driver refused to launch kernel %zd of %zd: error %d", i + 1, p->n_launches, failed);
-    }
+  for (Py_ssize_t i = 0; i < p->n_addresses; ++i) {
+    const launch_address* from = &p->addresses[i];
+    p->values[i] = from->value + (from->from == FROM_INPUT ? (uintptr_t)rows[from->index].data : from->from == FROM_RESULT ? made[from->index] : 0);
+  }
+  if (p->by_graph && !p->replay && make_graph(p)) p->by_graph = 0; /* this driver cannot: launch by launch */
+  const Py_ssize_t at = p->by_graph ? replay_all(p) : launch_each(p);
+  if (at) {
+    Py_DECREF(results);
+    return PyErr_Format(PyExc_RuntimeError, "the driver refused to launch kernel %zd of %zd: error %d", at, p->n_launches, p->refused);
   }
   if (p->n_results != 1) return results;
   PyObject* one = PyTuple_GetItem(results, 0);
@@ -139,17 +199,42 @@ static int launches_of(struct plan* p, PyObject* list) {
   p->n_launches = PyList_Size(list);
   p->launches = PyMem_Calloc((size_t)p->n_launches + 1, sizeof *p->launches);
   if (p->n_launches < 0 || !p->launches) return -1;
-  for (Py_ssize_t i = 0; i < p->n_launches; ++i) {
+  for (Py_ssize_t i = 0, next = 0; i < p->n_launches; ++i) {
     launch* l = &p->launches[i];
     unsigned long long function;
     if (!PyArg_ParseTuple(PyList_GetItem(list, i), "K(III)IInn", &function, &l->grid[0], &l->grid[1], &l->grid[2], &l->block, &l->shared, &l->first, &l->count)) return -1;
     l->function = (void*)(uintptr_t)function;
-    if (l->count < 0 || l->count > 64 || l->first < 0 || l->first + l->count > p->n_addresses) {
-      PyErr_SetString(PyExc_ValueError, "a launch with too many arguments");
+    if (l->count < 0 || l->first != next || l->first + l->count > p->n_addresses) {
+      PyErr_SetString(PyExc_ValueError, "a launch with other arguments than the next ones");
       return -1;
     }
+    next += l->count;
+  }
+  static uintptr_t none; /* what Triton's own scratch memory would be, of kernels that need none: two arguments more of each */
+  p->values = PyMem_Calloc(2 * (size_t)p->n_addresses + 1, sizeof *p->values);
+  p->pointers = PyMem_Calloc((size_t)(p->n_addresses + 2 * p->n_launches) + 1, sizeof *p->pointers);
+  p->nodes = PyMem_Calloc((size_t)p->n_launches + 1, sizeof *p->nodes);
+  if (!p->values || !p->pointers || !p->nodes) return -1;
+  for (Py_ssize_t i = 0; i < p->n_launches; ++i) {
+    void** here = p->pointers + p->launches[i].first + 2 * i;
+    for (Py_ssize_t a = 0; a < p->launches[i].count; ++a) here[a] = &p->values[p->launches[i].first + a];
+    here[p->launches[i].count] = here[p->launches[i].count + 1] = &none;
   }
   return 0;
+}
+
+/* None: this driver has no graphs. */
+static int graphs_of(struct plan* p, PyObject* list) {
+  if (list == Py_None) return 0;
+  void* found[GRAPH_FUNCTIONS];
+  if (!PyTuple_Check(list) || PyTuple_Size(list) != GRAPH_FUNCTIONS) {
+    PyErr_SetString(PyExc_ValueError, "a graph's functions");
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < GRAPH_FUNCTIONS; ++i) found[i] = PyLong_AsVoidPtr(PyTuple_GetItem(list, i));
+  memcpy(&p->graphs, found, sizeof found);
+  p->by_graph = p->n_launches >= LEAST_FOR_A_GRAPH;
+  return PyErr_Occurred() ? -1 : 0;
 }
 
 static int addresses_of(struct plan* p, PyObject* list) {
@@ -196,7 +281,7 @@ static int made_of(struct plan* p, PyObject* results, PyObject* aligned) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* attach(start, (stream function, its args, stream), (device function, its answer), results, aligned, parameters, addresses, launches, keep): what run() launches from now
+/* attach(start, (stream function, its args, stream), (device function, its answer), results, aligned, parameters, addresses, launches, graph functions, keep): what run() launches from now
  * on where it all holds. attach(None): nothing. */
 static PyObject* attach(PyObject* self, PyObject* args) {
   Call* c = (Call*)self;
@@ -208,12 +293,12 @@ static PyObject* attach(PyObject* self, PyObject* args) {
   if (!p) return PyErr_NoMemory();
   p->users = 1;
   unsigned long long start, stream;
-  PyObject *results, *aligned, *parameters, *addresses, *launches, *keep;
+  PyObject *results, *aligned, *parameters, *addresses, *launches, *graphs, *keep;
   Py_INCREF(args);
   p->keep = args;
-  if (!PyArg_ParseTuple(args, "K(OO!K)(OO)O!O!O!O!O!O", &start, &p->stream, &PyTuple_Type, &p->stream_args, &stream, &p->device, &p->device_now, &PyList_Type, &results,
-                        &PyList_Type, &aligned, &PyList_Type, &parameters, &PyList_Type, &addresses, &PyList_Type, &launches, &keep) ||
-      made_of(p, results, aligned) || parameters_of(p, parameters) || addresses_of(p, addresses) || launches_of(p, launches)) {
+  if (!PyArg_ParseTuple(args, "K(OO!K)(OO)O!O!O!O!O!OO", &start, &p->stream, &PyTuple_Type, &p->stream_args, &stream, &p->device, &p->device_now, &PyList_Type, &results,
+                        &PyList_Type, &aligned, &PyList_Type, &parameters, &PyList_Type, &addresses, &PyList_Type, &launches, &graphs, &keep) ||
+      made_of(p, results, aligned) || parameters_of(p, parameters) || addresses_of(p, addresses) || launches_of(p, launches) || graphs_of(p, graphs)) {
     drop_plan(p);
     return PyErr_Occurred() ? NULL : PyErr_NoMemory();
   }

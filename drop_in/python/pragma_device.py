@@ -53,6 +53,15 @@ class Cuda:
         return ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p).value
 
     @staticmethod
+    @functools.lru_cache(None)
+    def graphs():
+        """The addresses of the driver's functions for a graph whose arguments change (graph_functions of pragma_launch.h); None where it lacks one (before CUDA 12)."""
+        driver = ctypes.CDLL("libcuda.so.1")
+        names = ("cuGraphCreate", "cuGraphAddKernelNode_v2", "cuGraphInstantiateWithFlags", "cuGraphExecKernelNodeSetParams_v2", "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphDestroy")
+        found = [getattr(driver, name, None) for name in names]
+        return tuple(ctypes.cast(one, ctypes.c_void_p).value for one in found) if all(found) else None
+
+    @staticmethod
     def empty(tensor):
         """(function, arguments) that give a new tensor like this one, which is dense."""
         quick = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "_empty_strided_cuda", None)
@@ -294,7 +303,7 @@ class Plan:
 
     def attach(self, call):
         call.attach(self.driver.start(), self.stream, self.driver.current(self.index), self.made, list(self.aligned), self.parameters, self.addresses,
-                    self.launches, self.kept)
+                    self.launches, self.driver.graphs(), self.kept)
 
 
 class Graph:

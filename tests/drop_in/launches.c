@@ -1,6 +1,7 @@
 /* A device's driver and two kernels of task_gate.py, on the processor: what is launched runs at once. For launches.py. */
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 typedef void (*kernel)(unsigned programs, void** arguments);
 static long started;
@@ -16,6 +17,52 @@ int start(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, un
 }
 long count(void) { return started; }
 void refuse_with(int code) { refuse = code; }
+
+/* A graph of launches one after the other, as pragma_launch.h asks for it. As a driver does, a node keeps what its arguments are when they are given. */
+enum { MOST_NODES = 8, MOST_ARGUMENTS = 5 };
+typedef struct { void* function; unsigned grid[3], block[3], shared; void **arguments, **extra, *kernel, *context; } node_arguments;
+typedef struct { void* function; unsigned programs; void* values[MOST_ARGUMENTS]; } node;
+typedef struct { int nodes, ended; node all[MOST_NODES]; } graph;
+static long replayed, of_graphs;
+
+static int keep(node* n, const node_arguments* given) {
+  n->function = given->function;
+  n->programs = given->grid[0];
+  for (int i = 0; i < MOST_ARGUMENTS; ++i) n->values[i] = *(void**)given->arguments[i];
+  return refuse;
+}
+int graph_create(void** made, unsigned flags) {
+  ++of_graphs;
+  return (*made = calloc(1, sizeof(graph))) && !flags ? 0 : 1;
+}
+int graph_add(void** made, void* to, void* const* after, size_t n_after, const node_arguments* given) {
+  graph* g = to;
+  if (g->nodes == MOST_NODES || n_after != (g->nodes > 0) || (n_after && *after != &g->all[g->nodes - 1])) return 1;
+  *made = &g->all[g->nodes++];
+  return keep(*made, given);
+}
+int graph_instantiate(void** replay, void* of, unsigned long long flags) { return (*replay = of) && !flags ? 0 : 1; }
+int graph_set(void* replay, void* of, const node_arguments* given) { return ((graph*)replay)->ended ? 1 : keep(of, given); }
+int graph_launch(void* replay, void* stream) {
+  graph* g = replay;
+  if (refuse || g->ended) return refuse;
+  ++replayed;
+  for (int i = 0; i < g->nodes; ++i) {
+    void* arguments[MOST_ARGUMENTS];
+    for (int a = 0; a < MOST_ARGUMENTS; ++a) arguments[a] = &g->all[i].values[a];
+    start(g->all[i].function, g->all[i].programs, 1, 1, 1, 1, 1, 0, stream, arguments, NULL);
+  }
+  return 0;
+}
+int graph_end_replay(void* replay) { return ((graph*)replay)->ended++ != 0; }
+int graph_end(void* of) {
+  --of_graphs;
+  const int replays = ((graph*)of)->ended;
+  free(of);
+  return replays != 1;
+}
+long replays(void) { return replayed; }
+long graphs(void) { return of_graphs; }
 
 /* x [programs, 64], w [64, 64], b [64] -> y [programs, 64] */
 void product(unsigned programs, void** arguments) {

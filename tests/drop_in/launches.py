@@ -19,7 +19,7 @@ warnings.simplefilter("ignore")
 import model_new
 
 library = ctypes.CDLL(path)
-library.count.restype = ctypes.c_long
+library.count.restype = library.replays.restype = library.graphs.restype = ctypes.c_long
 device, kernel = model_new._device, model_new._kernel
 
 
@@ -49,7 +49,7 @@ class Function:
 
 class Processor:
     """The row of DRIVERS for it."""
-    lanes, now, is_capturing = 32, 7, False
+    lanes, now, is_capturing, has_graphs = 32, 7, False, False
 
     usable = staticmethod(lambda: True)
     on = staticmethod(lambda index: contextlib.nullcontext())
@@ -57,6 +57,7 @@ class Processor:
     stream = staticmethod(lambda index: (lambda: Processor.now, (), Processor.now))
     current = staticmethod(lambda index: (lambda: 0, 0))
     start = staticmethod(lambda: address("start"))
+    graphs = staticmethod(lambda: tuple(address("graph_" + name) for name in ("create", "add", "instantiate", "set", "launch", "end_replay", "end")) if Processor.has_graphs else None)
     empty = staticmethod(lambda tensor: (torch.empty, tuple(tensor.shape)))
 
 
@@ -96,6 +97,23 @@ def by_handle():
     for _ in range(5):
         assert right(new, old) == AFTER
     assert new.stats()["hits"] == 6, new.stats()
+
+
+def one_replay():
+    """Where the driver has graphs both kernels start with one replay of the same graph, whatever the addresses are."""
+    new, old = pair()
+    right(new, old)
+    kept = [torch.randn(16, 64) for _ in range(4)]
+    for x in kept + kept:
+        replays = library.replays()
+        assert right(new, old, x) == AFTER and library.replays() == replays + 1
+    assert library.graphs() == 1
+    new.refresh()
+    assert right(new, old) == FIRST and right(new, old) == AFTER and library.graphs() == 1, "the graph of before was not ended"
+    del new
+    import gc
+    gc.collect()
+    assert library.graphs() == 0
 
 
 def parameters_change():
@@ -225,7 +243,9 @@ def left_to_torch():
 
 
 failed = []
-for case in (by_handle, task_of_the_made, parameters_change, parameters_change_unseen, streams, alignment, not_written_down, other_arguments, shared_memory, threads, refused, left_to_torch):
+cases = (by_handle, task_of_the_made, parameters_change, parameters_change_unseen, streams, alignment, not_written_down, other_arguments, shared_memory, threads, refused, left_to_torch)
+for case, with_graphs in [(case, graphs) for case in cases for graphs in (False, True)] + [(one_replay, True)]:
+    Processor.has_graphs = with_graphs
     child = os.fork()
     if child == 0:
         code = 1
@@ -239,5 +259,5 @@ for case in (by_handle, task_of_the_made, parameters_change, parameters_change_u
                 traceback.print_exc()
             os._exit(code)
     if os.waitpid(child, 0)[1] != 0:
-        failed.append(case.__name__)
+        failed.append(case.__name__ + (" (graphs)" if with_graphs else ""))
 sys.exit(", ".join(failed) or 0)
