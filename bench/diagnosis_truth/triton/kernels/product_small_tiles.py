@@ -1,0 +1,27 @@
+# task: product
+# good: product_good
+# cause: memory_bandwidth_bound
+# or: latency_bound
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product(a, b, c, INNER: tl.constexpr, WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.program_id(1) * BM + tl.arange(0, BM)
+    n = tl.program_id(0) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for first in range(0, INNER, BK):
+        k = first + tl.arange(0, BK)
+        total = tl.dot(tl.load(a + m[:, None] * INNER + k[None, :]), tl.load(b + k[:, None] * WIDTH + n[None, :]), total)
+    tl.store(c + m[:, None] * WIDTH + n[None, :], total.to(tl.float16))
+
+
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        (rows, inner), width = a.shape, b.shape[1]
+        c = torch.empty((rows, width), device=a.device, dtype=a.dtype)
+        product[(width // 32, rows // 32)](a, b, c, INNER=inner, WIDTH=width, BM=32, BN=32, BK=64, num_warps=4, num_stages=3)  # each element loaded is used 32 times, not 128
+        return c

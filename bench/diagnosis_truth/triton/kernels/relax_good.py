@@ -1,0 +1,24 @@
+# task: relax
+# unspoilt: good for relax_second_wave
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relax(x, y, count, STEPS: tl.constexpr, BLOCK: tl.constexpr):
+    for first in range(tl.program_id(0) * BLOCK, count, tl.num_programs(0) * BLOCK):
+        i = first + tl.arange(0, BLOCK)
+        goal = tl.load(x + i, mask=i < count)
+        value = goal * 0.0
+        for _ in range(STEPS):
+            value = value + 0.02 * (goal - value)
+        tl.store(y + i, value, mask=i < count)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        relax[(132,)](x, y, x.numel(), STEPS=256, BLOCK=16384, num_warps=32)  # as many as an H200 has multiprocessors, one on each
+        return y
