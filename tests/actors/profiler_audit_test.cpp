@@ -1,4 +1,5 @@
 // What a profiler saw of a module against what its process said, with the CPU standing in for a device and a shell for a profiler.
+#include "fixtures/skip.hpp"
 #include "tests/fixtures/python_fixture.hpp"
 #include "actors/workbench.hpp"
 #include "base/text.hpp"
@@ -89,6 +90,7 @@ TEST_CASE("A profiler that sees nothing of anybody accuses nobody", "[profiler]"
 TEST_CASE("Kernels behind more launches than a profiler usually looks at are named", "[profiler]") {
   auto v = measured(shell_profiler("all-seeing"), launching("['press'] * 80 + ['sgemm']"));
   INFO(v.reason);
+  if (v.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
   CHECK(v.stage == verdict_stage::audit);
   CHECK_THAT(v.reason, Contains("sgemm, which is no function of the module"));
   v = measured(shell_profiler("all-seeing"), launching("['press'] * 80"));

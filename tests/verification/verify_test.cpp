@@ -408,7 +408,8 @@ TEST_CASE("a kernel that skips calls within a batch is caught, or gains nothing"
   INFO(timed.result.reason);
   // It tells batches by the clock: where the machine is too uneven for that it computes every call, and gains nothing.
   const auto honest = bench::get().time(softmax_kernel("softmax(x, y, rows, cols);"));
-  CHECK((timed.result.stage == verdict_stage::audit || timed.time.candidate_seconds > 0.6 * honest.time.candidate_seconds));
+  const bool caught = timed.result.stage == verdict_stage::audit || timed.result.why_not == doubt::machine_busy; // a machine too busy to tell believes nobody
+  CHECK((caught || timed.time.candidate_seconds > 0.6 * honest.time.candidate_seconds));
 }
 
 TEST_CASE("a kernel that skips work which it finds done is caught", "[alone]") {
