@@ -69,6 +69,10 @@ const std::vector<metric_meaning>& device_metrics() {
       {"smsp__thread_inst_executed_pred_on_per_inst_executed.ratio", "count", "The same, without threads that a predicate switched off.", "Low: masks switch off most of the block.", guide},
       {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "sectors", "Sectors of local memory that were loaded.", "Above 0: registers spill.", guide},
       {"l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", "sectors", "Sectors of local memory that were stored.", "Above 0: registers spill.", guide},
+      {"l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum", "sectors", "Sectors that atomic operations without a result sent to L2; threads of a warp with the same address count one each.", "Reduce within the program first: one for each result.", guide},
+      {"l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum", "sectors", "The same, of atomic operations whose result is used.", "Write partial results, and combine them in a second kernel.", guide},
+      {"lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed", "%", "Time in which the busiest slice of L2 worked on atomic operations.", "Above 60: operations on the same addresses wait for each other.", guide},
+      {"lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed", "%", "The same, of all slices on average.", "Far below the busiest one: few addresses.", guide},
       {"smsp__average_warp_latency_per_inst_issued.ratio", "cycles", "Cycles between two instructions of a warp; the stall reasons are its parts.", "Large is harmless while there are enough warps.", guide},
 
       {"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", "instructions", "Warps that wait for data from global or local memory, on average for each instruction issued.", "The usual one in kernels that stream; harmful only while DRAM is not busy: load ahead, more warps.", stalls},

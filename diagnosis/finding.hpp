@@ -39,6 +39,7 @@ enum class bottleneck {
   launch_bound,           ///< launches take as long as the kernels
   tail_effect,            ///< the last wave, or the only one, leaves compute units idle
   tensor_cores_idle,      ///< a contraction on the ordinary units
+  atomic_contention,      ///< atomic operations that queue for the same addresses
   register_spills         ///< values that go through local memory
 };
 NLOHMANN_JSON_SERIALIZE_ENUM(bottleneck, {{bottleneck::front_end_bound, "front_end_bound"},
@@ -71,6 +72,7 @@ NLOHMANN_JSON_SERIALIZE_ENUM(bottleneck, {{bottleneck::front_end_bound, "front_e
                                           {bottleneck::launch_bound, "launch_bound"},
                                           {bottleneck::tail_effect, "tail_effect"},
                                           {bottleneck::tensor_cores_idle, "tensor_cores_idle"},
+                                          {bottleneck::atomic_contention, "atomic_contention"},
                                           {bottleneck::register_spills, "register_spills"}})
 
 struct evidence {

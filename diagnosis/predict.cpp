@@ -169,8 +169,8 @@ double seconds_without(const facts& f, const finding& found) {
 } // namespace
 
 void predict(const facts& f, finding& found) {
-  if (f.device || !(f.seconds > 0) || found.what == bottleneck::at_roofline) return;
-  double without = seconds_without(f, found);
+  if (!(f.seconds > 0) || found.what == bottleneck::at_roofline) return;
+  double without = f.device ? device::seconds_without(f, found) : seconds_without(f, found);
   if (!(without > 0) || !std::isfinite(without)) return;
   // Whatever is removed, each byte has to move once and the arithmetic to be done, at what this machine does at most.
   if (f.has_roof) without = std::max(without, f.roof.attainable_seconds);

@@ -174,6 +174,7 @@ std::optional<finding> uncoalesced_access(const facts&);
 std::optional<finding> bank_conflicts(const facts&);
 std::optional<finding> too_many_passes(const facts&);
 std::optional<finding> memory_bandwidth(const facts&);
+std::optional<finding> atomic_contention(const facts&);
 // rules_device_core.cpp
 std::optional<finding> tensor_cores_idle(const facts&);
 std::optional<finding> compute_bound(const facts&);

@@ -20,7 +20,7 @@ constexpr rule::rule_function all_rules[] = {
 
 /// The same for devices.
 constexpr rule::rule_function device_rules[] = {
-    rule::device::register_spills, rule::device::uncoalesced_access, rule::device::bank_conflicts, rule::device::tail_effect,
+    rule::device::register_spills, rule::device::atomic_contention,  rule::device::uncoalesced_access, rule::device::bank_conflicts, rule::device::tail_effect,
     rule::device::launch_bound,    rule::device::too_many_passes,    rule::device::tensor_cores_idle, rule::device::memory_bandwidth,
     rule::device::compute_bound,   rule::device::occupancy_limited,  rule::device::latency_bound,
 };

@@ -180,6 +180,23 @@ std::optional<finding> too_many_passes(const facts& f) {
                    "Write no intermediate tensor; keep partial results per program, and combine those in a small second kernel."});
 }
 
+std::optional<finding> atomic_contention(const facts& f) {
+  evidence_for e(f, bottleneck::atomic_contention);
+  // Operations on one address are done by one slice of L2, one after the other: the mean over all slices says little.
+  const char* busiest = "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed";
+  if (!e.metric(busiest, limit::unit_busy, "of the time the busiest slice of L2 worked on atomic operations")) return std::nullopt;
+  const parts names = {"l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum"};
+  const auto mean = f.value("lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed");
+  const bool few = mean && *mean * 2 < f.value_or(busiest, 0);
+  if (const auto sectors = f.sum(names); sectors && *sectors > 0)
+    e.derived(sum_of(names), *sectors, "sectors", provenance::measured, 0.5, short_number(*sectors) + " atomic operations on sectors in a call", best_sum(f, names), f.in.best && best_sum(f, names) > 0);
+  e.result().level = "L2";
+  return e.finish(std::string("Atomic operations wait for each other: L2 does those on ") + (few ? "the same few addresses" : "an address") + " one after the other.",
+                  {"Write one partial result for each program, and combine those in a second small kernel (tl.sum over the parts).",
+                   "Reduce within the program first (tl.sum over the whole block, then one atomic for each result), and let each program work through more of the input.",
+                   "Spread the operations: several copies of the result, chosen by the program's id, which are added at the end."});
+}
+
 std::optional<finding> memory_bandwidth(const facts& f) {
   evidence_for e(f, bottleneck::memory_bandwidth_bound);
   // DRAM comes first where it is busy: L2 is at least as busy then, as all of DRAM's traffic passes through it.
