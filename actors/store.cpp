@@ -27,6 +27,11 @@ static expected<json> summarise(const json& header) {
 
 expected<run_store> open_runs(const std::filesystem::path& folder, run_store::mode m) { return run_store::open(folder, m, summarise); }
 
+/// Who was killed could not say that it is interrupted.
+static std::string state_now(const run_store& runs, const std::string& id, const std::string& recorded) {
+  return recorded == "running" && runs.abandoned(id) ? "interrupted" : recorded;
+}
+
 expected<std::vector<run_summary>> list_runs(const run_store& runs) {
   auto listed = runs.list_runs();
   if (!listed) return fail(listed.error());
@@ -34,6 +39,7 @@ expected<std::vector<run_summary>> list_runs(const run_store& runs) {
   for (const auto& [id, value] : *listed) {
     auto summary = from_json_value<run_summary>(value, "the summary of run " + id);
     if (!summary) return fail(summary.error());
+    summary->state = state_now(runs, id, summary->state);
     all.push_back(std::move(*summary));
   }
   return all;
@@ -46,6 +52,7 @@ expected<run_result> read_run(const run_store& runs, const std::string& id) {
   auto decoded = from_json_value<run_header>(*header, "run " + id);
   if (!decoded) return fail(decoded.error());
   result.header = std::move(*decoded);
+  result.header.state = state_now(runs, id, result.header.state);
   auto iterations = runs.iterations(id);
   if (!iterations) return fail(iterations.error());
   for (const auto& value : *iterations) {

@@ -64,6 +64,11 @@ expected<file_lock> file_lock::take(const std::filesystem::path& file, kind how,
   }
 }
 
+bool file_lock::left_behind(const std::filesystem::path& file) {
+  const unique_fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  return fd.fd >= 0 && ::flock(fd.fd, LOCK_SH | LOCK_NB) == 0;
+}
+
 std::optional<file_lock> file_lock::take_or_go_on(const std::filesystem::path& file, kind how, std::chrono::milliseconds patience, const std::atomic<bool>* cancel, std::atomic<bool>& in_vain) {
   const auto end = clock::now() + patience;
   for (;;) {

@@ -23,6 +23,8 @@ public:
   /// For turns that one had better go without than wait for somebody who was stopped (Ctrl-Z) for ever. Nothing when `patience` is over, `*cancel` is true, or there
   /// are no locks here. `in_vain` is true from when patience was over until somebody has had the file again: meanwhile nobody else waits.
   static std::optional<file_lock> take_or_go_on(const std::filesystem::path& file, kind how, std::chrono::milliseconds patience, const std::atomic<bool>* cancel, std::atomic<bool>& in_vain);
+  /// The file is there and nobody holds it: its holder's process is gone and did not remove it.
+  static bool left_behind(const std::filesystem::path& file);
   file_lock(file_lock&&) noexcept = default;
   file_lock& operator=(file_lock&& other) noexcept;
   ~file_lock() { let_go(); }

@@ -50,6 +50,7 @@ std::string encode(const json& value) {
 } // namespace
 
 struct run_store::impl {
+  std::filesystem::path folder;
   std::optional<file_lock> turn; ///< outlives the records: they are closed before others may come
   record_store records;
   summariser summary_of;
@@ -103,6 +104,7 @@ namespace {
 constexpr const char* turn_file = "TURN";
 constexpr const char* claims_folder = "claims";
 constexpr auto writers_patience = std::chrono::seconds(60); ///< a turn takes some 0.1 s: a longer one is of a process that was stopped
+constexpr auto claims_patience = std::chrono::milliseconds(100); ///< somebody may be looking whether it is held
 constexpr auto readers_patience = std::chrono::seconds(10); ///< then it reads all the same
 
 /// Nothing where a reader has nothing to wait for, or may not.
@@ -146,7 +148,7 @@ expected<run_store> run_store::open(const std::filesystem::path& folder, mode m,
     if (auto free = nobody_claims(folder); !free) return fail(free.error());
     turn->reset(); // from here on RocksDB's own lock keeps others away
   }
-  return run_store(std::make_unique<impl>(impl{std::move(*turn), std::move(*records), summary_of}));
+  return run_store(std::make_unique<impl>(impl{folder, std::move(*turn), std::move(*records), summary_of}));
 }
 
 expected<file_lock> run_store::claim(const std::filesystem::path& folder, const std::string& run_id) {
@@ -155,11 +157,13 @@ expected<file_lock> run_store::claim(const std::filesystem::path& folder, const 
   std::error_code problem;
   std::filesystem::create_directories(folder / claims_folder, problem);
   if (problem) return fail(ec::io_error, "cannot make " + (folder / claims_folder).string() + ": " + problem.message(), "choose another folder with --data DIR");
-  auto taken = file_lock::take(folder / claims_folder / run_id, file_lock::kind::exclusive);
+  auto taken = file_lock::take(folder / claims_folder / run_id, file_lock::kind::exclusive, claims_patience);
   if (!taken && taken.error().code == ec::locked)
     return fail(ec::locked, "another process is at work on this run: " + taken.error().message, "wait until it has finished, or stop it");
   return taken;
 }
+
+bool run_store::abandoned(const std::string& run_id) const { return file_lock::left_behind(impl_->folder / claims_folder / run_id); }
 
 run_store::run_store(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
 run_store::run_store(run_store&&) noexcept = default;

@@ -30,6 +30,8 @@ public:
   /// Says that this process is at work on the run (it runs it, or removes it), until the claim is removed or the process is gone. locked: names
   /// the process that is. The store's folder must be there.
   static expected<file_lock> claim(const std::filesystem::path& folder, const std::string& run_id);
+  /// A process said that it was at work on the run, and is gone without having ended it (kill -9, a machine that was switched off).
+  bool abandoned(const std::string& run_id) const;
   run_store(run_store&&) noexcept;
   run_store& operator=(run_store&&) noexcept;
   ~run_store();

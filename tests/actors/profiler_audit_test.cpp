@@ -1,5 +1,5 @@
 // What a profiler saw of a module against what its process said, with the CPU standing in for a device and a shell for a profiler.
-#include "fixtures/skip.hpp"
+#include "tests/fixtures/skip.hpp"
 #include "tests/fixtures/python_fixture.hpp"
 #include "actors/workbench.hpp"
 #include "base/text.hpp"

@@ -1,6 +1,6 @@
 // The workbench on a made-up device, which is Torch's CPU under another name: what failing candidates, full devices and cancels do to a run,
 // and whose processes are there when.
-#include "fixtures/skip.hpp"
+#include "tests/fixtures/skip.hpp"
 #include "tests/fixtures/python_fixture.hpp"
 #include "actors/workbench.hpp"
 #include "cluster/node_bench.hpp"

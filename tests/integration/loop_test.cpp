@@ -129,11 +129,14 @@ TEST_CASE("kill -9 in mid-run, then resume: the next attempt, the same best", "[
   while (!fs::exists(marker) && child->alive() && std::chrono::steady_clock::now() < deadline)
     (void)child->read_line(0.2);
   REQUIRE(fs::exists(marker));
-  child->kill();
-
   auto listed = h.runs();
   REQUIRE(listed.size() == 1);
   CHECK(listed[0]["state"] == "running");
+  child->kill();
+
+  listed = h.runs();
+  REQUIRE(listed.size() == 1);
+  CHECK(listed[0]["state"] == "interrupted"); // though it could not say so
   CHECK(listed[0]["best_attempt"] == 1);
   const auto id = listed[0]["id"].get<std::string>();
   const auto resumed = h.run({"resume", id, "--json"});

@@ -264,8 +264,10 @@ TEST_CASE("four processes write in turn and are killed at any moment: each that 
         REQUIRE(line);
         acknowledged[i] = std::atoi(line->c_str());
         const auto id = "run-" + std::to_string(children[i]->pid());
-        const auto records = open_store(dir->path(), run_store::mode::read_only).iterations(id);
+        const auto reader = open_store(dir->path(), run_store::mode::read_only);
+        const auto records = reader.iterations(id);
         REQUIRE(records);
+        CHECK_FALSE(reader.abandoned(id));
         CHECK(static_cast<int>(records->size()) >= acknowledged[i]);
         CHECK(run_store::claim(dir->path(), id).error().code == ec::locked);
       }
@@ -276,6 +278,7 @@ TEST_CASE("four processes write in turn and are killed at any moment: each that 
     REQUIRE(static_cast<int>(records.size()) >= acknowledged[left - 1]);
     for (size_t i = 0; i < records.size(); ++i) CHECK(records[i]["number"] == static_cast<int>(i) + 1);
     CHECK(store.get_run(id).value()["best_attempt"] == static_cast<int>(records.size()));
+    CHECK(store.abandoned(id));
     CHECK(run_store::claim(dir->path(), id)); // whoever wants to may go on with it
   }
   CHECK(open_store(dir->path(), run_store::mode::read_only).list_runs()->size() == 4);
@@ -308,6 +311,7 @@ TEST_CASE("a run that is claimed is nobody else's, nor is its store, until the c
   CHECK(whole_store.error().message.find("run r1") != std::string::npos);
   CHECK(open_store(dir->path(), run_store::mode::in_turn).list_runs()->empty());
   claim->remove();
+  CHECK_FALSE(open_store(dir->path(), run_store::mode::in_turn).abandoned("r1"));
   CHECK(run_store::claim(dir->path(), "r1"));
   for (const char* no_name : {"", "../x", "a/b", ".."}) CHECK(run_store::claim(dir->path(), no_name).error().code == ec::invalid_argument);
   auto kept = open_store(dir->path());
