@@ -46,7 +46,9 @@ uint64_t fold_for(const collect_context& context, std::string& level) {
       }
   if (tensors == 0) return 0;
   const uint64_t least = (bytes / most_pieces + page) / page * page;
-  for (const auto& [name, size] : {std::pair<const char*, int64_t>{"L1", context.facts.l1d_bytes}, {"L2", context.facts.l2_bytes}}) {
+  // AMD's first level finds a line by its linear address: pages that are one in memory push each other out of it, and only the second level holds them.
+  const int64_t first_level = context.facts.vendor == "AuthenticAMD" ? 0 : context.facts.l1d_bytes;
+  for (const auto& [name, size] : {std::pair<const char*, int64_t>{"L1", first_level}, {"L2", context.facts.l2_bytes}}) {
     const uint64_t room = static_cast<uint64_t>(std::max<int64_t>(0, size)) / 2 / tensors / page * page, fold = std::max(room, page);
     if (fold < least || fold * tensors * 4 > static_cast<uint64_t>(std::max<int64_t>(0, size)) * 3) continue;
     level = name;
