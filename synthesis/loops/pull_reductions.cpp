@@ -111,7 +111,7 @@ int puller::scan(int n, const tensor_node& node, const std::vector<index_form>& 
   e.kind = expr_kind::scan;
   e.dtype = node.dtype;
   e.op = node.op;
-  e.args = {eval(node.args[0], idx)};
+  for (int source : node.args) e.args.push_back(eval(source, idx));
   const int result = intern(e);
   r.exprs[static_cast<size_t>(result)].axes |= 1u << a;
   return result;
