@@ -132,9 +132,18 @@ results unfold_rule(const op_call& c) {
 int overwritten(node_builder& b, int self, int source, int64_t dim, int64_t start, int64_t count) {
   const int64_t extent = b.at(self).shape.at(static_cast<size_t>(dim)), behind = start + count;
   std::vector<int> parts;
-  if (start > 0) parts.push_back(b.slice(self, dim, 0, 1, start));
+  const auto keep = [&](int64_t from, int64_t to) {
+    const bool joined = b.at(self).kind == node_kind::concat && b.at(self).dims[0] == dim; // what was written before stays a part of its own: a loop over positions leaves one list, not a copy for each
+    int64_t at = 0;
+    for (int part : joined ? b.at(self).args : std::vector<int>{self}) {
+      const int64_t size = b.at(part).shape[static_cast<size_t>(dim)], low = std::max(from, at), high = std::min(to, at + size);
+      if (low < high) parts.push_back(b.slice(part, dim, low - at, 1, high - low));
+      at += size;
+    }
+  };
+  keep(0, start);
   if (count > 0) parts.push_back(b.convert(source, b.at(self).dtype));
-  if (behind < extent) parts.push_back(b.slice(self, dim, behind, 1, extent - behind));
+  keep(behind, extent);
   return parts.size() == 1 ? parts.front() : b.concat(parts, dim);
 }
 

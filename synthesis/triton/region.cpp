@@ -233,7 +233,7 @@ private:
     reduction_writer w(v, r_, shape(), tiled_ ? 1 : 0);
     std::vector<int> scans;
     for (size_t i = 0; i < r_.exprs.size(); ++i)
-      if (r_.exprs[i].kind == expr_kind::scan) scans.push_back(static_cast<int>(i));
+      if (r_.exprs[i].kind == expr_kind::scan && plan_.ready[i] < pass) scans.push_back(static_cast<int>(i)); // of rows whose reductions are known
     if (whole_) {
       for (int e : scans) scan(v, e, false);
       for (const auto& x : reduces(pass)) w.whole(x, step_mask());

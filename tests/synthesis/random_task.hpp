@@ -238,7 +238,14 @@ private:
     const auto part = ".narrow(" + at + "0, " + str(fewer) + ")";
     auto shape = shape_;
     shape[static_cast<size_t>(dim)] = places;
-    switch (below(half_ ? 7 : 13)) {
+    switch (below(half_ ? 7 : 14)) {
+      case 12: {
+        if (n < 8 || rank < 2) break;
+        const auto step = "v.select(" + at + "t)", decay = pick(std::vector<std::string>{"0.9", "torch.sigmoid(" + step + ")", "torch.exp(-" + step + ".abs() * 0.3)"});
+        forward_ += "        h, s = " + std::string(chance(50) ? "0" : "torch.tanh(v.select(" + at + "0))") + ", []\n        for t in range(" + str(n) + "):\n            h = " + decay + " * h + " + step + " * 0.5\n            s.append(" +
+                    (chance(50) ? "h" : "h * torch.tanh(" + step + ")") + ")\n";
+        return line("torch.stack(s, " + str(dim) + ")");
+      }
       case 0: line("v.new_zeros(" + tuple(shape) + ").index_add(" + at + line_of(n, places) + ", v)"), n = places; return;
       case 1: return line("v.index_add(" + at + line_of(fewer, n) + ", torch.tanh(v)" + part + ", alpha=0.5)");
       case 2: line("v.new_zeros(" + tuple(shape) + ").scatter_add(" + at + each() + ", v)"), n = places; return;

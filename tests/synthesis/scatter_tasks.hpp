@@ -34,11 +34,21 @@ inline const small_task scatter_tasks[] = {
      "[torch.randint(0, 50, (6, 8)), torch.randint(0, 50, (23,)), torch.tensor([0, 4, 4, 17]), torch.randn(23)]",
      "self.s = nn.EmbeddingBag(50, 20, mode='sum'); self.m = nn.EmbeddingBag(50, 20, mode='mean')", "x, y, o, w"},
     {"extremes_so_far", "return *torch.cummax(torch.round(x * 3), 1), *torch.cummin(x, 0), torch.cummax(y, 0)[1], torch.cummin(y, 0)[0]", "[torch.randn(7, 133), torch.randint(-9, 9, (70,))]", "", "x, y"},
-    {"log_sums_so_far", "return torch.logcumsumexp(x * 40, 1), torch.logcumsumexp(x, 0), torch.logcumsumexp(x.double(), 1), torch.logcumsumexp(torch.where(x > 0, x, float('-inf')), 1)", "[torch.randn(7, 133)]"},
+    {"log_sums_so_far", "return torch.logcumsumexp(x * 40, 1), torch.logcumsumexp(x, 0), torch.logcumsumexp(x.double(), 1), torch.logcumsumexp(torch.where(x > 0, x, float('-inf')), 1).clamp(min=-9)", "[torch.randn(7, 133)]"},
     {"patches", "return F.unfold(torch.relu(x), 3, padding=1), F.unfold(x, (2, 3), dilation=(2, 1), padding=(1, 0), stride=(1, 2)), F.unfold(x, (4, 6), stride=(4, 6)), F.unfold(x, (9, 8), padding=1)",
      "[torch.randn(2, 3, 12, 12)]"},
     {"folded", "return F.fold(x, (8, 9), 3, padding=1), F.fold(x[..., :16] * 2, (9, 9), 3, stride=2), F.fold(x[..., :36].tanh(), (18, 18), 3, stride=3), F.fold(x[..., :25], (9, 9), (3, 3), dilation=2)",
      "[torch.randn(2, 27, 72)]"},
+    {"selective_scan",
+     "h, y = torch.zeros(2, 12, 5), []\n        for t in range(20):\n            h = torch.exp(dt[:, t, :, None] * self.a) * h + (dt[:, t] * x[:, t])[:, :, None] * b[:, t, None]\n"
+     "            y.append((h * c[:, t, None]).sum(-1))\n        return torch.stack(y, 1), h",
+     "[torch.randn(2, 20, 12), torch.rand(2, 20, 12), torch.randn(2, 20, 5), torch.randn(2, 20, 5)]", "self.a = nn.Parameter(-torch.rand(12, 5))", "x, dt, b, c"},
+    {"scan_from_a_state",
+     "y = torch.zeros_like(x)\n        for t in range(16):\n            h = h * a[:, t] + x[:, t]\n            y[:, t] = h * 2\n        z, w = h, []\n        for t in reversed(range(16)):\n"
+     "            z = 0.9 * z + 0.1 * torch.tanh(y[:, t]) * (t + 2)\n            w.append(z[:, None] + x[:, t:t + 1])\n        return y, torch.cat(w, 1)",
+     "[torch.randn(3, 16, 9), torch.rand(3, 16, 9), torch.randn(3, 9)]", "", "x, a, h"},
+    {"scan_of_rows", "h, y = 0, []\n        for t in range(33):\n            h = h * a[:, t] + x[:, t]\n            y.append(h)\n        return torch.stack(y, 1)", "[torch.randn(7, 33), torch.rand(7, 33)]", "", "x, a"},
+    {"loop_that_is_not_linear", "h, y = 0, []\n        for t in range(12):\n            h = torch.sigmoid(x[:, t] * 3 + h) * h + x[:, t]\n            y.append(h)\n        return torch.stack(y, 1)", "[torch.randn(7, 12, 5)]"},
 };
 
 /// In C++ only: a device has no atomic operation for them.

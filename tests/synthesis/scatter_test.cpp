@@ -77,6 +77,26 @@ TEST_CASE_METHOD(stand_in, "what a device has no atomic operation for is refused
   }
 }
 
+TEST_CASE_METHOD(stand_in, "a loop of linear steps is one scan, and one that is not linear stays as it was written") {
+  const auto source = [&](const std::string& name, const builtin_options& options) {
+    const auto small = std::find_if(std::begin(scatter_tasks), std::end(scatter_tasks), [&](const auto& t) { return name == t.name; });
+    REQUIRE(small != std::end(scatter_tasks));
+    return first_of(describe(*small), options).source;
+  };
+  const auto count = [](const std::string& text, const std::string& what) {
+    int n = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+    return n;
+  };
+  for (const char* name : {"selective_scan", "scan_from_a_state", "scan_of_rows"}) {
+    INFO(name);
+    CHECK(count(source(name, {}), "// Region") <= 6);
+    CHECK(count(source(name, {}), "(scanned)") == (name == std::string("scan_from_a_state") ? 2 : 1));
+    CHECK(source(name, in_triton()).find("combine_fn=decayed") != std::string::npos);
+  }
+  CHECK(source("loop_that_is_not_linear", {}).find("(scanned)") == std::string::npos);
+}
+
 TEST_CASE("nothing is written outside of the output, wherever the places point") {
   constexpr int64_t rows = 6, columns = 19, n = 5, guard = 64;
   const std::vector<int64_t> outside{-1, rows, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), 2};
