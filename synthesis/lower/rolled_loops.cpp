@@ -72,24 +72,29 @@ private:
     for (size_t i = 0; i < links_.size(); ++i)
       if (links_[i].length >= least_rolled_steps) ends.push_back(static_cast<int>(i));
     std::stable_sort(ends.begin(), ends.end(), [&](int a, int b) { return links_[static_cast<size_t>(a)].length > links_[static_cast<size_t>(b)].length; });
-    for (int end : ends) {
-      chain steps;
-      bool free = true;
-      for (int n = end; free; n = links_[static_cast<size_t>(n)].before) {
-        free = chain_at_[static_cast<size_t>(n)] < 0;
-        steps.push_back(n);
-        if (links_[static_cast<size_t>(n)].length == 1) break;
-      }
-      if (!free) continue;
-      std::reverse(steps.begin(), steps.end());
-      if (!is_linear(steps)) continue;
-      for (size_t t = 0; t < steps.size(); ++t) {
-        chain_at_[static_cast<size_t>(steps[t])] = static_cast<int>(chains_.size());
-        step_at_[static_cast<size_t>(steps[t])] = static_cast<int64_t>(t);
-      }
-      chains_.push_back(std::move(steps));
-      states_.push_back(none);
+    for (bool more = true; more;) { // a loop that goes on from the last state of another one is a chain of its own once that one is known
+      more = false;
+      for (int end : ends) more = claim(end) || more;
     }
+  }
+
+  /// The chain that ends here, as far back as its steps belong to no other one.
+  bool claim(int end) {
+    chain steps;
+    for (int n = end; chain_at_[static_cast<size_t>(n)] < 0; n = links_[static_cast<size_t>(n)].before) {
+      steps.push_back(n);
+      if (links_[static_cast<size_t>(n)].length == 1) break;
+    }
+    if (static_cast<int64_t>(steps.size()) < least_rolled_steps) return false;
+    std::reverse(steps.begin(), steps.end());
+    if (!is_linear(steps)) return false;
+    for (size_t t = 0; t < steps.size(); ++t) {
+      chain_at_[static_cast<size_t>(steps[t])] = static_cast<int>(chains_.size());
+      step_at_[static_cast<size_t>(steps[t])] = static_cast<int64_t>(t);
+    }
+    chains_.push_back(std::move(steps));
+    states_.push_back(none);
+    return true;
   }
 
   /// Neither a factor nor a term follows from a state.

