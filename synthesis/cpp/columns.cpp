@@ -52,9 +52,9 @@ std::vector<column_tile> tiles_of_columns(const region& r, int vector_axis, int 
   }
   while (i < n) {
     // What is left is done by a whole vector that overlaps its neighbour, or in the border's careful way.
-    const int64_t begin = i + w <= n ? i : n - w;
-    tiles.push_back({begin, 0, 0, 1, w, begin + w > high || begin < low});
-    i = begin + w;
+    const int64_t begin = i + w <= n || r.scatters() ? i : n - w, count = std::min(w, n - begin); // what is joined with memory is joined once
+    tiles.push_back({begin, 0, 0, 1, count, begin + w > high || begin < low});
+    i = begin + count;
   }
   return tiles;
 }

@@ -86,11 +86,23 @@ written value_writer::guarded(const expr& x, int axis, int64_t step) {
           binding::whole, true};
 }
 
+void value_writer::store_scattered(const store& s, const char* lanes) {
+  const auto& x = at(s.value);
+  const int value = x.args[0], place = x.args[1], v = layout_.vector_axis;
+  const int64_t step = v >= 0 ? s.at.coefficient(v) : 0;
+  const bool row = step == 1 && !(at(place).axes & (1u << v)); // all lanes at one place
+  const auto join = out_.use("join_" + std::string(name_of(s.join)));
+  const auto call = row ? out_.use("scatter_row") : fmt::format("{}<{}>", out_.use("scatter"), step);
+  out_.line("{}({}, {}, {}, {}, {}, {}, {});", call, address(s.buffer, s.at), text(place), s.step, s.limit, text(value), lanes, join);
+}
+
 void value_writer::store_first(const store& s) {
+  if (s.scatters()) return store_scattered(s, "some_lanes<1>{}");
   out_.line("{}({}, {});", out_.use("store_first"), address(s.buffer, s.at), text(s.value));
 }
 
 void value_writer::store_vector(const store& s) {
+  if (s.scatters()) return store_scattered(s, "lanes");
   const int v = layout_.vector_axis;
   const int64_t step = v >= 0 ? s.at.coefficient(v) : 0;
   if (step == 0) return store_first(s);

@@ -98,7 +98,8 @@ void row_writer::begin_scans() {
   for (size_t i = 0; i < r_.exprs.size(); ++i) {
     const auto& x = r_.exprs[i];
     if (x.kind != expr_kind::scan || !layout_.live[i]) continue;
-    out_.line("{}carry{} = {};", pass_ > 1 ? "" : wide_type(x.dtype) + " ", i, traits(x.op).start == identity::zero ? 0 : 1);
+    const auto start = traits(x.op).start;
+    out_.line("{}carry{} = {};", pass_ > 1 ? "" : wide_type(x.dtype) + " ", i, start == identity::zero ? "0" : start == identity::one ? "1" : identity_literal(start, x.dtype));
   }
 }
 

@@ -77,8 +77,21 @@ written value_writer::narrowed(written w, dtype type) {
 written value_writer::scan(int e) {
   const auto& x = at(e);
   const auto of = value(x.args[0]);
-  if (!layout_.columns) return {fmt::format("{}({}, carry{})", out_.use("scan_" + std::string(name_of(x.op))), of.text, e), binding::whole, of.indexed};
-  return {fmt::format("(carry{0}[t] = carry{0}[t] {1} {2})", e, traits(x.op).cpp.text, operand(x.args[0])), binding::whole, of.indexed};
+  if (!layout_.columns) {
+    auto w = call(out_.use("scan_" + std::string(name_of(x.op))), x.args);
+    w.text.insert(w.text.size() - 1, fmt::format(", carry{}", e));
+    return w;
+  }
+  const auto carry = fmt::format("carry{}[t]", e);
+  std::string next;
+  switch (x.op) {
+    case operation::max: next = fmt::format("{}({}, {})", out_.use("v_maximum"), carry, of.text); break;
+    case operation::min: next = fmt::format("{}({}, {})", out_.use("v_minimum"), carry, of.text); break;
+    case operation::log_sum: next = fmt::format("{}({}, {})", out_.use("log_of_both"), carry, of.text); break;
+    case operation::decayed_sum: next = fmt::format("{} * {} + {}", operand(x.args[1]), carry, operand(x.args[0])); break;
+    default: next = fmt::format("{} {} {}", carry, traits(x.op).cpp.text, operand(x.args[0]));
+  }
+  return {fmt::format("({} = {})", carry, next), binding::whole, of.indexed || (x.args.size() > 1 && value(x.args[1]).indexed)};
 }
 
 written value_writer::convert(const expr& x) {
@@ -130,7 +143,7 @@ void value_writer::name_known(int ready) {
   for (size_t i = 0; i < r_.exprs.size(); ++i) {
     const int e = static_cast<int>(i);
     const auto& x = at(e);
-    if (!layout_.live[i] || !names_[i].empty() || layout_.plan.ready[i] != ready || x.kind == expr_kind::constant || x.kind == expr_kind::reduce) continue;
+    if (!layout_.live[i] || !names_[i].empty() || layout_.plan.ready[i] != ready || x.kind == expr_kind::constant || x.kind == expr_kind::reduce || x.op == operation::placed) continue;
     if (of(e) == lifetime::element || !in_scope(e)) continue;
     const auto name = fmt::format("v{}", e);
     const auto w = build(e);
@@ -185,7 +198,7 @@ void value_writer::elements(const std::vector<int>& roots, int pass) {
   for (size_t i = 0; i < r_.exprs.size(); ++i) {
     const int e = static_cast<int>(i);
     const auto& x = at(e);
-    if (count[i] == 0 || of(e) != lifetime::element || x.kind == expr_kind::reduce) continue;
+    if (count[i] == 0 || of(e) != lifetime::element || x.kind == expr_kind::reduce || x.op == operation::placed) continue;
     const bool from_row = pass > kept_since(e), keeps = pass == kept_since(e);
     const auto w = from_row ? written{fmt::format("{}(row{} + {}, lanes)", out_.use("load"), e, row_index())} : build(e);
     if (!keeps && !from_row && inlines(e, w, count[i])) {

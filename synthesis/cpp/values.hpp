@@ -58,6 +58,8 @@ public:
   /// A region's store of one vector, or of a value that all lanes share.
   void store_vector(const store& s);
   void store_first(const store& s);
+  /// A vector joined with memory, each lane at its place.
+  void store_scattered(const store& s, const char* lanes);
 
   // -- reductions
   std::string reduction(int e) const;  ///< its name: "sum7"

@@ -98,6 +98,18 @@ constexpr operator_traits contraction(o op, std::string_view name) {
   return t;
 }
 
+/// Along a dimension, in order.
+constexpr operator_traits scanned(o op, std::string_view name, int arity, identity start) {
+  operator_traits t;
+  t.op = op;
+  t.name = name;
+  t.family = family::scan;
+  t.arity = arity;
+  t.types = type_rule::floating;
+  t.start = start;
+  return t;
+}
+
 /// A layer: what its arguments are says node_builder::recurrence().
 constexpr operator_traits recurrence(o op, std::string_view name) {
   operator_traits t;
@@ -177,6 +189,7 @@ constexpr std::array table{
     of_bits(o::bit_not, "not", 1, prefix("~")),
     element(o::select, "select", 3, type_rule::any, special, special),
     element(o::convert, "convert", 1, type_rule::any, special, special),
+    element(o::placed, "placed", 2, type_rule::any, special, special),
     reduction(o::sum, "sum", identity::zero, infix("+"), "total", infix("+"), ""),
     reduction(o::prod, "prod", identity::one, infix("*"), "product", infix("*"), "product"),
     reduction(o::max, "max", identity::lowest, call("take_higher"), "highest", call("tl.maximum"), "higher"),
@@ -186,6 +199,8 @@ constexpr std::array table{
     reduction(o::peak, "peak", identity::lowest, call("take_peak"), "peak", call("tl.maximum"), "higher"),
     contraction(o::matmul, "matmul"),
     contraction(o::convolution, "convolution"),
+    scanned(o::decayed_sum, "decayed_sum", 2, identity::zero),
+    scanned(o::log_sum, "log_sum", 1, identity::lowest),
     recurrence(o::rnn_tanh, "rnn_tanh"),
     recurrence(o::rnn_relu, "rnn_relu"),
     recurrence(o::gru, "gru"),

@@ -23,16 +23,19 @@ enum class operation : uint8_t {
   maximum, minimum, fmax, fmin, max_or_second, min_or_second,
   equal, not_equal, less, less_equal, greater, greater_equal, bit_and, bit_or, bit_xor, bit_not,
   select, convert,
-  // over dimensions, windows and (sum, prod) cumulative
+  placed, // a value, and where a scattering store joins it with what is there
+  // over dimensions, windows and (sum, prod, max, min) cumulative
   sum, prod, max, min, argmax, argmin,
   peak, // the highest of numbers; what it makes of a NaN is not said: for those who find the NaN elsewhere, and quicker than max
   // anchors
   matmul, convolution,
+  // cumulative only: a sum that decays by a factor before each element, and the logarithm of a sum of exponentials
+  decayed_sum, log_sum,
   // a layer of a recurrent network over all steps
   rnn_tanh, rnn_relu, gru, lstm
 };
 
-enum class operator_family : uint8_t { none, pointwise, reduction, contraction, recurrence };
+enum class operator_family : uint8_t { none, pointwise, reduction, contraction, scan, recurrence };
 
 /// The dtype of a result.
 enum class result_rule : uint8_t {
@@ -45,7 +48,7 @@ enum class result_rule : uint8_t {
 /// less than a false one; lower() counts truth values first, or finds the operator of bits that does the same.
 enum class type_rule : uint8_t { any, numbers, whole_numbers_and_truth, floating };
 
-/// What a reduction begins with. It is also what a position outside of the input gives to a window.
+/// What a reduction or a scan begins with. It is also what a position outside of the input gives to a window.
 enum class identity : uint8_t { none, zero, one, lowest, highest };
 
 /// How a language writes an operator.

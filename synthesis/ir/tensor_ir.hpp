@@ -16,10 +16,11 @@ enum class node_kind {
   view,      ///< affine: source index d = map[d].offset + map[d].step * index[map[d].out_dim]
   reshape,   ///< same elements in the same linear order
   reduce,    ///< op over dims, which stay as size 1
-  scan,      ///< op along dims[0]
+  scan,      ///< op along dims[0]; of decayed_sum h[t] = args[1][t] * h[t - 1] + args[0][t], with nothing before the first
   window,    ///< op over a sliding window of the last dimensions; a second argument holds weights [channel, 1, taps..]
   concat,    ///< args one after the other along dims[0]
   pick,      ///< args[0] at position args[1] along dims[0]; args[1] broadcasts to the result
+  scatter,   ///< args[0], with each element of args[2] joined by op (sum, prod, max, min) at position args[1] along dims[0], which is left out where it lies outside
   recurrence, ///< op over steps in order: the states before the first step and after each, of an LSTM the last cell state behind; args as node_builder::recurrence() has them
   anchor     ///< matmul of args [.., m, k] and [.., k, n], or convolution of image and weights (window, groups, transposed)
 };

@@ -11,6 +11,8 @@ std::set<int> buffers_read(const region& r) {
   for (size_t i = 0; i < r.exprs.size(); ++i)
     if (live[i] && r.exprs[i].kind == expr_kind::load) found.insert(r.exprs[i].buffer);
   if (r.anchor) found.insert({r.anchor->a, r.anchor->b});
+  for (const auto& s : r.stores)
+    if (s.scatters()) found.insert(s.buffer); // it is joined with what is there
   return found;
 }
 
@@ -37,7 +39,7 @@ std::vector<std::pair<int, index_form*>> touches(region& r, const std::set<int>&
 } // namespace
 
 bool take_item_out(region& r, const std::set<int>& local, int64_t batch, const loop_program& p) {
-  if (r.anchor || r.axes.size() >= 30) return false;
+  if (r.anchor || r.scatters() || r.axes.size() >= 30) return false;
   int axis = -1;
   for (const auto& [b, f] : touches(r, local)) {
     const int64_t elements = p.buffers[static_cast<size_t>(b)].elements;
@@ -114,7 +116,7 @@ void join_batches(loop_program& p) {
     std::vector<region> before, inside;
     size_t next = 0;
     for (; next < rest.size(); ++next) {
-      if (rest[next].by_row_blocks) break;
+      if (rest[next].by_row_blocks || rest[next].scatters()) break; // it comes after what wrote its buffer first
       const auto reads = buffers_read(rest[next]);
       const bool independent = std::none_of(reads.begin(), reads.end(), [&](int b) { return local.count(b) != 0; });
       if (independent) {

@@ -18,6 +18,9 @@ int copied(const region& r, const loop_program& p, bool widened = false) {
   const auto& value = widened ? r.exprs[static_cast<size_t>(stored.args[0])] : stored;
   if (value.kind != expr_kind::load || !value.args.empty() || value.buffer == s.buffer) return -1;
   const auto &from = p.buffers[static_cast<size_t>(value.buffer)], &to = p.buffers[static_cast<size_t>(s.buffer)];
+  for (const auto& other : p.regions)
+    for (const auto& more : other.stores)
+      if (more.scatters() && more.buffer == s.buffer) return -1; // a copy that changes
   int64_t elements = 1;
   for (const auto& a : r.axes) {
     if (a.reduced || a.window || a.contracted) return -1;

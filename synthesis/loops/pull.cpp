@@ -69,6 +69,30 @@ void puller::pull_into(int root, int buffer, const domain& space, const index_fo
   r.stores.push_back(s);
 }
 
+void puller::pull_scattered(int n, int buffer, const domain& space) {
+  const auto& node = at(n);
+  const auto dim = static_cast<size_t>(node.dims[0]);
+  for (const auto& [a, c] : space.dims[dim].terms) r.axes[static_cast<size_t>(a)].reduced = true;
+  store s;
+  s.buffer = buffer;
+  s.join = node.op;
+  s.limit = node.shape[dim];
+  int64_t stride = 1;
+  for (size_t i = node.shape.size(); i-- > 0;) {
+    if (i == dim) s.step = stride;
+    else s.at = sum(s.at, scaled(space.dims[i], stride));
+    stride *= node.shape[i];
+  }
+  expr e;
+  e.kind = expr_kind::op;
+  e.dtype = node.dtype;
+  e.op = operation::placed;
+  e.args = {eval(node.args[2], space.dims), eval(node.args[1], space.dims)};
+  s.value = intern(e);
+  r.exprs[static_cast<size_t>(s.value)].axes |= domain_mask(); // once for each element, also where all are alike
+  r.stores.push_back(s);
+}
+
 int puller::add_axis(int64_t extent, bool reduced) {
   if (r.axes.size() >= 30) throw impossible{"more than 30 loop axes"};
   axis a;
@@ -157,6 +181,9 @@ int puller::make(int n, const std::vector<index_form>& idx) {
     case node_kind::scan: return scan(n, node, idx);
     case node_kind::window: return window(n, node, idx);
     case node_kind::concat: throw needs_buffer{n};
+    case node_kind::scatter:
+      if (const auto it = stored_.find(n); it != stored_.end()) return load(it->second, node.dtype, linear(node.shape, idx)); // the root itself: a half type of what was joined in float32
+      throw needs_buffer{n};
     case node_kind::pick: {
       for (size_t i = 0; i < idx.size(); ++i) // a second computed index would meet this one
         if (i != static_cast<size_t>(node.dims[0]) && idx[i].dynamic >= 0 && n != root_) throw needs_buffer{n};
@@ -240,7 +267,7 @@ int puller::reshape(const tensor_node& node, const std::vector<index_form>& idx)
         continue;
       }
       // An axis that crosses this boundary: split it where the boundary lies.
-      if (c > 0 && s % c == 0 && extent % (s / c) == 0 && c * (extent - 1) >= s && a < domain_axes_) throw needs_split{a, s / c};
+      if (c > 0 && s % c == 0 && extent % (s / c) == 0 && c * (extent - 1) >= s && a < domain_axes_ && a != r.scan_axis) throw needs_split{a, s / c}; // a scan runs along it as a whole
       inside.terms.push_back({a, c});
       (c > 0 ? high : low) += c * (extent - 1);
     }

@@ -70,6 +70,8 @@ public:
   void pull(int root, int buffer, const domain& space);
   /// As pull(), into a slice of a larger tensor.
   void pull_into(int root, int buffer, const domain& space, const index_form& where);
+  /// The values of a scatter (`space` is theirs), each joined with what its place in `buffer` holds.
+  void pull_scattered(int n, int buffer, const domain& space);
 
 private:
   const tensor_node& at(int n) const { return p_.nodes[static_cast<size_t>(n)]; }

@@ -51,7 +51,7 @@ int puller::reduce(int n, const tensor_node& node, const std::vector<index_form>
   }
   const uint32_t reduced = r.reduced_mask();
   if (used & reduced) {
-    if (!inside_.empty()) refuse(inside_.back()); // a reduction of reduced rows: store the rows first
+    if (!inside_.empty() && at(inside_.back()).elements() <= node.elements()) refuse(inside_.back()); // a reduction of reduced rows: store the rows first, or the sums of which they are made where those are fewer
     refuse(n);
   }
   if (r.has_window()) refuse(n);
@@ -111,7 +111,7 @@ int puller::scan(int n, const tensor_node& node, const std::vector<index_form>& 
   e.kind = expr_kind::scan;
   e.dtype = node.dtype;
   e.op = node.op;
-  e.args = {eval(node.args[0], idx)};
+  for (int source : node.args) e.args.push_back(eval(source, idx));
   const int result = intern(e);
   r.exprs[static_cast<size_t>(result)].axes |= 1u << a;
   return result;

@@ -7,6 +7,7 @@
 #include "synthesis/loops/row_blocks.hpp"
 #include "synthesis/loops/siblings.hpp"
 
+#include <functional>
 #include <map>
 
 namespace pragma::synthesis {
@@ -46,7 +47,7 @@ private:
   bool together(const std::vector<std::pair<int, int>>& group) {
     auto space = domain::of(node(group[0].first).shape);
     for (const auto& [n, b] : group)
-      if (node(n).kind == node_kind::concat || node(n).kind == node_kind::reshape || stored_.count(n)) return false;
+      if (node(n).kind == node_kind::concat || node(n).kind == node_kind::scatter || node(n).kind == node_kind::reshape || stored_.count(n)) return false;
     try {
       puller pull(p_, stored_, tails_, space);
       for (const auto& [n, b] : group) pull.pull(n, b, space);
@@ -65,35 +66,17 @@ private:
   void region_for(int n, int buffer_index) {
     while (node(n).kind == node_kind::reshape && !stored_.count(n)) n = node(n).args[0];
     if (node(n).kind == node_kind::concat && !stored_.count(n)) return concat(n, buffer_index);
-    const auto space = domain::of(node(n).shape);
-    index_form where;
-    int64_t stride = 1;
-    for (size_t i = space.dims.size(); i-- > 0;) {
-      where = sum(where, scaled(space.dims[i], stride));
-      stride *= node(n).shape[i];
-    }
-    build_region(n, buffer_index, space, {}, 0);
+    if (node(n).kind == node_kind::scatter && !stored_.count(n) && !is_half(out.buffers[static_cast<size_t>(buffer_index)].dtype)) return scatter(n, buffer_index);
+    build_region(n, domain::of(node(n).shape), [&](puller& pull, const domain& space) { pull.pull(n, buffer_index, space); });
   }
 
-  /// slice_of: the shape of the tensor that this one is a part of, which begins at `first` along `dim`
-  void build_region(int n, int buffer_index, domain space, const std::vector<int64_t>& whole, int64_t first, size_t dim = 0) {
+  /// A region over `space`, begun anew until `pulled` finds all it needs.
+  void build_region(int n, domain space, const std::function<void(puller&, const domain&)>& pulled) {
     if (++depth_ > 200) throw impossible{"nesting too deep"};
     for (int attempt = 0; attempt < 100; ++attempt) {
       try {
         puller pull(p_, stored_, tails_, space);
-        if (whole.empty()) {
-          pull.pull(n, buffer_index, space);
-        } else {
-          index_form where;
-          int64_t stride = 1;
-          for (size_t i = whole.size(); i-- > 0;) {
-            auto f = space.dims[i];
-            if (i == dim) f.offset += first;
-            where = sum(where, scaled(f, stride));
-            stride *= whole[i];
-          }
-          pull.pull_into(n, buffer_index, space, where);
-        }
+        pulled(pull, space);
         if (!pull.r.anchor) {
           order_axes(pull.r);
         } else if (!arrange_contraction(pull.r)) {
@@ -110,7 +93,8 @@ private:
         return;
       } catch (const needs_buffer& need) {
         buffer b;
-        b.dtype = is_half(node(need.node).held_as) ? node(need.node).held_as : node(need.node).dtype;
+        const bool in_half = is_half(node(need.node).held_as) && node(need.node).kind != node_kind::scatter; // what is joined in memory is joined in float32
+        b.dtype = in_half ? node(need.node).held_as : node(need.node).dtype;
         b.elements = node(need.node).elements();
         b.index = scratch_;
         b.name = "scratch" + std::to_string(scratch_++);
@@ -127,15 +111,36 @@ private:
     throw impossible{"an index space that does not settle"};
   }
 
+  /// `n` into a buffer of shape `whole`, where it begins at `first` along `dim`.
+  void part(int n, int buffer_index, const std::vector<int64_t>& whole, int64_t first, size_t dim) {
+    build_region(n, domain::of(node(n).shape), [&](puller& pull, const domain& space) {
+      index_form where;
+      int64_t stride = 1;
+      for (size_t i = whole.size(); i-- > 0;) {
+        auto f = space.dims[i];
+        if (i == dim) f.offset += first;
+        where = sum(where, scaled(f, stride));
+        stride *= whole[i];
+      }
+      pull.pull_into(n, buffer_index, space, where);
+    });
+  }
+
   void concat(int n, int buffer_index) {
     const auto c = node(n);
     const auto dim = static_cast<size_t>(c.dims[0]);
     int64_t first = 0;
-    for (int part : c.args) {
-      const auto shape = node(part).shape;
-      build_region(part, buffer_index, domain::of(shape), c.shape, first, dim);
-      first += shape[dim];
+    for (int each : c.args) {
+      part(each, buffer_index, c.shape, first, dim);
+      first += node(each).shape[dim];
     }
+  }
+
+  /// What is there before, and then what is joined with it.
+  void scatter(int n, int buffer_index) {
+    const auto c = node(n);
+    part(c.args[0], buffer_index, c.shape, 0, 0);
+    build_region(n, domain::of(node(c.args[2]).shape), [&](puller& pull, const domain& space) { pull.pull_scattered(n, buffer_index, space); });
   }
 
   const tensor_program& p_;

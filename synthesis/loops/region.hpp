@@ -63,10 +63,15 @@ struct expr {
   void hash_into(hasher& h) const { h(kind)(dtype)(op)(args)(value)(buffer)(outside)(at); }
 };
 
+/// Of a scattering store the value is operation::placed: what it brings, and the place, which adds `step` elements for each position of [0, limit) and leaves the store out elsewhere.
+/// The axis along which places are counted is a reduced one, so that nothing else writes there at the same time and everything comes in order.
 struct store {
   int buffer = -1;
   index_form at;
   int value = -1;
+  operation join = operation::none; ///< sum, prod, max, min: with what is there
+  int64_t step = 0, limit = 0;
+  bool scatters() const { return join != operation::none; }
 };
 
 /// One spatial dimension of a convolution.
@@ -123,6 +128,11 @@ struct region {
   bool has_reduce() const {
     for (const auto& e : exprs)
       if (e.kind == expr_kind::reduce) return true;
+    return false;
+  }
+  bool scatters() const {
+    for (const auto& s : stores)
+      if (s.scatters()) return true;
     return false;
   }
   uint32_t reduced_mask() const {

@@ -126,6 +126,7 @@ std::optional<chain> chain_from(const loop_program& p, size_t at) {
   const int64_t m = extent(c.first, head.m[0]), n = extent(c.first, head.n[0]);
   const int64_t rows = rows_of_block(m, n), elements = p.buffers[static_cast<size_t>(out.buffer)].elements;
   if (rows == 0 || n * extent(c.first, head.k) > most_packed_elements) return std::nullopt;
+  if (rows == m && rows < least_rows) return std::nullopt; // one block of few rows (decode): columns that are packed as a whole before they are read would go to memory and back, and nothing reads them again
   const int64_t items = elements / (rows * n);
   c.local = {out.buffer};
   for (size_t i = at + 1; i < p.regions.size(); ++i) {

@@ -15,7 +15,7 @@ bool same_axes(const region& a, const region& b) {
 }
 
 /// Rows with a reduction, and nothing that has an order or a border of its own.
-bool is_plain_rows(const region& r) { return r.has_reduce() && !r.anchor && !r.has_window() && r.scan_axis < 0 && r.host < 0; }
+bool is_plain_rows(const region& r) { return r.has_reduce() && !r.anchor && !r.has_window() && r.scan_axis < 0 && r.host < 0 && !r.scatters(); }
 
 /// `r` in the expressions of `into`; nothing where they have no reduction in common.
 std::optional<region> joined(const region& into, const region& r) {

@@ -33,6 +33,7 @@ bool is_reproducible(const tensor_node& n) {
     case node_kind::reduce: return n.op == o::max || n.op == o::min || n.op == o::peak;
     case node_kind::scan:
     case node_kind::window:
+    case node_kind::scatter:
     case node_kind::recurrence:
     case node_kind::anchor: return false;
     case node_kind::pointwise: break;

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "synthesis/lower/exact_quotients.hpp"
 #include "synthesis/lower/rewrite.hpp"
+#include "synthesis/lower/rolled_loops.hpp"
 
 #include <algorithm>
 #include <set>
@@ -76,10 +77,12 @@ constexpr const char* all_types = "all that Torch has for the operator; half typ
 constexpr rule_family families[] = {
     {"element by element", all_types, add_pointwise_rules},
     {"rearranging, creating, looking up", all_types, add_view_rules},
+    {"scattering", "numbers, half types in float32; on devices sums of float32, float64, int32 and int64, the others of int32 and int64", add_scatter_rules},
     {"reductions, cumulative operators, softmax", all_types, add_reduction_rules},
     {"normalisation", "float32, float64; half types in float32", add_norm_rules},
     {"losses", "float32, float64; half types in float32", add_loss_rules},
     {"pooling", "float32, float64; half types in float32", add_window_rules},
+    {"patches of images", all_types, add_patch_rules},
     {"images of other sizes", all_types, add_resizing_rules},
     {"contractions, attention", "float32, bfloat16, float16 in tiles; products of float64 and whole numbers as sums; no convolutions of these", add_anchor_rules},
     {"recurrent layers", "float32; half types in float32; float64 and on devices up to 64 steps", add_recurrent_rules},
@@ -188,7 +191,7 @@ public:
   }
 
   expected<tensor_program> result() const {
-    if (missing_.empty()) return with_exact_quotients(rewrite(program_));
+    if (missing_.empty()) return with_exact_quotients(rewrite(with_rolled_loops(rewrite(program_))));
     return fail(ec::unsupported, "left as it is, and as fast: the built-in coder cannot lower " + join(std::vector<std::string>(missing_.begin(), missing_.end()), ", "),
                 "Torch computes it as before; --coder llm or --coder command can try the whole, docs/operators.md lists what is lowered");
   }

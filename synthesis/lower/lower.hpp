@@ -60,6 +60,8 @@ public:
 
   int reduce(operation op, int node, std::vector<int64_t> dims);
   int scan(operation op, int node, int64_t dim);
+  /// h[t] = decay[t] * h[t - 1] + given[t] along a dimension, h[0] = given[0]; both of one shape.
+  int decayed_sum(int given, int decay, int64_t dim);
   /// `weights` [channel, 1, taps..], or -1: factors of the positions of a window. A sum with them is a depthwise convolution.
   int window(operation op, int node, window_spec spec, const std::vector<int64_t>& out, int weights = -1);
   /// [.., m, k] x [.., k, n], batch dimensions equal
@@ -70,6 +72,9 @@ public:
   int recurrence(operation op, int given, int weights, int state, int cell, int bias);
   int concat(std::vector<int> nodes, int64_t dim);
   int pick(int node, int64_t dim, int position);
+  /// `self` with `values` joined by op (sum, prod, max, min) at their `places` along a dimension: int64, of the values' shape. Those outside of the extent are left out. In the
+  /// other dimensions `values` may be shorter than `self`.
+  int scatter(operation op, int self, int64_t dim, int places, int values);
   /// Elements at `places` (int64, within the extent) along a dimension, which becomes the dimensions of `places`.
   int take(int node, int64_t dim, int places);
 
@@ -127,10 +132,12 @@ using rule_table = std::map<std::string, rule>;
 
 void add_pointwise_rules(rule_table& table);
 void add_view_rules(rule_table& table);
+void add_scatter_rules(rule_table& table);
 void add_reduction_rules(rule_table& table);
 void add_norm_rules(rule_table& table);
 void add_loss_rules(rule_table& table);
 void add_window_rules(rule_table& table);
+void add_patch_rules(rule_table& table);
 void add_resizing_rules(rule_table& table);
 void add_anchor_rules(rule_table& table);
 void add_recurrent_rules(rule_table& table);

@@ -135,6 +135,21 @@ rule cumulative(operation op) {
   };
 }
 
+/// The extreme so far, and the last place where it was met: a NaN stays, and the place follows to each further one.
+rule extreme_so_far(operation op) {
+  return [op](const op_call& c) -> results {
+    const int x = countable(c.b, c.tensor("self"));
+    const auto shape = c.b.at(x).shape;
+    if (shape.empty()) return {c.tensor("self"), c.b.constant(0, dtype::int64)};
+    const auto dim = c.dim("dim", x);
+    const int so_far = c.b.scan(op, x, dim);
+    int met = c.b.compare(op == operation::max ? operation::greater_equal : operation::less_equal, x, so_far);
+    if (is_floating(c.b.at(x).dtype)) met = c.b.pointwise(operation::bit_or, dtype::boolean, {met, c.b.compare(operation::not_equal, x, x)});
+    const int places = c.b.scan(operation::max, c.b.select(met, c.b.index(shape, dim), c.b.constant(0, dtype::int64)), dim);
+    return {c.b.convert(so_far, c.result().dtype), places};
+  };
+}
+
 /// Some of them (max) or all of them (min) are true.
 rule boolean(operation op) {
   return [op](const op_call& c) -> results {
@@ -178,6 +193,9 @@ void add_reduction_rules(rule_table& t) {
   t["aten.logsumexp"] = logsumexp;
   t["aten.cumsum"] = cumulative(operation::sum);
   t["aten.cumprod"] = cumulative(operation::prod);
+  t["aten.logcumsumexp"] = cumulative(operation::log_sum);
+  t["aten.cummax"] = extreme_so_far(operation::max);
+  t["aten.cummin"] = extreme_so_far(operation::min);
   t["aten.any"] = boolean(operation::max);
   t["aten.all"] = boolean(operation::min);
   t["aten.count_nonzero"] = [](const op_call& c) -> results {

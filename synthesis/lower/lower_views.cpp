@@ -132,9 +132,18 @@ results unfold_rule(const op_call& c) {
 int overwritten(node_builder& b, int self, int source, int64_t dim, int64_t start, int64_t count) {
   const int64_t extent = b.at(self).shape.at(static_cast<size_t>(dim)), behind = start + count;
   std::vector<int> parts;
-  if (start > 0) parts.push_back(b.slice(self, dim, 0, 1, start));
+  const auto keep = [&](int64_t from, int64_t to) {
+    const bool joined = b.at(self).kind == node_kind::concat && b.at(self).dims[0] == dim; // what was written before stays a part of its own: a loop over positions leaves one list, not a copy for each
+    int64_t at = 0;
+    for (int part : joined ? b.at(self).args : std::vector<int>{self}) {
+      const int64_t size = b.at(part).shape[static_cast<size_t>(dim)], low = std::max(from, at), high = std::min(to, at + size);
+      if (low < high) parts.push_back(b.slice(part, dim, low - at, 1, high - low));
+      at += size;
+    }
+  };
+  keep(0, start);
   if (count > 0) parts.push_back(b.convert(source, b.at(self).dtype));
-  if (behind < extent) parts.push_back(b.slice(self, dim, behind, 1, extent - behind));
+  keep(behind, extent);
   return parts.size() == 1 ? parts.front() : b.concat(parts, dim);
 }
 
@@ -236,32 +245,9 @@ results roll_rule(const op_call& c) {
   return {c.b.reshape(x, whole)};
 }
 
-results lookup(const op_call& c, int x, int64_t dim, int index, bool may_be_negative) {
-  if (may_be_negative) {
-    const int extent = c.b.constant(static_cast<double>(c.b.at(x).shape.at(static_cast<size_t>(dim))), dtype::int64);
-    index = c.b.convert(index, dtype::int64);
-    index = c.b.select(c.b.compare(operation::less, index, c.b.constant(0, dtype::int64)), c.b.add2(index, extent), index);
-  }
-  return {c.b.take(x, dim, index)};
-}
-
 results gather_rule(const op_call& c) {
   const int x = c.tensor("self"), index = c.tensor("index");
   return {c.b.pick(x, c.dim("dim", x), index)};
-}
-
-results index_rule(const op_call& c) {
-  const auto& indices = c.node().args.at("indices");
-  int found = -1;
-  for (size_t i = 0; i < indices.size(); ++i) {
-    if (indices[i].is_null()) continue;
-    if (found >= 0) throw not_lowered{"more than one index tensor"};
-    found = static_cast<int>(i);
-  }
-  if (found < 0) return {c.tensor("self")};
-  const int index = c.tensor_at(indices[static_cast<size_t>(found)]);
-  if (c.b.at(index).dtype == dtype::boolean) throw not_lowered{"a mask as index"};
-  return lookup(c, c.tensor("self"), found, index, true);
 }
 
 } // namespace
@@ -351,10 +337,9 @@ void add_view_rules(rule_table& t) {
   t["aten.gather"] = gather_rule;
   t["aten.index_select"] = [](const op_call& c) -> results {
     const int x = c.tensor("self");
-    return lookup(c, x, c.dim("dim", x), c.tensor("index"), false);
+    return {c.b.take(x, c.dim("dim", x), c.tensor("index"))};
   };
-  t["aten.embedding"] = [](const op_call& c) -> results { return lookup(c, c.tensor("weight"), 0, c.tensor("indices"), false); };
-  t["aten.index"] = index_rule;
+  t["aten.embedding"] = [](const op_call& c) -> results { return {c.b.take(c.tensor("weight"), 0, c.tensor("indices"))}; };
   for (const char* op : {"zeros", "zeros_like", "new_zeros"}) t[std::string("aten.") + op] = fill(0);
   for (const char* op : {"ones", "ones_like", "new_ones"}) t[std::string("aten.") + op] = fill(1);
   for (const char* op : {"full", "full_like", "new_full"})

@@ -232,6 +232,18 @@ int node_builder::scan(operation op, int source, int64_t dim) {
   return add(std::move(node));
 }
 
+int node_builder::decayed_sum(int given, int decay, int64_t dim) {
+  if (at(given).shape[static_cast<size_t>(dim)] == 1) return given;
+  tensor_node node;
+  node.kind = node_kind::scan;
+  node.op = operation::decayed_sum;
+  node.dtype = at(given).dtype;
+  node.shape = at(given).shape;
+  node.args = {given, decay};
+  node.dims = {dim};
+  return add(std::move(node));
+}
+
 int node_builder::window(operation op, int source, window_spec spec, const std::vector<int64_t>& out, int weights) {
   tensor_node node;
   node.kind = node_kind::window;
@@ -310,6 +322,19 @@ int node_builder::pick(int source, int64_t dim, int position) {
   node.dtype = at(source).dtype;
   node.shape = at(position).shape;
   node.args = {source, position};
+  node.dims = {dim};
+  return add(std::move(node));
+}
+
+int node_builder::scatter(operation op, int self, int64_t dim, int places, int values) {
+  check_types(op, at(self).dtype);
+  if (at(values).elements() == 0 || at(self).elements() == 0) return self;
+  tensor_node node;
+  node.kind = node_kind::scatter;
+  node.op = op;
+  node.dtype = at(self).dtype;
+  node.shape = at(self).shape;
+  node.args = {self, places, values};
   node.dims = {dim};
   return add(std::move(node));
 }

@@ -112,6 +112,7 @@ bool has_next_row(const region& r, const region_schedule& s) {
 }
 
 bool can_stream(const region& r, const region_schedule& s, int lanes) {
+  if (r.scatters()) return false;
   for (const auto& st : r.stores) {
     bool aligned = s.vector_axis >= 0 && st.at.coefficient(s.vector_axis) == 1 && st.at.offset % lanes == 0;
     for (const auto& [a, c] : st.at.terms) aligned = aligned && (a == s.vector_axis || c % lanes == 0);

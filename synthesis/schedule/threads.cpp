@@ -335,7 +335,7 @@ void split_for_threads(loop_program& program, int threads, int lanes) {
       if (!hosts && fits()) take_steps_apart(program, i, threads);
       continue;
     }
-    for (size_t more = 1; more > 0 && !hosts && fits(); i += more) more = take_totals_out(program, i, threads);
+    for (size_t more = 1; more > 0 && !hosts && fits() && !program.regions[i].scatters(); i += more) more = take_totals_out(program, i, threads);
     if (fits()) split_vectors(program.regions[i], threads, lanes);
   }
 }

@@ -72,6 +72,16 @@ def merged_moments(mean_a, squares_a, count_a, mean_b, squares_b, count_b):
     step = mean_b - mean_a
     return mean_a + step * share, squares_a + squares_b + step * step * count_a * share, count
 )"},
+      {"log_of_both", R"(@triton.jit
+def log_of_both(a, b):
+    # log(exp(a) + exp(b)); of equal ones, infinite too, no difference is asked for
+    top = tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+    return tl.where(a == b, top + 0.6931471805599453, top + libdevice.log1p(tl.exp(-tl.abs(a - b))))
+)"},
+      {"decayed", R"(@triton.jit
+def decayed(decay_a, sum_a, decay_b, sum_b):
+    return decay_a * decay_b, decay_b * sum_a + sum_b
+)"},
       {"exponential_of_distance", R"(@triton.jit
 def exponential_of_distance(x, top):
     # exp(x - top); 0 for x = -inf also where nothing greater was seen yet

@@ -33,15 +33,6 @@ std::string highest(dtype type) {
   }
 }
 
-std::string identity_of(operation op, dtype type) {
-  switch (traits(op).start) {
-    case identity::one: return is_floating(type) ? "1.0" : "1";
-    case identity::lowest: return lowest(type);
-    case identity::highest: return highest(type);
-    default: return is_floating(type) ? "0.0" : "0";
-  }
-}
-
 /// Places in 32 bits where they fit: half the registers and shuffles.
 dtype place_type(const region& r, const index_form& at) {
   int64_t farthest = std::abs(at.offset);
@@ -57,9 +48,9 @@ triton_reduction plain(const region& r, int e) {
   if (finds_place(x.op)) {
     const auto type = r.exprs[static_cast<size_t>(x.args[0])].dtype;
     t.kind = reduction_kind::place;
-    t.components = {{"", type, identity_of(x.op, type)}, {"_place", place_type(r, x.at), "0"}};
+    t.components = {{"", type, triton_identity(x.op, type)}, {"_place", place_type(r, x.at), "0"}};
   } else {
-    t.components = {{"", x.dtype, identity_of(x.op, x.dtype)}};
+    t.components = {{"", x.dtype, triton_identity(x.op, x.dtype)}};
   }
   return t;
 }
@@ -78,6 +69,15 @@ int maximum_of_exponentials(const region& r, int e) {
 }
 
 } // namespace
+
+std::string triton_identity(operation op, dtype type) {
+  switch (traits(op).start) {
+    case identity::one: return is_floating(type) ? "1.0" : "1";
+    case identity::lowest: return lowest(type);
+    case identity::highest: return highest(type);
+    default: return is_floating(type) ? "0.0" : "0";
+  }
+}
 
 triton_plan plan_triton(const region& r, bool pairs) {
   triton_plan plan;

@@ -28,6 +28,9 @@ struct triton_reduction {
   std::vector<component> components;
 };
 
+/// What a reduction or a scan begins with, as a literal.
+std::string triton_identity(operation op, dtype type);
+
 /// In which pass over the reduced axes each value is known; pairs count as one where `pairs` are wanted.
 struct triton_plan {
   int passes = 0;

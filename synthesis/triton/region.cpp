@@ -29,6 +29,7 @@ public:
     has_steps_ = !inner_.empty();
     whole_ = has_steps_ && s.block.steps >= elements_;
     tiled_ = !has_steps_ || (s.block.lanes > 1 && rows_ > 1);
+    if (r.scatters()) s_.alternatives.clear(); // to time one is to run it, and each run joins once more
     // Alternatives differ in sizes only: what changes the text of the kernel is a schedule of its own.
     std::erase_if(s_.alternatives, [&](const triton_block& b) {
       return b == s.block || (has_steps_ && ((b.steps >= elements_) != whole_ || (b.lanes > 1 && rows_ > 1) != tiled_ || (whole_ && b.steps != s.block.steps)));
@@ -232,7 +233,7 @@ private:
     reduction_writer w(v, r_, shape(), tiled_ ? 1 : 0);
     std::vector<int> scans;
     for (size_t i = 0; i < r_.exprs.size(); ++i)
-      if (r_.exprs[i].kind == expr_kind::scan) scans.push_back(static_cast<int>(i));
+      if (r_.exprs[i].kind == expr_kind::scan && plan_.ready[i] < pass) scans.push_back(static_cast<int>(i)); // of rows whose reductions are known
     if (whole_) {
       for (int e : scans) scan(v, e, false);
       for (const auto& x : reduces(pass)) w.whole(x, step_mask());
@@ -243,7 +244,7 @@ private:
     for (int e : roots(pass)) hoist(v, e);
     for (int e : scans) {
       const auto& x = r_.exprs[static_cast<size_t>(e)];
-      const auto zero = triton_values::literal(traits(x.op).start == identity::zero ? 0 : 1, x.dtype), type = triton_values::type_name(x.dtype);
+      const auto zero = triton_identity(x.op, x.dtype), type = triton_values::type_name(x.dtype);
       v.line("carry" + number(e) + " = tl.full(" + (tiled_ ? "[LANES, 1]" : "[]") + ", " + zero + ", " + type + ")");
     }
     v.open("for start in range(0, " + number(part_) + ", STEPS):");
@@ -260,23 +261,46 @@ private:
       for (int s : it->second) v.store(stored(s));
   }
 
+  /// The operand of a scan over a whole tile, `outside` where the row has ended.
+  std::string scanned(triton_values& v, int e, dtype type, const std::string& outside) {
+    auto source = v.name_of(e);
+    const auto& of = r_.exprs[static_cast<size_t>(e)];
+    if (of.kind == expr_kind::constant) source = "tl.full(" + shape() + ", " + source + ", " + triton_values::type_name(type) + ")";
+    else if (!(of.axes & r_.reduced_mask())) source = "tl.broadcast_to(" + source + ", " + shape() + ")";
+    return step_mask().empty() ? source : "tl.where(in_step, " + source + ", " + outside + ")";
+  }
+
   void scan(triton_values& v, int e, bool carried) {
     const auto& x = r_.exprs[static_cast<size_t>(e)];
-    const auto axis = std::string(tiled_ ? "axis=1" : "axis=0"), name = std::string(name_of(x.op)) + number(e), zero = triton_values::literal(traits(x.op).start == identity::zero ? 0 : 1, x.dtype);
-    auto source = v.name_of(x.args[0]);
-    const auto& of = r_.exprs[static_cast<size_t>(x.args[0])];
-    if (of.kind == expr_kind::constant) source = "tl.full(" + shape() + ", " + source + ", " + triton_values::type_name(x.dtype) + ")";
-    else if (!(of.axes & r_.reduced_mask())) source = "tl.broadcast_to(" + source + ", " + shape() + ")";
-    if (!step_mask().empty()) source = "tl.where(in_step, " + source + ", " + zero + ")";
+    if (x.op == operation::decayed_sum) return decayed_sum(v, e, carried);
+    const auto axis = std::string(tiled_ ? "axis=1" : "axis=0"), name = std::string(name_of(x.op)) + number(e), carry = "carry" + number(e), part = name + "_part";
+    const auto source = scanned(v, x.args[0], x.dtype, triton_identity(x.op, x.dtype));
+    const bool adds = x.op == operation::sum, builtin = adds || x.op == operation::prod;
+    const std::string joins = x.op == operation::log_sum ? "log_of_both" : std::string(traits(x.op).triton_finish);
+    const auto along = [&](const std::string& what) { return builtin ? "tl.cum" + std::string(name_of(x.op)) + "(" + what + ", " + axis + ")" : "tl.associative_scan(" + what + ", " + axis + ", combine_fn=" + joins + ")"; };
+    if (!builtin) v.use_helper(joins);
     if (!carried) {
-      v.line(name + " = tl.cum" + std::string(name_of(x.op)) + "(" + source + ", " + axis + ")");
-    } else {
-      const auto carry = "carry" + number(e), part = name + "_part";
-      v.line(part + " = " + source);
-      const auto op = x.op == operation::sum ? " + " : " * ";
-      v.line(name + " = " + carry + op + "tl.cum" + std::string(name_of(x.op)) + "(" + part + ", " + axis + ")");
-      if (x.op != operation::sum) v.use_helper("product");
-      v.line(carry + " = " + carry + op + (x.op == operation::sum ? "tl.sum(" + part + ", " + axis + ")" : "tl.reduce(" + part + ", " + axis + ", combine_fn=product)") + (tiled_ ? "[:, None]" : ""));
+      v.line(name + " = " + along(source));
+      return v.bind(e, name);
+    }
+    const auto both = [&](const std::string& a, const std::string& b) { return builtin ? a + (adds ? " + " : " * ") + b : joins + "(" + a + ", " + b + ")"; };
+    v.line(part + " = " + source);
+    v.line(name + " = " + both(carry, along(part)));
+    if (!adds) v.use_helper(joins);
+    const auto all = adds ? "tl.sum(" + part + ", " + axis + ")" : "tl.reduce(" + part + ", " + axis + ", combine_fn=" + joins + ")";
+    v.line(carry + " = " + both(carry, all + (tiled_ ? "[:, None]" : "")));
+    v.bind(e, name);
+  }
+
+  /// Pairs of a decay and what came since: of two stretches the later one decays the earlier.
+  void decayed_sum(triton_values& v, int e, bool carried) {
+    const auto& x = r_.exprs[static_cast<size_t>(e)];
+    const auto axis = std::string(tiled_ ? "axis=1" : "axis=0"), name = "decayed_sum" + number(e), decay = "decay" + number(e), carry = "carry" + number(e);
+    v.use_helper("decayed");
+    v.line(decay + ", " + name + " = tl.associative_scan((" + scanned(v, x.args[1], x.dtype, "1.0") + ", " + scanned(v, x.args[0], x.dtype, "0.0") + "), " + axis + ", combine_fn=decayed)");
+    if (carried) {
+      v.line(name + " = " + decay + " * " + carry + " + " + name);
+      v.line(carry + " = tl.sum(tl.where(" + std::string(tiled_ ? "tl.arange(0, STEPS)[None, :]" : "tl.arange(0, STEPS)") + " == STEPS - 1, " + name + ", 0.0), " + axis + ")" + (tiled_ ? "[:, None]" : ""));
     }
     v.bind(e, name);
   }

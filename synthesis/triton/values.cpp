@@ -127,7 +127,25 @@ bool triton_values::outside(int e, const std::string& text) {
   return true;
 }
 
+void triton_values::scatter(const synthesis::store& s) {
+  const auto& x = at(s.value);
+  const auto what = value(x.args[0]), place = name_of(x.args[1]);
+  auto where = index(s.at) + " + " + (s.step == 1 ? place : std::to_string(s.step) + " * " + place);
+  uint32_t walked = at(x.args[1]).axes, all = 0;
+  for (const auto& t : s.at.terms) walked |= 1u << t.first;
+  for (size_t a = 0; a < axes_.size(); ++a) {
+    if (!axes_[a].bound) continue;
+    all |= 1u << a;
+    if (!(walked & (1u << a))) where += " + 0 * " + bracketed(axes_[a].text); // one operation for each element of the tile
+  }
+  auto valid = "(" + place + " >= 0) & (" + place + " < " + std::to_string(s.limit) + ")";
+  if (const auto m = mask(all); !m.empty()) valid = bracketed(m) + " & " + valid;
+  const std::string join = s.join == operation::sum ? "add" : s.join == operation::max ? "max" : "min";
+  line("tl.atomic_" + join + "(" + pointer(s.buffer) + " + " + where + ", " + what + ", mask=" + valid + ", sem=\"relaxed\")");
+}
+
 void triton_values::store(const synthesis::store& s) {
+  if (s.scatters()) return scatter(s);
   uint32_t axes = 0;
   for (const auto& t : s.at.terms) axes |= 1u << t.first;
   const auto v = value(s.value);

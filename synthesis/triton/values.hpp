@@ -40,7 +40,7 @@ public:
   std::string mask(uint32_t axes) const;
   /// The axes whose masks the load `e` has.
   uint32_t masked_axes(int e) const;
-  /// tl.store of a region's store.
+  /// tl.store of a region's store, or the atomic operation that joins it with memory.
   void store(const pragma::synthesis::store& s);
   /// tl.store and tl.load as texts, for memory that is no access of the region.
   std::string store_text(const std::string& pointer, const std::string& index, const std::string& value, const std::string& mask) const;
@@ -68,6 +68,7 @@ public:
 
 private:
   const expr& at(int e) const { return r_.exprs[static_cast<size_t>(e)]; }
+  void scatter(const pragma::synthesis::store& s);
   std::string build(int e);
   std::string named(int e, const std::string& text);
   std::string operand(int e);

@@ -17,7 +17,7 @@ TEST_CASE("every operator has a row with a name of its own, and each family what
     CHECK(names.insert(t.name).second);
     CHECK(t.family != operator_family::none);
     CHECK(t.arity > 0);
-    const bool by_hand = t.op == operation::select || t.op == operation::convert || t.family == operator_family::contraction;
+    const bool by_hand = t.op == operation::select || t.op == operation::convert || t.op == operation::placed || t.family == operator_family::contraction;
     CHECK(by_hand == (t.cpp.as == spelling::form::special));
     CHECK((t.family == operator_family::reduction) == (t.start != identity::none));
     if (t.family == operator_family::reduction) CHECK_FALSE(t.cpp_finish.empty());

@@ -401,8 +401,28 @@ TEST_CASE("a sum over everything of rows that are normalised is taken row by row
     return most;
   };
   p.loops({p.b.reduce(operation::sum, p.b.mul(log_softmax, weights), {0, 1})});
-  CHECK(buffers_of(p.program) == 40 * 300); // as it is written
+  CHECK(buffers_of(p.program) == 40); // as it is written: peaks and sums are fewer than what is made of them
   CHECK(buffers_of(simplify(p.program)) == 40);
+}
+
+TEST_CASE("sums that another sum multiplies are stored, and not their many products") {
+  synthesis::test::primitives p;
+  const int scores = p.b.reduce(operation::sum, p.input({6, 50, 20}), {2}), values = p.input({6, 50, 30});
+  const auto made = p.loops({p.b.reduce(operation::sum, p.b.mul(scores, values), {1})});
+  for (const auto& b : made.buffers)
+    if (b.kind == buffer_kind::scratch) CHECK(b.elements == 6 * 50);
+}
+
+TEST_CASE("attention with few rows, as one token has them, is no block of rows: nothing is packed as a whole to be read once") {
+  const auto blocks = [](int64_t rows) {
+    synthesis::test::primitives p;
+    const int scores = p.b.matmul(p.input({3, rows, 16}), p.input({3, 16, 64}));
+    const int power = p.b.unary(operation::exp_nonpositive, p.b.sub(scores, p.b.reduce(operation::peak, scores, {2})));
+    const auto made = p.loops({p.b.matmul(p.b.div(power, p.b.reduce(operation::sum, power, {2})), p.input({3, 64, 16}))});
+    return std::any_of(made.regions.begin(), made.regions.end(), [](const auto& r) { return r.by_row_blocks; });
+  };
+  CHECK(blocks(32));
+  CHECK_FALSE(blocks(4));
 }
 
 TEST_CASE("all pairs of rows multiplied element by element are a matrix product, of operands that are not expanded") {

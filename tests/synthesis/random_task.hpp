@@ -1,6 +1,6 @@
 // Random tasks in KernelBench form: a matrix product, a convolution or nothing, then a tail of element-wise operators, reductions,
 // normalisations, pooling and views, on sizes that nobody chose kindly. From seed 1,000,000 on also the operators of everyday modules
-// (look-ups, rearranging, resizing, padding, rotary embedding) and bfloat16; the seeds below keep the tasks that they always named. And the check of the built-in coder on one: traced,
+// (look-ups, rearranging, resizing, padding, rotary embedding) and bfloat16, from 2,000,000 on also those that scatter or carry along; the seeds below keep the tasks that they always named. And the check of the built-in coder on one: traced,
 // written, built and verified against the float64 oracle like any other candidate. For tests and bench/random_graphs.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace pragma {
 /// Writes one task. The same seed gives the same text everywhere.
 class random_task {
 public:
-  static constexpr uint64_t first_everyday = 1'000'000;
-  explicit random_task(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x1234567), everyday_(seed >= first_everyday) { make(); }
+  static constexpr uint64_t first_everyday = 1'000'000, first_scattering = 2'000'000;
+  explicit random_task(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x1234567), everyday_(seed >= first_everyday), scattering_(seed >= first_scattering) { make(); }
   const std::string& text() const { return text_; }
 
 private:
@@ -225,6 +225,62 @@ private:
     }
     line("torch.where(v > 0, v, v * v)");
   }
+  /// Written to places of one dimension, or carried along it.
+  void scattered() {
+    const auto rank = static_cast<int64_t>(shape_.size()), dim = below(rank);
+    auto& n = shape_[static_cast<size_t>(dim)];
+    const auto at = str(dim) + ", ";
+    const auto places = between(1, 9);
+    const auto line_of = [&](int64_t count, int64_t below_n) { return buffer("torch.randint(0, " + str(below_n) + ", (" + str(count) + ",))"); };
+    const auto chosen = [&](int64_t count) { return buffer("torch.randperm(" + str(n) + ")[:" + str(count) + "]"); };
+    const auto each = [&] { return buffer("torch.randint(0, " + str(places) + ", " + tuple(shape_) + ")"); };
+    const auto fewer = between(1, n);
+    const auto part = ".narrow(" + at + "0, " + str(fewer) + ")";
+    auto shape = shape_;
+    shape[static_cast<size_t>(dim)] = places;
+    switch (below(half_ ? 7 : 14)) {
+      case 12: {
+        if (n < 8 || rank < 2) break;
+        const auto step = "v.select(" + at + "t)", decay = pick(std::vector<std::string>{"0.9", "torch.sigmoid(" + step + ")", "torch.exp(-" + step + ".abs() * 0.3)"});
+        forward_ += "        h, s = " + std::string(chance(50) ? "0" : "torch.tanh(v.select(" + at + "0))") + ", []\n        for t in range(" + str(n) + "):\n            h = " + decay + " * h + " + step + " * 0.5\n            s.append(" +
+                    (chance(50) ? "h" : "h * torch.tanh(" + step + ")") + ")\n";
+        return line("torch.stack(s, " + str(dim) + ")");
+      }
+      case 0: line("v.new_zeros(" + tuple(shape) + ").index_add(" + at + line_of(n, places) + ", v)"), n = places; return;
+      case 1: return line("v.index_add(" + at + line_of(fewer, n) + ", torch.tanh(v)" + part + ", alpha=0.5)");
+      case 2: line("v.new_zeros(" + tuple(shape) + ").scatter_add(" + at + each() + ", v)"), n = places; return;
+      case 3: return line("torch.zeros_like(v).scatter(" + at + buffer("torch.argsort(torch.rand(" + tuple(shape_) + "), dim=" + str(dim) + ")") + ", v * 2)");
+      case 4: return line("v.index_copy(" + at + chosen(fewer) + ", torch.sigmoid(v)" + part + ")");
+      case 5: return line("v.index_fill(" + at + line_of(fewer, n) + ", 0.25)");
+      case 6: {
+        const auto rows = between(1, 5);
+        const auto index = buffer("torch.randint(-" + str(shape_[0]) + ", " + str(shape_[0]) + ", (" + str(rows) + ",))");
+        return line("v.index_put((" + index + ",), v[:1] * 0.5, accumulate=True)");
+      }
+      case 7: return line("torch." + pick(std::vector<std::string>{"cummax", "cummin"}) + "(v, dim=" + str(dim) + ")[0]");
+      case 8: return line("torch.logcumsumexp(v, dim=" + str(dim) + ")");
+      case 9: {
+        const auto how = pick(std::vector<std::string>{"sum", "mean", "amax", "amin"});
+        line("v.new_ones(" + tuple(shape) + ").scatter_reduce(" + at + each() + ", v, '" + how + "', include_self=" + (chance(50) ? "True" : "False") + ")"), n = places;
+        return;
+      }
+      case 10: return line("v.masked_scatter(v > 0.5, torch.tanh(v))");
+      case 11: {
+        if (rank < 2) break;
+        const auto count = between(1, 9);
+        line("v[" + line_of(count, shape_[0]) + ", " + line_of(count, shape_[1]) + "] * 1.5"), shape_.erase(shape_.begin()), shape_[0] = count;
+        return;
+      }
+      default: {
+        if (rank != 4 || shape_[2] < 3 || shape_[3] < 3 || elements() > 2000) break;
+        const auto rows = shape_[2], columns = shape_[3];
+        line("F.unfold(v, 3, padding=1)"), shape_ = {shape_[0], shape_[1] * 9, rows * columns};
+        if (chance(50)) line("F.fold(torch.tanh(v), " + tuple({rows, columns}) + ", 3, padding=1)"), shape_ = {shape_[0], shape_[1] / 9, rows, columns};
+        return;
+      }
+    }
+    line("torch.where(v > 0, v, v * v)");
+  }
   /// Images [batch, channels, rows, columns]: padded, resized, normalised over channels; and the last dimension in halves.
   void of_images() {
     auto &channels = shape_[1], &rows = shape_[2], &columns = shape_[3];
@@ -265,6 +321,7 @@ private:
   }
 
   void tail() {
+    if (scattering_ && !shape_.empty() && elements() < 20'000 && chance(50)) return scattered();
     if (everyday_ && !shape_.empty() && elements() < 20'000 && chance(60)) return shape_.size() == 4 && !half_ && chance(60) ? of_images() : along_one();
     static const std::vector<std::string> functions = {
         "torch.relu(v)", "torch.sigmoid(v)", "torch.tanh(v)", "F.gelu(v)", "F.silu(v)", "F.softplus(v)", "F.hardswish(v)", "F.leaky_relu(v, 0.2)",
@@ -342,7 +399,7 @@ private:
   }
 
   uint64_t state_;
-  bool everyday_ = false, half_ = false;
+  bool everyday_ = false, scattering_ = false, half_ = false;
   int names_ = 0;
   sizes shape_;
   std::string text_, init_, forward_, arguments_, inputs_;

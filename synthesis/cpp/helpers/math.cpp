@@ -300,6 +300,30 @@ inline vf v_erf(vf x) {
   return x;
 }
 )"},
+      {"scan_max", {"prefixes", "v_maximum"}, R"(template <class V, class C> inline V scan_max(V x, C& carry) {
+  const V before = V{} + lane<V>(carry), r = v_maximum(before, prefixes(x, before, v_maximum<V>));
+  carry = C(r[W - 1]);
+  return r;
+}
+)"},
+      {"scan_min", {"prefixes", "v_minimum"}, R"(template <class V, class C> inline V scan_min(V x, C& carry) {
+  const V before = V{} + lane<V>(carry), r = v_minimum(before, prefixes(x, before, v_minimum<V>));
+  carry = C(r[W - 1]);
+  return r;
+}
+)"},
+      {"log_of_both", {"v_maximum", "v_abs", "v_exp_nonpositive", "v_log1p_unit"}, R"(// log(exp(a) + exp(b)); of equal ones, infinite too, no difference is asked for.
+template <class V> inline V log_of_both(V a, V b) {
+  const V top = v_maximum(a, b);
+  return a == b ? top + lane<V>(0.6931471805599453) : top + v_log1p_unit(v_exp_nonpositive(-v_abs(a - b)));
+}
+)"},
+      {"scan_log_sum", {"prefixes", "log_of_both"}, R"(template <class V, class C> inline V scan_log_sum(V x, C& carry) {
+  const V r = log_of_both(V(V{} + lane<V>(carry)), prefixes(x, V(V{} - __builtin_inff()), log_of_both<V>));
+  carry = C(r[W - 1]);
+  return r;
+}
+)"},
   };
   return list;
 }

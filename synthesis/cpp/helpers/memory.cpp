@@ -158,6 +158,25 @@ template <int S, class T, int N> inline auto gather(const T* p, vl index, some_l
   return x;
 }
 )"},
+      {"join_sum", {}, "constexpr auto join_sum = [](auto a, auto b) { return a + b; };\n"},
+      {"join_prod", {}, "constexpr auto join_prod = [](auto a, auto b) { return a * b; };\n"},
+      {"join_max", {}, "constexpr auto join_max = [](auto a, auto b) { return (b > a) | (b != b) ? b : a; }; // a NaN wins and stays\n"},
+      {"join_min", {}, "constexpr auto join_min = [](auto a, auto b) { return (b < a) | (b != b) ? b : a; };\n"},
+      {"scatter", {"vector_types", "some_lanes"}, R"(// Lane after lane is joined with p[step * place[k] + S * k]; what has no place in [0, limit) is left out.
+template <int64_t S, class T, class V, int N, class Join> inline void scatter(T* p, vl place, int64_t step, int64_t limit, V v, some_lanes<N>, Join join) {
+  for (int k = 0; k < N; ++k)
+    if (place[k] >= 0 && place[k] < limit) {
+      T& to = p[step * place[k] + S * k];
+      to = T(join(to, T(v[k])));
+    }
+}
+)"},
+      {"scatter_row", {"load", "store"}, R"(template <class T, class V, int N, class Join> inline void scatter_row(T* p, vl place, int64_t step, int64_t limit, V v, some_lanes<N> lanes, Join join) {
+  const int64_t at = place[0]; // of all lanes
+  if (at < 0 || at >= limit) return;
+  store(p + step * at, V(join(load(p + step * at, lanes), v)), lanes);
+}
+)"},
       {"ramp", {}, R"(template <class V = vl> inline V ramp(int64_t first, int64_t step) {
   V x{};
   for (int k = 0; k < W; ++k) x[k] = lane<V>(first + step * k);

@@ -173,6 +173,16 @@ template <class V, class C> inline V scan_prod(V x, C& carry) {
   return r;
 }
 )"},
+      {"scan_decayed_sum", {"vector_types"}, R"(// Lane after lane: products of decays may leave the range that each step of the sum stays in.
+template <class V, class C> inline V scan_decayed_sum(V given, V decay, C& carry) {
+  V r{};
+  for (int k = 0; k < W; ++k) {
+    carry = C(decay[k]) * carry + C(given[k]);
+    r[k] = lane<V>(carry);
+  }
+  return r;
+}
+)"},
       {"guarded", {"splat", "load", "load_strided"}, R"(struct window_place { int64_t step, shift, limit; }; // output j reads position step * j + shift of [0, limit)
 constexpr std::true_type at_border{};
 constexpr std::false_type inside{};

@@ -1,7 +1,7 @@
 // Task: product_summed
 // Reference: aten.t.default, aten.addmm.default, aten.sub.Tensor, aten.mean.dim
 // Schedule:
-//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":0},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
+//    {"cheap_math":false,"compiler":"gcc","flags":["-std=c++20","-O3","-march=native","-fno-math-errno","-fno-trapping-math","-ffp-contract=fast"],"lanes":8,"reciprocals":true,"regions":[{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":0},{"block":{"k":0,"m":0,"n":0,"rows":6,"vectors":2,"whole":true},"keep_rows":false,"merge_passes":true,"next_row":false,"one_thread":false,"prefetch":0,"stream":false,"tile":8,"unroll":4,"vector_axis":1}],"threads":1}
 // Written by PRAGMA's built-in coder (docs/synthesis.md).
 #include "pragma_kernel.h"
 
@@ -15,9 +15,8 @@ namespace {
 
 // (helpers)
 
-alignas(64) float scratch0[910]; // between regions
-alignas(64) float scratch1[70]; // between regions
-alignas(64) float scratch2[1]; // between regions
+alignas(64) float scratch0[70]; // between regions
+alignas(64) float scratch1[1]; // between regions
 
 } // namespace
 
@@ -40,24 +39,13 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       }
       for (int t = 0; t < T; ++t) {
         const int64_t j = i + t * W;
-        store(scratch1 + j, sum1[t], lanes);
+        store(scratch0 + j, sum1[t], lanes);
       }
     };
     for (int64_t i = 0; i < 64; i += 64) columns(vectors<8>{}, i, all_lanes{});
     columns(vectors<1>{}, 62, all_lanes{});
   }
-  // Region 2: 13 x 70 (vectorised)
-  {
-    for (int64_t o0 = 0; o0 < 13; ++o0) {
-      const auto pass1 = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
-        store(scratch0 + 70 * o0 + i, load(x0 + 70 * o0 + i, lanes) * load(scratch1 + i, lanes), lanes);
-      };
-      for (int64_t i = 0; i < 64; i += 32)
-        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{});
-      pass1(64, some_lanes<6>{});
-    }
-  }
-  // Region 3: 45 (reduced) (vectorised)
+  // Region 2: 45 (reduced) (vectorised)
   {
     double sum1_total = 0;
     vf sum1_part[4];
@@ -71,27 +59,27 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     pass1(40, some_lanes<5>{}, sum1_part[0]);
     sum1_total += total(sum1_part);
     const vf sum1 = splat(float(sum1_total));
-    store_first(scratch2, sum1);
+    store_first(scratch1, sum1);
   }
-  // Region 4: 13 x 70 (reduced) (vectorised)
+  // Region 3: 13 x 70 (reduced) (vectorised)
   {
     for (int64_t o0 = 0; o0 < 13; ++o0) {
-      const vf v2 = splat_memory(scratch2);
-      double sum1_total = 0;
-      vf sum1_part[4];
-      for (auto& part : sum1_part) part = splat(0.0f);
-      const auto pass1 = [&](int64_t i, auto lanes, vf& sum1) __attribute__((always_inline)) {
-        sum1 = keep(lanes, sum1 + load(scratch0 + 70 * o0 + i, lanes), sum1);
+      const vf v4 = splat_memory(scratch1);
+      double sum3_total = 0;
+      vf sum3_part[4];
+      for (auto& part : sum3_part) part = splat(0.0f);
+      const auto pass1 = [&](int64_t i, auto lanes, vf& sum3) __attribute__((always_inline)) {
+        sum3 = keep(lanes, sum3 + (load(x0 + 70 * o0 + i, lanes) * load(scratch0 + i, lanes)), sum3);
       };
       for (int64_t i = 0; i < 64; i += 32)
-        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, sum1_part[u]);
-      pass1(64, some_lanes<6>{}, sum1_part[0]);
-      sum1_total += total(sum1_part);
-      const vf sum1 = splat(float(sum1_total));
-      const vf v3 = sum1 + v2;
-      const vf v5 = v3 - 45.0f;
-      const vf v6 = v5 * 0.0222222222f;
-      store_first(out0 + o0, v6);
+        for (int u = 0; u < 4; ++u) pass1(i + u * W, all_lanes{}, sum3_part[u]);
+      pass1(64, some_lanes<6>{}, sum3_part[0]);
+      sum3_total += total(sum3_part);
+      const vf sum3 = splat(float(sum3_total));
+      const vf v5 = sum3 + v4;
+      const vf v7 = v5 - 45.0f;
+      const vf v8 = v7 * 0.0222222222f;
+      store_first(out0 + o0, v8);
     }
   }
 }

@@ -1,7 +1,7 @@
 # Task: product_summed
 # Reference: aten.t.default, aten.addmm.default, aten.sub.Tensor, aten.mean.dim
 # Schedule:
-#    {"regions":[{"alternatives":[{"columns":1,"lanes":32,"stages":1,"steps":64,"warps":8},{"columns":1,"lanes":32,"stages":1,"steps":64,"warps":2}],"block":{"columns":1,"lanes":32,"stages":1,"steps":64,"warps":4},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false},{"alternatives":[],"block":{"columns":1,"lanes":128,"stages":1,"steps":1,"warps":1},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false},{"alternatives":[{"columns":1,"lanes":1,"stages":1,"steps":64,"warps":2}],"block":{"columns":1,"lanes":1,"stages":1,"steps":64,"warps":1},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false},{"alternatives":[{"columns":1,"lanes":1,"stages":1,"steps":128,"warps":2}],"block":{"columns":1,"lanes":1,"stages":1,"steps":128,"warps":1},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false}]}
+#    {"regions":[{"alternatives":[{"columns":1,"lanes":32,"stages":1,"steps":64,"warps":8},{"columns":1,"lanes":32,"stages":1,"steps":64,"warps":2}],"block":{"columns":1,"lanes":32,"stages":1,"steps":64,"warps":4},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false},{"alternatives":[{"columns":1,"lanes":1,"stages":1,"steps":64,"warps":2}],"block":{"columns":1,"lanes":1,"stages":1,"steps":64,"warps":1},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false},{"alternatives":[{"columns":1,"lanes":1,"stages":1,"steps":128,"warps":2}],"block":{"columns":1,"lanes":1,"stages":1,"steps":128,"warps":1},"by_residue":true,"chunks":1,"group":8,"one_pass":true,"precision":"ieee","split_first":false}]}
 # Written by PRAGMA's built-in coder (docs/synthesis.md).
 import torch
 import torch.nn as nn
@@ -21,7 +21,7 @@ PRAGMA_PARAMS = True  # load_params() takes the task's parameters in the order o
     key=[],
 )
 @triton.jit
-def rows_1(p0_ptr, scratch1_ptr, LANES: tl.constexpr, STEPS: tl.constexpr):
+def rows_1(p0_ptr, scratch0_ptr, LANES: tl.constexpr, STEPS: tl.constexpr):
     program = tl.program_id(0)
     lane = (program * LANES + tl.arange(0, LANES))[:, None]
     in_lane = lane < 70
@@ -29,23 +29,10 @@ def rows_1(p0_ptr, scratch1_ptr, LANES: tl.constexpr, STEPS: tl.constexpr):
     in_step = step < 45
     p0_0 = tl.load(p0_ptr + 70 * step + lane, mask=in_step & in_lane, other=0.0)
     sum1 = tl.sum(p0_0, axis=1)[:, None]
-    tl.store(scratch1_ptr + lane, sum1, mask=in_lane)
+    tl.store(scratch0_ptr + lane, sum1, mask=in_lane)
 
 
-# Region 2: 13 x 70
-@triton.jit
-def elements_2(x0_ptr, scratch0_ptr, scratch1_ptr, LANES: tl.constexpr):
-    program = tl.program_id(0)
-    lane = (program * LANES + tl.arange(0, LANES))
-    in_lane = lane < 910
-    lane1 = lane % 70
-    lane0 = lane // 70
-    x0_0 = tl.load(x0_ptr + 70 * lane0 + lane1, mask=in_lane, other=0.0)
-    scratch1_1 = tl.load(scratch1_ptr + lane1, mask=in_lane, other=0.0)
-    tl.store(scratch0_ptr + 70 * lane0 + lane1, x0_0 * scratch1_1, mask=in_lane)
-
-
-# Region 3: 45 (reduced)
+# Region 2: 45 (reduced)
 @triton.autotune(
     configs=[
         triton.Config({"STEPS": 64}, num_warps=1, num_stages=1),
@@ -54,16 +41,16 @@ def elements_2(x0_ptr, scratch0_ptr, scratch1_ptr, LANES: tl.constexpr):
     key=[],
 )
 @triton.jit
-def rows_3(p1_ptr, scratch2_ptr, STEPS: tl.constexpr):
+def rows_2(p1_ptr, scratch1_ptr, STEPS: tl.constexpr):
     program = tl.program_id(0)
     step = tl.arange(0, STEPS)
     in_step = step < 45
     p1_0 = tl.load(p1_ptr + step, mask=in_step, other=0.0)
     sum1 = tl.sum(p1_0, axis=0)
-    tl.store(scratch2_ptr, sum1)
+    tl.store(scratch1_ptr, sum1)
 
 
-# Region 4: 13 x 70 (reduced)
+# Region 3: 13 x 70 (reduced)
 @triton.autotune(
     configs=[
         triton.Config({"STEPS": 128}, num_warps=1, num_stages=1),
@@ -72,14 +59,16 @@ def rows_3(p1_ptr, scratch2_ptr, STEPS: tl.constexpr):
     key=[],
 )
 @triton.jit
-def rows_4(out0_ptr, scratch0_ptr, scratch2_ptr, STEPS: tl.constexpr):
+def rows_3(x0_ptr, out0_ptr, scratch0_ptr, scratch1_ptr, STEPS: tl.constexpr):
     program = tl.program_id(0)
     step = tl.arange(0, STEPS)
     in_step = step < 70
-    scratch0_0 = tl.load(scratch0_ptr + 70 * program + step, mask=in_step, other=0.0)
-    sum1 = tl.sum(scratch0_0, axis=0)
-    scratch2_2 = tl.load(scratch2_ptr)
-    tl.store(out0_ptr + program, ((sum1 + scratch2_2) - 45.0) / 45.0)
+    x0_0 = tl.load(x0_ptr + 70 * program + step, mask=in_step, other=0.0)
+    scratch0_1 = tl.load(scratch0_ptr + step, mask=in_step, other=0.0)
+    mul2 = x0_0 * scratch0_1
+    sum3 = tl.sum(tl.where(in_step, mul2, 0.0), axis=0)
+    scratch1_4 = tl.load(scratch1_ptr)
+    tl.store(out0_ptr + program, ((sum3 + scratch1_4) - 45.0) / 45.0)
 
 
 class ModelNew(nn.Module):
@@ -103,11 +92,9 @@ class ModelNew(nn.Module):
         p0 = self.params[0]
         p1 = self.params[1]
         out0 = torch.empty((13, 1), dtype=torch.float32, device=device)
-        scratch0 = torch.empty(910, dtype=torch.float32, device=device)
-        scratch1 = torch.empty(70, dtype=torch.float32, device=device)
-        scratch2 = torch.empty(1, dtype=torch.float32, device=device)
-        rows_1[lambda meta: (triton.cdiv(70, meta["LANES"]),)](p0, scratch1)
-        elements_2[lambda meta: (triton.cdiv(910, meta["LANES"]),)](x0, scratch0, scratch1, LANES=128, num_warps=1, num_stages=1)
-        rows_3[(1,)](p1, scratch2)
-        rows_4[(13,)](out0, scratch0, scratch2)
+        scratch0 = torch.empty(70, dtype=torch.float32, device=device)
+        scratch1 = torch.empty(1, dtype=torch.float32, device=device)
+        rows_1[lambda meta: (triton.cdiv(70, meta["LANES"]),)](p0, scratch0)
+        rows_2[(1,)](p1, scratch1)
+        rows_3[(13,)](x0, out0, scratch0, scratch1)
         return out0

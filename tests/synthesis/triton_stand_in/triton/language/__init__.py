@@ -214,6 +214,23 @@ def store(p, value, mask=None, eviction_policy="", cache_modifier=""):
     p.memory[at] = _np.broadcast_to(values.astype(p.memory.dtype), p.at.shape)[m]
 
 
+def _atomic(p, value, mask, join, kinds):
+    m = _mask_for(p, mask)
+    at = p.at[m]
+    _inside(p, at, "atomic operation on")
+    if p.bf16 or p.memory.dtype.kind not in kinds or p.memory.dtype.itemsize < 4:
+        raise TypeError(f"an atomic operation on {p.memory.dtype}")
+    if p.written[at].any():
+        raise ValueError(f"{p.name}: an atomic operation where the same launch stores")
+    # Backwards: a device keeps no order.
+    join.at(p.memory, at[::-1], _np.broadcast_to(_array(value).astype(p.memory.dtype), p.at.shape)[m][::-1])
+
+
+def atomic_add(p, value, mask=None, sem=None): _atomic(p, value, mask, _np.add, "iuf")
+def atomic_max(p, value, mask=None, sem=None): _atomic(p, value, mask, _np.maximum, "iu")
+def atomic_min(p, value, mask=None, sem=None): _atomic(p, value, mask, _np.minimum, "iu")
+
+
 _program = [0, 0, 0]
 _programs = [1, 1, 1]
 
@@ -372,6 +389,28 @@ def cumsum(x, axis=0, reverse=False):
 def cumprod(x, axis=0, reverse=False):
     a = _summable(x.a)
     return tensor(_np.cumprod(a, axis=axis, dtype=a.dtype))
+
+
+def associative_scan(inputs, axis, combine_fn, reverse=False):
+    """By doubling, as a GPU does it: each element joins what lies 1, 2, 4, .. before it."""
+    several = isinstance(inputs, tuple)
+    parts = [x.a for x in inputs] if several else [inputs.a]
+    if len({p.shape for p in parts}) != 1:
+        raise TypeError(f"a scan of shapes {[p.shape for p in parts]}")
+    step, extent = 1, parts[0].shape[axis]
+    while step < extent:
+        early, late = _np.arange(extent - step), _np.arange(step, extent)
+        # combine_fn takes tiles whose extents are powers of two: all of them, of which the first `step` are not used
+        before = [tensor(_np.concatenate([_np.take(p, _np.arange(step), axis), _np.take(p, early, axis)], axis)) for p in parts]
+        out = combine_fn(*before, *[tensor(p) for p in parts])
+        out = out if several else (out,)
+        for p, o in zip(parts, out):
+            if p.dtype != o.a.dtype:
+                raise TypeError(f"combine_fn changes {p.dtype} to {o.a.dtype}")
+        parts = [_np.concatenate([_np.take(p, _np.arange(step), axis), _np.take(o.a, late, axis)], axis) for p, o in zip(parts, out)]
+        step *= 2
+    done = [tensor(p) for p in parts]
+    return tuple(done) if several else done[0]
 
 
 def dot(a, b, acc=None, input_precision=None, allow_tf32=None, out_dtype=float32):
