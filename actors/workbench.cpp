@@ -13,6 +13,7 @@
 #include "profilers/collect.hpp"
 #include "profilers/hardware.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -21,6 +22,13 @@
 namespace pragma {
 
 namespace {
+
+/// Are there factors that a processor's tiles take, bfloat16 or int8, anywhere in the task? Of others the tiles are no limit.
+bool multiplies_on_tiles(const task& t) {
+  const auto narrow = [](const tensor_spec& x) { return x.dtype == dtype::bfloat16 || x.dtype == dtype::int8; };
+  return t.graph.find("\"bfloat16\"") != std::string::npos || t.graph.find("\"int8\"") != std::string::npos || std::any_of(t.inputs.begin(), t.inputs.end(), narrow) ||
+         std::any_of(t.params.begin(), t.params.end(), narrow);
+}
 
 using clock = std::chrono::steady_clock;
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
@@ -169,6 +177,7 @@ expected<loaded_task> workbench::load(const load_request& request) {
     limits = ref->limits();
   }
   if (limits) result.limits = std::move(*limits);
+  if (!request.where().on_device() && !multiplies_on_tiles(result.task)) result.limits.half_gflops = 0;
   else result.notes.push_back("no roofline: " + limits.error().message);
   result.python = ref->python().executable + " " + ref->python().version;
   result.torch = ref->python().torch;

@@ -1,5 +1,6 @@
 // Is the built-in coder right beyond the suites? Random tasks (tests/synthesis/random_task.hpp) against the float64 oracle.
-//   build/bin/random_graphs [COUNT] [FIRST SEED]        default: 500 from seed 1000; from seed 1000000 on with the operators of everyday modules and bfloat16, from 2000000 on also with those that scatter or carry along a dimension
+//   build/bin/random_graphs [COUNT] [FIRST SEED] [tiles]   default: 500 from seed 1000; from seed 1000000 on with the operators of everyday modules and bfloat16, from 2000000 on also with
+//                                                        those that scatter or carry along a dimension; "tiles": planned for a processor with vectors of 512 bits and tiles (AMX)
 // Where one went wrong, its task and its kernel are left in pragma-out/random.
 #include "tests/synthesis/random_task.hpp"
 
@@ -21,11 +22,17 @@ int main(int argc, char** argv) {
     return 1;
   }
   static constexpr const char* names[] = {"right", "wrong", "unsupported", "unverifiable", "failed"};
+  builtin_options options;
+  if (argc > 3 && argv[3] == std::string("tiles")) {
+    options.machine.cpu = "with tiles";
+    options.machine.simd_bits = 512;
+    options.machine.half_gflops = 1000;
+  }
   std::map<size_t, int> found;
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) {
     const auto seed = first + static_cast<uint64_t>(i);
-    const auto outcome = check_random_task(*ref, folder->path(), seed);
+    const auto outcome = check_random_task(*ref, folder->path(), seed, {0}, options);
     const auto what = static_cast<size_t>(outcome.what);
     ++found[what];
     if (outcome.what == random_outcome::kind::failed) { // the reference process may be what failed

@@ -48,7 +48,7 @@ int hardware(bool json_output, int threads, bool again) {
   for (size_t i = 0; i < limits->copy_gbs.size() && i < 4; ++i)
     out.line(std::string("  ") + levels[i] + std::string(8 - std::string(levels[i]).size(), ' ') + "copy " + format_number(limits->copy_gbs[i], 1) +
              " GB/s (read + written)" + (i < limits->read_gbs.size() ? ", read " + format_number(limits->read_gbs[i], 1) + " GB/s" : ""));
-  out.line("  peak    " + format_number(limits->peak_gflops, 1) + " GFLOP/s float32");
+  out.line("  peak    " + format_number(limits->peak_gflops, 1) + " GFLOP/s float32" + (limits->half_gflops > 0 ? ", " + format_number(limits->half_gflops, 1) + " bfloat16 on tiles (AMX)" : ""));
   if (limits->clock_ghz > 0) out.line("  clock   " + format_number(limits->clock_ghz, 2) + " GHz while one core works" + (limits->microarchitecture.empty() ? "" : " (" + limits->microarchitecture + ")"));
   out.line("reference: " + (python ? python_text(*python) : "none (" + python.error().message + ")"));
   if (const auto note = python ? passed_over(*python) : ""; !note.empty()) out.line("  " + note);

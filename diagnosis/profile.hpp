@@ -149,7 +149,7 @@ struct machine_limits {
   int64_t shared_bytes = 0;          ///< shared memory of one compute unit that a kernel may use
   int registers = 0;                 ///< 32-bit registers of one compute unit
   int warp_size = 0, max_threads = 0;///< of one compute unit
-  double tf32_gflops = 0, half_gflops = 0; ///< measured matrix units: TF32 in, float32 out; float16 in, float32 out
+  double tf32_gflops = 0, half_gflops = 0; ///< measured matrix units: TF32 in, float32 out; float16 in, float32 out. Of a CPU: bfloat16 on its tiles (AMX); 0 where it has none, or the task no such factors
   double launch_seconds = 0;         ///< an empty kernel, measured as candidates are: no call can take less
   // CPUs only; 0 = unknown.
   double clock_ghz = 0;              ///< while one core works: cycles of a chain of additions per nanosecond

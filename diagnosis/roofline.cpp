@@ -65,6 +65,16 @@ double device_compute_seconds(double seconds, double flops, bool tf32, const mac
   return 0;
 }
 
+/// On a processor: the first kind of arithmetic that the measured time does not rule out, and its name. Tiles multiply int8 twice as fast as bfloat16.
+double processor_compute_seconds(double seconds, double flops, const machine_limits& limits, std::string& name) {
+  name = "peak FLOP/s";
+  const double vectors = limits.peak_gflops > 0 ? flops / (limits.peak_gflops * 1e9) : 0;
+  if (vectors <= formula_slack * seconds || limits.half_gflops <= 0) return vectors;
+  const double halves = flops / (limits.half_gflops * 1e9), bytes = halves / 2;
+  name = halves <= measured_low * seconds ? "peak FLOP/s (bfloat16 tiles)" : "peak FLOP/s (int8 tiles)";
+  return halves <= measured_low * seconds ? halves : bytes;
+}
+
 roofline_point place_on_device(roofline_point point, double seconds, double flops, double bytes, const machine_limits& limits, double written, bool tf32) {
   const double move = bytes > 0 ? device_move_seconds(bytes, written, limits) : 0;
   std::string unit;
@@ -108,13 +118,14 @@ roofline_point place_on_roofline(double seconds, double flops, double bytes, con
     }
     if (level == memory_level && move <= 0) move = seconds_at(memory_level, bytes, written_bytes, limits);
   }
-  double compute = limits.peak_gflops > 0 ? flops / (limits.peak_gflops * 1e9) : 0;
+  std::string unit;
+  double compute = processor_compute_seconds(seconds, flops, limits, unit);
   point.share = std::max(move, compute) / seconds;
   point.skips_work = compute > formula_slack * seconds; // the answer can be had with fewer operations than the formula counts
   if (point.skips_work) compute = 0;
   point.attainable_seconds = std::max(move, compute);
   point.needed_share = point.attainable_seconds / seconds;
-  if (point.attainable_seconds > 0) point.limit = compute > move ? "peak FLOP/s" : std::string(level_names[level]) + " bandwidth";
+  if (point.attainable_seconds > 0) point.limit = compute > move ? unit : std::string(level_names[level]) + " bandwidth";
   return point;
 }
 

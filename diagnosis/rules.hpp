@@ -29,7 +29,7 @@ struct roofline_point {
   double needed_share = 0;               ///< attainable / achieved time, 0..1 (above 1.05 the measurement is suspect)
   double share = 0;                      ///< the same for the work as the reference writes it: never falls when speed rises; above 1 where `skips_work`
   bool skips_work = false;               ///< CPUs: the time rules out that all FLOPs of the reference's formula were executed (a skipped triangle, algebra)
-  std::string limit;                     ///< "memory bandwidth", "L2 bandwidth", "L3 bandwidth", "peak FLOP/s"; of a device
+  std::string limit;                     ///< "memory bandwidth", "L2 bandwidth", "L3 bandwidth", "peak FLOP/s", "peak FLOP/s (bfloat16 tiles)"; of a device
                                          ///< "DRAM bandwidth", "peak FLOP/s (FP32)" and the like, "launch latency"
 };
 /// Which level serves `bytes` per call is decided by the working set against cache_bytes. With `written_bytes` (the

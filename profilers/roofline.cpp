@@ -21,7 +21,7 @@ namespace pragma {
 
 namespace {
 
-constexpr int file_version = 2;             // of the cached file: raise it when the method changes
+constexpr int file_version = 3;             // of the cached file: raise it when the method changes
 constexpr double batch_seconds = 1e-3;      // long against the clock and the start of threads, short against a time slice
 constexpr double cache_seconds = 0.07;      // per figure in a cache
 constexpr double memory_seconds = 0.25;      // per figure in memory, where one pass takes 10 ms
@@ -55,7 +55,7 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-enum class operation { read, read_streams, copy, stream_copy, library_copy, multiply_add };
+enum class operation { read, read_streams, copy, stream_copy, library_copy, multiply_add, multiply_tiles };
 
 struct job {
   operation what = operation::read;
@@ -138,13 +138,12 @@ public:
     return result;
   }
   double work_per_repeat(const job& j) const {
-    if (j.what != operation::multiply_add) return static_cast<double>(j.bytes) * threads_;
-    return flops_per_repeat() * threads_;
+    if (j.what == operation::multiply_add) return roofline::best_kernels().multiply_add(1) * threads_;
+    if (j.what == operation::multiply_tiles) return roofline::multiply_tiles(1) * threads_;
+    return static_cast<double>(j.bytes) * threads_;
   }
 
 private:
-  static double flops_per_repeat() { return roofline::best_kernels().multiply_add(1); }
-
   void follow(int i, std::byte* memory) {
     while (true) {
       meet();
@@ -173,6 +172,7 @@ private:
         }
         break;
       case operation::multiply_add: kernels.multiply_add(job_.repeats); break;
+      case operation::multiply_tiles: roofline::multiply_tiles(job_.repeats); break;
     }
     ends_[i] = clock_type::now();
     off_[i] = seconds_between(starts_[i], ends_[i]) - (thread_cpu_seconds() - cpu_before);
@@ -308,6 +308,7 @@ void take_the_better(machine_limits& limits, const machine_limits& earlier) {
     limits.read_gbs[i] = std::max(limits.read_gbs[i], earlier.read_gbs[i]);
   }
   limits.peak_gflops = std::max(limits.peak_gflops, earlier.peak_gflops);
+  limits.half_gflops = std::max(limits.half_gflops, earlier.half_gflops);
   limits.clock_ghz = std::max(limits.clock_ghz, earlier.clock_ghz);
 }
 
@@ -387,8 +388,9 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
       limits.copy_gbs.push_back(copy_rate / 1e9);
       limits.read_gbs.push_back(read_rate / 1e9);
     }
-    tell("float32 multiply-add peak");
+    tell("multiply-add peak");
     limits.peak_gflops = best(t, {operation::multiply_add, page, 1}, peak_seconds) / 1e9;
+    if (roofline::has_tiles()) limits.half_gflops = best(t, {operation::multiply_tiles, page, 1}, peak_seconds) / 1e9;
   });
   if (!measured)
     return fail(ec::limit_exceeded, "no memory to measure the roofline: " + format_bytes(static_cast<double>(largest) * threads) + " are needed",

@@ -19,6 +19,11 @@ struct kernel_set {
   double (*multiply_add)(int64_t repeats);                                    ///< float operations done
 };
 
+/// Does this CPU multiply on tiles (AMX, bfloat16), and does the system let this process?
+bool has_tiles();
+/// So many steps of four products of tiles of bfloat16; operations done. Only where has_tiles().
+double multiply_tiles(int64_t repeats);
+
 /// The widest set that this CPU runs.
 const kernel_set& best_kernels();
 

@@ -28,6 +28,8 @@ namespace {
 constexpr uint32_t pid_sentinel = 0x7a3c51e9;
 /// base/subprocess.cpp keeps the descriptor of the executable at or above this number; the candidate's own limit is far below.
 constexpr int first_lifted_fd = 900;
+constexpr scmp_datum_t arch_set_fs = 0x1002, arch_request_permission = 0x1023, tile_data = 18; ///< arch_prctl(2): ARCH_SET_FS; ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA
+constexpr scmp_datum_t arch_shadow_stack_questions[] = {0x3001, 0x5005};                       ///< ARCH_CET_STATUS of older C libraries, ARCH_SHSTK_STATUS
 constexpr int socket_type_mask = 0xf;      ///< the rest of socket()'s type are flags: socket(2)
 
 constexpr int landlock_network_abi = 4; ///< from here on it forbids TCP
@@ -81,7 +83,12 @@ expected<filter_program> candidate_filter(bool threads) {
               "sched_yield", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "getcpu", "nanosleep",
               "clock_gettime", "clock_getres", "clock_nanosleep", "gettimeofday", "time", "times", "getrusage", "exit",
               "exit_group", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "set_tid_address",
-              "arch_prctl", "getrandom", "uname", "restart_syscall"});
+              "getrandom", "uname", "restart_syscall"});
+  // Of what a processor can be told about a thread: where its own variables lie (the C library, at its start), and the permission to use tiles (AMX), which products ask
+  // for (decisions/0050). The C library's question for shadow stacks finds none.
+  filter.add(SCMP_ACT_ALLOW, {"arch_prctl"}, {SCMP_A0(SCMP_CMP_EQ, arch_set_fs)});
+  filter.add(SCMP_ACT_ALLOW, {"arch_prctl"}, {SCMP_A0(SCMP_CMP_EQ, arch_request_permission), SCMP_A1(SCMP_CMP_EQ, tile_data)});
+  for (const auto question : arch_shadow_stack_questions) filter.add(SCMP_ACT_ERRNO(EINVAL), {"arch_prctl"}, {SCMP_A0(SCMP_CMP_EQ, question)});
   // No new executable memory: what runs is what was compiled and hashed.
   filter.add(SCMP_ACT_ALLOW, {"mmap", "mprotect"}, {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
   // Threads, never processes. glibc falls back from clone3 (whose flags a filter cannot see) to clone.

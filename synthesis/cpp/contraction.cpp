@@ -6,10 +6,11 @@
 
 namespace pragma::synthesis {
 
-contraction_plan plan_contraction(const region& r, const region_schedule& s, const schedule& all) {
+contraction_plan plan_contraction(const loop_program& program, const region& r, const region_schedule& s, const schedule& all) {
   const auto& c = *r.anchor;
   contraction_plan p;
   p.size = size_of_contraction(r);
+  p.words = words_of(program, r, s.block.tiles());
   p.tile_columns = int64_t{s.block.vectors} * all.lanes;
   p.all_rows = rounded_up(p.size.m, s.block.rows);
   p.strided = c.strided_store();
@@ -22,7 +23,7 @@ contraction_plan plan_contraction(const region& r, const region_schedule& s, con
   }
   p.several_m = s.block.m < p.size.m;
   p.several_n = !p.strided && s.block.n < p.size.n;
-  p.gathers_lines = s.stream && !p.strided && !whole_lines(r, s, all.lanes);
+  p.gathers_lines = s.stream && !p.strided && p.words == dtype::float32 && !whole_lines(r, s, all.lanes);
   int64_t columns = s.block.n;
   if (p.strided) { // the largest phase
     columns = 1;
@@ -95,7 +96,7 @@ index_form contraction_writer::without(index_form f, const std::vector<int>& axe
 }
 
 void contraction_writer::finish_tile() {
-  out_.block("const auto finish = [&](const vf (&tile){}[MR][NR / W], int64_t m, {}) __attribute__((always_inline))", plan_.strided ? "[SX]" : "",
+  out_.block("const auto finish = [&](const {} (&tile){}[MR][NR / W], int64_t m, {}) __attribute__((always_inline))", sums(), plan_.strided ? "[SX]" : "",
              plan_.strided ? "int64_t" : "int64_t n");
   out_.block("for (int r = 0; r < MR{}; ++r)", plan_.size.m % s_.block.rows == 0 ? std::string() : fmt::format(" && m + r < {}", plan_.size.m));
   out_.line("[[maybe_unused]] const int64_t {} = m + r;", values_.var(c_.m[0]));
@@ -126,7 +127,7 @@ void contraction_writer::finish_strided(const std::vector<int>& roots) {
 
 void contraction_writer::finish_columns(const std::vector<int>& roots) {
   const auto& size = plan_.size;
-  out_.block("const auto columns_at = [&](int64_t i, vf sum, auto lanes) __attribute__((always_inline))");
+  out_.block("const auto columns_at = [&](int64_t i, {} sum, auto lanes) __attribute__((always_inline))", sums());
   values_.elements(roots, 0);
   if (plan_.gathers_lines) {
     const auto m = values_.var(c_.m[0]);
@@ -181,16 +182,22 @@ void contraction_writer::stream_lines() {
   out_.line("{}{}({} + n0, {}, lines, {}, {}, n1 - n0);", plan_.several_k ? "if (" + last_steps() + ") " : "", out_.use("stream_rows"), to, row, plan_.block_columns, rows);
 }
 
-void contraction_writer::tile_loop(const std::function<void(const std::string&)>& multiply) {
+std::string contraction_writer::open_tiles() {
   out_.block("for (int64_t m = {}; m < {}; m += MR)", rows_begin(), rows_end());
   const auto half = triangle_of(r_);
-  const std::string guarded = half ? "if (needed) " : "";
   if (half) {
     out_.comment("tiles {} the diagonal are zeros", half->upper ? "below" : "above");
     if (half->upper) out_.line("const bool needed = n + NR > m + {};", half->diagonal);
     else out_.line("const bool needed = n < m + MR + {};", half->diagonal);
   }
-  out_.line("vf tile[MR][NR / W]{};", half ? " = {}" : "");
+  out_.line("{} tile[MR][NR / W]{};", sums(), half ? " = {}" : "");
+  return half ? "needed" : "";
+}
+
+void contraction_writer::tile_loop(const std::function<void(const std::string&)>& multiply) {
+  const auto needed = open_tiles();
+  const bool half = !needed.empty();
+  const std::string guarded = half ? "if (needed) " : "";
   const auto sums = fmt::format("partial + m * {} + (n - n0) * MR", plan_.block_columns);
   if (plan_.far_sums) out_.line("{}(tile, {});", out_.use("ask_for_partial"), sums);
   multiply(guarded);

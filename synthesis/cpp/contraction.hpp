@@ -22,16 +22,17 @@ struct contraction_plan {
   bool gathers_lines = false;        ///< rows of results are collected and streamed
   std::vector<int> outside, inside;  ///< batch loops: those that a depends on lie outside, so that it is packed once
   bool shared = false;         ///< by several threads
+  dtype words = dtype::float32;      ///< bfloat16 or int8: a product by words of 32 bits (words.cpp); else none
   bool parallel_outside = false, parallel_inside = false;
   bool shares_columns = false; ///< threads share out blocks of columns: there are too few batch elements for them
   bool shares_batch = false, shares_blocks = false; ///< of blocks of rows: threads share out the batch without them, or with them
 };
-contraction_plan plan_contraction(const region& r, const region_schedule& s, const schedule& all);
+contraction_plan plan_contraction(const loop_program& program, const region& r, const region_schedule& s, const schedule& all);
 
 class contraction_writer {
 public:
-  contraction_writer(const region& r, const region_schedule& s, const schedule& all, const region_layout& layout, value_writer& values, code& out)
-      : r_(r), c_(*r.anchor), s_(s), all_(all), layout_(layout), values_(values), out_(out), plan_(plan_contraction(r, s, all)) {}
+  contraction_writer(const loop_program& program, const region& r, const region_schedule& s, const schedule& all, const region_layout& layout, value_writer& values, code& out)
+      : r_(r), c_(*r.anchor), s_(s), all_(all), layout_(layout), values_(values), out_(out), plan_(plan_contraction(program, r, s, all)) {}
   virtual ~contraction_writer() = default;
   /// `followers`: what runs after each batch element.
   void write(const code& followers);
@@ -53,9 +54,13 @@ protected:
   void tile_loop(const std::string& panels) { tile_loop([&](const std::string& guard) { out_.line("{}{}(depth, {}, b, tile);", guard, out_.use(of_pairs() ? "multiply_pairs" : "multiply_tile"), panels); }); }
   /// The same, with lines that fill `tile` from the rows at m; each begins with the text that it is handed.
   void tile_loop(const std::function<void(const std::string& guard)>& multiply);
+  /// Opens the loop over the tiles of rows of a block. The text is true where a tile has to be computed; empty: all have.
+  std::string open_tiles();
   void stream_lines();                    ///< finished rows of a block, from their buffer to memory
   /// The text that is true in the last block of steps.
   std::string last_steps() const { return std::string("k0 + ") + (c_.op == operation::convolution ? "channels" : "depth") + " >= steps"; }
+  /// What a vector of sums is.
+  const char* sums() const { return plan_.words == dtype::int8 ? "vi" : "vf"; }
   /// Both factors are bfloat16 in memory: their products have helpers of their own.
   bool of_pairs() const { return c_.op == operation::matmul && values_.format(c_.a) == dtype::bfloat16 && values_.format(c_.b) == dtype::bfloat16; }
   /// The access without its part along these axes.
@@ -87,6 +92,11 @@ protected:
 
 private:
   void allocate();
+  void by_words(const code& followers);
+  void allocate_words();
+  void pack_words_of_rows();
+  void pack_words_of_columns();
+  void multiply_words();
   void by_row_blocks(const code& followers);
   void multiply_rows();
   void open_row_blocks();

@@ -10,8 +10,8 @@ namespace pragma::synthesis {
 
 class convolution_writer : public contraction_writer {
 public:
-  convolution_writer(const region& r, const region_schedule& s, const schedule& all, const region_layout& layout, value_writer& values, code& out)
-      : contraction_writer(r, s, all, layout, values, out), image_(plan_convolution(r)) {}
+  convolution_writer(const loop_program& program, const region& r, const region_schedule& s, const schedule& all, const region_layout& layout, value_writer& values, code& out)
+      : contraction_writer(program, r, s, all, layout, values, out), image_(plan_convolution(r)) {}
 
 protected:
   void loops(const code& followers) override;

@@ -135,7 +135,7 @@ declarations declare(const loop_program& program, const schedule& s, bool items)
 
 /// What processors can do and the languages' vectors do not say: stores past the caches, conversions of half types.
 bool needs_intrinsics(const std::set<std::string>& helpers) {
-  return std::any_of(helpers.begin(), helpers.end(), [](const auto& h) { return h == "stream_fence" || h.find("float16") != std::string::npos; });
+  return std::any_of(helpers.begin(), helpers.end(), [](const auto& h) { return h == "stream_fence" || h == "multiply_words" || h.find("float16") != std::string::npos; });
 }
 
 /// A region in braces of its own, with those that run in its batch loop.
@@ -238,6 +238,7 @@ emitted_source emit_source(const loop_program& program, const schedule& s, const
   helpers.insert(functions.helpers().begin(), functions.helpers().end());
   helpers.insert(memory.helpers.begin(), memory.helpers.end());
   if (needs_intrinsics(helpers)) out += "#if defined(__SSE2__)\n#include <immintrin.h>\n#endif\n";
+  if (helpers.count("tile_registers")) out += "#if defined(__AMX_BF16__) && defined(__linux__)\n#include <sys/syscall.h>\n#include <unistd.h>\n#endif\n";
   out += "\nnamespace {\n\n" + helpers_text(helpers, s.lanes) + "\n" + memory.statics + (memory.statics.empty() ? "" : "\n");
   const auto whole = [&](const std::string& of_functions, const std::string& statements) {
     return out + of_functions + (called ? "\n" : "") + "} // namespace\n\nextern \"C\" void pragma_kernel(const pragma_args* args) {\n" +

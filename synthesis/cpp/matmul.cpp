@@ -66,6 +66,7 @@ void matmul_writer::pack_columns() {
 
 void matmul_writer::loops(const code& followers) {
   if (r_.by_row_blocks) return by_row_blocks(followers);
+  if (plan_.words != dtype::float32) return by_words(followers);
   allocate();
   open_batch(plan_.outside, plan_.parallel_outside);
   if (whole()) pack_all_rows();

@@ -36,8 +36,8 @@ code write_region(const loop_program& program, const region& r, const region_sch
   value_writer values(program, r, s, all, layout, out);
   if (r.anchor) {
     if (r.anchor->recurrent()) recurrence_writer(r, s, all, values, out).write();
-    else if (r.anchor->op == operation::matmul) matmul_writer(r, s, all, layout, values, out).write(followers);
-    else convolution_writer(r, s, all, layout, values, out).write(followers);
+    else if (r.anchor->op == operation::matmul) matmul_writer(program, r, s, all, layout, values, out).write(followers);
+    else convolution_writer(program, r, s, all, layout, values, out).write(followers);
     return out;
   }
   if (r.has_window()) out.comment("window over {} positions", row_elements(r));

@@ -6,7 +6,7 @@ namespace pragma::synthesis {
 
 namespace {
 
-/// Whole numbers of eight bits, which float32 has exactly.
+/// Whole numbers of eight bits, which float32 and the half types have exactly.
 bool is_byte(dtype type) { return type == dtype::int8 || type == dtype::uint8; }
 
 /// The buffer that `r` copies element by element into its only store, or -1. `widened`: it makes float32 of bytes.
@@ -26,7 +26,7 @@ int copied(const region& r, const loop_program& p, bool widened = false) {
     if (a.reduced || a.window || a.contracted) return -1;
     elements *= a.extent;
   }
-  const bool fits = widened ? is_byte(from.dtype) && value.dtype == from.dtype && to.dtype == dtype::float32 : from.dtype == to.dtype; // two factors in bfloat16 have a product of their own
+  const bool fits = widened ? is_byte(from.dtype) && value.dtype == from.dtype && (to.dtype == dtype::float32 || (is_half(to.dtype) && from.dtype == dtype::int8)) : from.dtype == to.dtype;
   const bool whole = elements == to.elements && from.elements == to.elements && fits;
   return whole && value.at.offset == s.at.offset && value.at.terms == s.at.terms && value.at.dynamic < 0 && s.at.dynamic < 0 ? value.buffer : -1;
 }

@@ -18,7 +18,8 @@ constexpr size_t most_axes = 30;                    ///< they are bits of expr::
 int64_t extent(const region& r, int a) { return r.axes[static_cast<size_t>(a)].extent; }
 
 bool is_product(const region& r) {
-  return r.anchor && r.anchor->op == operation::matmul && r.anchor->m.size() == 1 && r.anchor->n.size() == 1 && r.stores.size() == 1 && r.host < 0;
+  return r.anchor && r.anchor->op == operation::matmul && r.anchor->m.size() == 1 && r.anchor->n.size() == 1 && r.stores.size() == 1 && r.host < 0 &&
+         std::none_of(r.exprs.begin(), r.exprs.end(), [](const expr& e) { return e.kind == expr_kind::anchor && e.dtype == dtype::int32; });
 }
 
 /// Is f, over the batch, the rows and this last axis, the place in a tensor that they walk in order?

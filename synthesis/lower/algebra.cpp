@@ -48,7 +48,7 @@ private:
     switch (node.kind) {
       case node_kind::pointwise: return sum_of_pointwise(node, dims);
       case node_kind::reshape: return sum_of_reshape(node, dims);
-      case node_kind::anchor: return node.op == operation::matmul ? sum_of_product(node, dims) : sum_of_convolution(node, dims);
+      case node_kind::anchor: return node.dtype != dtype::float32 ? -1 : node.op == operation::matmul ? sum_of_product(node, dims) : sum_of_convolution(node, dims);
       default: return -1;
     }
   }

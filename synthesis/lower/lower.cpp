@@ -84,7 +84,7 @@ constexpr rule_family families[] = {
     {"pooling", "float32, float64; half types in float32", add_window_rules},
     {"patches of images", all_types, add_patch_rules},
     {"images of other sizes", all_types, add_resizing_rules},
-    {"contractions, attention", "float32, bfloat16, float16 in tiles; products of float64 and whole numbers as sums; no convolutions of these", add_anchor_rules},
+    {"contractions, attention", "float32, bfloat16, float16 in tiles, int8 times int8 in C++; products of float64 and other whole numbers as sums; no convolutions of these", add_anchor_rules},
     {"recurrent layers", "float32; half types in float32; float64 and on devices up to 64 steps", add_recurrent_rules},
 };
 

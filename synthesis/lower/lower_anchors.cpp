@@ -3,6 +3,7 @@
 #include "synthesis/lower/lower.hpp"
 
 #include <cmath>
+#include <optional>
 
 namespace pragma::synthesis {
 
@@ -21,9 +22,46 @@ int diagonal_of(node_builder& b, int node) {
   return diagonal ? x.args[1] : -1;
 }
 
+/// The int8 that `node` widens, shown as `node` shows it, or -1.
+int narrow_of(node_builder& b, int node) {
+  const tensor_node x = b.at(node); // a copy: the list grows
+  if (x.kind == node_kind::pointwise && x.op == operation::convert && b.at(x.args[0]).dtype == dtype::int8) return x.args[0];
+  if (x.kind != node_kind::view && x.kind != node_kind::reshape) return -1;
+  const int inner = narrow_of(b, x.args[0]);
+  if (inner < 0) return -1;
+  return x.kind == node_kind::view ? b.view(inner, x.shape, x.map) : b.reshape(inner, x.shape);
+}
+
+struct scaled_columns {
+  int matrix = -1, scale = -1; ///< [.., k, n] and [.., 1, n]
+};
+
+/// A matrix of widened int8, each column of which has a factor of its own.
+std::optional<scaled_columns> columns_of_bytes(node_builder& b, int right) {
+  const tensor_node shown = b.at(right);
+  const bool turned = shown.kind == node_kind::view;
+  const tensor_node x = turned ? b.at(shown.args[0]) : shown;
+  if (x.kind != node_kind::pointwise || x.op != operation::mul) return std::nullopt;
+  const size_t rank = shown.shape.size(), steps = rank - 2;
+  for (size_t i : {0u, 1u}) {
+    const int bytes = x.args[i], scale = x.args[1 - i];
+    if (narrow_of(b, bytes) < 0 || b.at(bytes).shape != x.shape) continue;
+    auto own = b.at(scale).shape;
+    own.insert(own.begin(), x.shape.size() - own.size(), 1);
+    bool along = false; // the factor changes from step to step
+    for (size_t d = 0; d < own.size(); ++d) along = along || (own[d] != 1 && (turned ? shown.map[d].out_dim : static_cast<int>(d)) == static_cast<int>(steps));
+    if (along) continue;
+    const auto show = [&](int of) { return turned ? b.view(of, shown.shape, shown.map) : of; };
+    return scaled_columns{show(bytes), b.slice(show(b.expand(scale, x.shape)), static_cast<int64_t>(steps), 0, 1, 1)};
+  }
+  return std::nullopt;
+}
+
 } // namespace
 
 int product(node_builder& b, int left, int right) {
+  if (b.algebra && b.loops && b.at(right).dtype == dtype::float32)
+    if (const auto of_bytes = columns_of_bytes(b, right)) return b.mul(product(b, left, of_bytes->matrix), of_bytes->scale);
   const auto l = b.at(left).shape, r = b.at(right).shape;
   const auto rank = static_cast<int64_t>(l.size());
   const int64_t m = l[l.size() - 2], k = l.back(), n = r.back();
@@ -40,6 +78,10 @@ int product(node_builder& b, int left, int right) {
   }
   if (k == 1) return b.mul(b.expand(left, out), b.expand(right, out));
   if (b.at(left).dtype == dtype::float32 && m > 1 && n > 1) return b.matmul(left, right);
+  if (b.loops && b.at(left).dtype == dtype::int32 && m > 1 && n > 1) {
+    const int bytes = narrow_of(b, left), others = narrow_of(b, right);
+    if (bytes >= 0 && others >= 0) return b.matmul(bytes, others, dtype::int32);
+  }
   if (n == 1) { // dot products of rows
     auto swapped = r;
     std::swap(swapped[r.size() - 1], swapped[r.size() - 2]);
@@ -179,6 +221,7 @@ results diagonal_matrix(const op_call& c, const char* offset) {
 void add_anchor_rules(rule_table& t) {
   t["aten.mm"] = matmul_rule("self", "mat2", false);
   t["aten.bmm"] = t["aten.mm"];
+  t["aten._int_mm"] = t["aten.mm"];
   t["aten.addmm"] = matmul_rule("mat1", "mat2", true);
   t["aten.baddbmm"] = matmul_rule("batch1", "batch2", true);
   t["aten.mv"] = matrix_vector("self", "vec", false);

@@ -256,11 +256,11 @@ int node_builder::window(operation op, int source, window_spec spec, const std::
   return add(std::move(node));
 }
 
-int node_builder::matmul(int a, int b) {
+int node_builder::matmul(int a, int b, dtype sums) {
   tensor_node node;
   node.kind = node_kind::anchor;
   node.op = operation::matmul;
-  node.dtype = at(a).dtype;
+  node.dtype = sums;
   node.shape = at(a).shape;
   node.shape.back() = at(b).shape.back();
   node.args = {a, b};

@@ -155,18 +155,45 @@ contraction_size size_of_contraction(const region& r) {
 
 namespace {
 
+dtype anchor_type(const region& r) {
+  for (const auto& e : r.exprs)
+    if (e.kind == expr_kind::anchor) return e.dtype;
+  return dtype::float32;
+}
+
 /// `total` in equal blocks of at most `limit`, each a multiple of `step`.
 int64_t even_blocks(int64_t total, int64_t limit, int64_t step) {
   const int64_t blocks = std::max<int64_t>(1, (total + limit - 1) / limit);
   return rounded_up((total + blocks - 1) / blocks, step);
 }
 
+constexpr int64_t most_exact_steps = 1024; ///< of int8, whose sum float32 still has exactly, where words are not to be had
+constexpr int64_t few_word_rows = 128; ///< of a product by words
 constexpr int64_t enough_columns = 1024; ///< of a block: what reading all rows once more costs is nothing beside the work
 
 /// Analytical blocks (after Goto and van de Geijn: Anatomy of high-performance matrix multiplication): a panel of b stays
 /// in the first-level cache, a block of a in the second, a block of b in the third.
 /// `threads`: of those that share out the columns; 1 where they have batches to share, or none.
 /// `in_place`: rows are read as they lie in memory, so that what is left of them is a tile of its own, without idle rows.
+/// Of a product by words: a panel of rows and one of columns share the first level, all steps of a block of rows have half of the second (decisions/0050).
+blocking word_blocks(const region& r, const cache_sizes& cache, int lanes, int threads, dtype words, bool tiles) {
+  const auto size = size_of_contraction(r);
+  const int64_t bytes = size_of(words);
+  blocking b;
+  b.rows = tiles ? (size.m > 16 ? 32 : 16) : static_cast<int>(even_blocks(size.m, lanes == 16 ? 12 : 4, 1));
+  b.vectors = size.n > lanes ? 2 : 1;
+  const int64_t columns = int64_t{b.vectors} * lanes;
+  // Steps of a column side by side, and few rows: columns are read once or so, and sums that wait would cost more than what the first level brings.
+  const bool side_by_side = r.anchor->b_at.coefficient(r.anchor->n[0]) == 1, few_rows = size.m <= few_word_rows && !side_by_side;
+  const int64_t steps = few_rows ? cache.l2 / 4 / (columns * bytes) : cache.l1 * 2 / 3 / ((b.rows + columns) * bytes);
+  b.k = even_blocks(size.k, std::max<int64_t>(64, steps), 64);
+  b.m = even_blocks(size.m, std::clamp<int64_t>(cache.l2 / 2 / (size.k * bytes), few_word_rows, 512), b.rows);
+  // Columns side by side: a step of many is read at once, since each lies in another page.
+  const int64_t panels = !side_by_side ? 1 : size.m <= few_word_rows ? 16 : 8;
+  b.n = columns * std::min(panels, std::max<int64_t>(1, size.n / (columns * threads)));
+  return fitted(b, r, lanes);
+}
+
 blocking starting_blocks(const region& r, const cache_sizes& cache, int lanes, int threads, bool in_place) {
   const auto size = size_of_contraction(r);
   const auto columns_of_a_thread = [&](int64_t tile) { return tile * ((size.n + tile * threads - 1) / (tile * threads)); };
@@ -216,12 +243,26 @@ blocking recurrent_tile(const region& r, int lanes, int threads) {
   return fitted(b, r, lanes);
 }
 
+dtype words_of(const loop_program& program, const region& r, bool tiles) {
+  if (!r.anchor || r.anchor->op != operation::matmul || r.by_row_blocks) return dtype::float32;
+  const auto a = program.buffers[static_cast<size_t>(r.anchor->a)].dtype, b = program.buffers[static_cast<size_t>(r.anchor->b)].dtype;
+  const auto fits = [](dtype x) { return x == dtype::bfloat16 || x == dtype::int8; };
+  if (!fits(a) || !fits(b)) return dtype::float32;
+  const bool whole_numbers = anchor_type(r) == dtype::int32;
+  if (a == dtype::int8 && b == dtype::int8) return whole_numbers ? dtype::int8 : dtype::float32;
+  return a == b && !tiles ? dtype::float32 : dtype::bfloat16;
+}
+
 blocking fitted(blocking b, const region& r, int lanes) {
   const auto size = size_of_contraction(r);
-  b.rows = std::clamp(b.rows, 1, 16);
-  b.vectors = std::clamp(b.vectors, 1, 6);
+  const bool product = r.anchor->op == operation::matmul, tiles = product && b.tiles();
+  b.rows = tiles ? std::min(b.rows, 32) : std::clamp(b.rows, 1, 16);
+  b.vectors = std::clamp(b.vectors, 1, tiles ? 2 : 6);
   const int64_t columns = int64_t{b.vectors} * lanes;
+  const bool whole_numbers = product && anchor_type(r) == dtype::int32;
   b.k = std::clamp<int64_t>(b.k, 1, size.k);
+  if (whole_numbers) b.k = std::min(b.k, most_exact_steps);
+  if (tiles || whole_numbers) b.k = rounded_up(b.k, 64);
   b.m = rounded_up(std::clamp<int64_t>(b.m, 1, size.m), b.rows);
   b.n = rounded_up(std::clamp<int64_t>(b.n, 1, size.n), columns);
   return b;
@@ -276,6 +317,12 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
       const int at = static_cast<int>(s.regions.size());
       const bool hosts = std::any_of(program.regions.begin(), program.regions.end(), [at](const auto& x) { return x.host == at; });
       const bool columns = (r.anchor->dims.empty() || (!hosts && !r.anchor->strided_store())) && batch < 2 * s.threads && (batch == 1 || batch % s.threads != 0);
+      const bool tiles = limits.half_gflops > 0 && s.lanes == 16;
+      if (const auto words = words_of(program, r, tiles); words != dtype::float32) {
+        rs.block = word_blocks(r, cache, s.lanes, columns ? s.threads : 1, words, tiles);
+        s.regions.push_back(rs);
+        continue;
+      }
       rs.block = starting_blocks(r, cache, s.lanes, columns ? s.threads : 1, reads_rows_in_place(r, program.buffers[static_cast<size_t>(r.anchor->a)].dtype));
       // Results that no cache holds: finished rows are gathered in a buffer and leave it line by line.
       const auto& out = r.stores[0];

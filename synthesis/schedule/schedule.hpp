@@ -13,6 +13,8 @@ struct blocking {
   int vectors = 2;             ///< of columns in it
   int64_t m = 0, n = 0, k = 0; ///< rows, columns and steps of a block
   bool whole = true;           ///< all of a is packed before the first column; else block by block
+  /// Of a product by words: 16 or 32 rows and one or two vectors are for the processor's tiles (AMX).
+  bool tiles() const { return rows > 0 && rows % 16 == 0; }
 };
 PRAGMA_JSON(blocking, rows, vectors, m, n, k, whole)
 
@@ -81,6 +83,10 @@ contraction_size size_of_contraction(const region& r);
 constexpr int gates_together(operation op, int lanes) { return op == operation::lstm && lanes < 16 ? 2 : gates_of(op); }
 /// The register tile of a recurrence: rows, and `vectors` of units of each gate that is summed up with it. What it sums up stays in registers.
 blocking recurrent_tile(const region& r, int lanes, int threads);
+
+/// What the words of 32 bits of a product's factors hold: int8 where both are and sums are int32, bfloat16 where one is and the other is or is int8 (which bfloat16 has
+/// exactly); float32: the product is computed in no such words. Two factors in bfloat16 need tiles for it; without them there are pairs (helpers/pairs.cpp).
+dtype words_of(const loop_program& program, const region& r, bool tiles);
 
 /// A blocking of another program made fit for this one: whole tiles, no more than there is.
 blocking fitted(blocking b, const region& r, int lanes);

@@ -48,8 +48,12 @@ std::function<bool(schedule&, const loop_program&)> reblocked(std::function<void
   };
 }
 
-/// The next of the register tiles that compilers keep in registers.
-void next_tile(blocking& block, int lanes) {
+/// The next of the register tiles that compilers keep in registers. Where the processor's tiles multiply, vectors are the other way.
+void next_tile(blocking& block, const contraction_size& size, int lanes) {
+  if (block.tiles()) {
+    block = {12, 2, size.m, block.n, std::min<int64_t>(block.k, 256), size.m * size.k * 4 <= (int64_t{32} << 20)};
+    return;
+  }
   static const std::vector<std::pair<int, int>> sixteen_registers{{6, 2}, {4, 3}, {5, 2}, {8, 1}, {12, 1}}, more{{14, 2}, {8, 3}, {12, 2}, {12, 1}};
   const auto& tiles = lanes == 16 ? more : sixteen_registers;
   const auto at = std::find(tiles.begin(), tiles.end(), std::pair{block.rows, block.vectors});
@@ -137,7 +141,7 @@ const std::vector<schedule_move<schedule>>& moves() {
       {"wider blocks of columns", "rows are read less often", {b::memory_bandwidth_bound},
        reblocked([](blocking& x, const contraction_size& size, int) { x.n = std::min(size.n, x.n * 2); })},
       {"another register tile", "other idle lanes and rows, other loads per multiplication", {b::port_pressure, b::dependency_chain, b::front_end_bound},
-       reblocked([](blocking& x, const contraction_size&, int lanes) { next_tile(x, lanes); })},
+       reblocked([](blocking& x, const contraction_size& size, int lanes) { next_tile(x, size, lanes); })},
       {"prefetch", "asks for data 64 cache lines ahead", {b::memory_latency_bound, b::memory_bandwidth_bound},
        [](schedule& s, const loop_program& p) {
          return each_region(s, p, [&](region_schedule& rs, const region& r) {

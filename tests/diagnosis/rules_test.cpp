@@ -299,6 +299,15 @@ TEST_CASE("the working set decides which level is the limit") {
   CHECK(place_on_roofline(1e-1, 0, 128 << 20, m).limit == "memory bandwidth");
   CHECK(place_on_roofline(1e-1, 1e9, 8 << 20, m).limit == "peak FLOP/s");
   // Far faster than its FLOPs allow: there is a way with fewer, so only the bytes limit.
+  auto with_tiles = m; // ten times the vectors' peak
+  with_tiles.half_gflops = 10 * m.peak_gflops;
+  CHECK(place_on_roofline(1, 0.9e9 * m.peak_gflops, 0, with_tiles).limit == "peak FLOP/s");
+  const auto on_tiles = place_on_roofline(1, 5e9 * m.peak_gflops, 0, with_tiles), of_bytes = place_on_roofline(1, 15e9 * m.peak_gflops, 0, with_tiles);
+  CHECK(on_tiles.limit == "peak FLOP/s (bfloat16 tiles)");
+  CHECK(on_tiles.share == Approx(0.5));
+  CHECK(of_bytes.limit == "peak FLOP/s (int8 tiles)");
+  CHECK(of_bytes.share == Approx(0.75));
+  CHECK(place_on_roofline(1, 50e9 * m.peak_gflops, 0, with_tiles).skips_work);
   const auto shorter_way = place_on_roofline(1e-3, 1e12, 8 << 20, m);
   CHECK(shorter_way.limit == "L3 bandwidth");
   CHECK(shorter_way.skips_work);

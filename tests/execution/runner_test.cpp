@@ -74,6 +74,15 @@ TEST_CASE("Forbidden system calls end the candidate and are named", "[runner]") 
   CHECK_THAT(outcome(with_attack("#include <signal.h>", "raise(SIGSTOP);")), Catch::Contains("forbidden system call (tgkill)"));
   CHECK_THAT(outcome(with_attack("#include <sys/mman.h>", "mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);")),
              Catch::Contains("forbidden system call (mmap)"));
+#ifdef __x86_64__
+  const std::string arch = "#include <sys/syscall.h>\n#include <unistd.h>";
+  CHECK(outcome(with_attack(arch, "syscall(SYS_arch_prctl, 0x1023, 18L);")).empty()); // tiles, which products ask for; the system may refuse them
+  if (read_file("/proc/cpuinfo")->find("amx_tile") != std::string::npos) // and gives them: no stack for signals of ours is too small
+    CHECK(outcome(with_attack(arch, "if (syscall(SYS_arch_prctl, 0x1023, 18L) != 0) __builtin_trap();")).empty());
+  CHECK_THAT(outcome(with_attack(arch, "syscall(SYS_arch_prctl, 0x1023, 17L);")), Catch::Contains("forbidden system call (arch_prctl)"));
+  CHECK_THAT(outcome(with_attack(arch, "syscall(SYS_arch_prctl, 0x1012, 0L);")), Catch::Contains("forbidden system call (arch_prctl)")); // CPUID faults from now on
+  CHECK_THAT(outcome(with_attack(arch, "static long at; syscall(SYS_arch_prctl, 0x1001, &at);")), Catch::Contains("forbidden system call (arch_prctl)")); // another GS
+#endif
   // Nor can it catch the refusal and go on.
   CHECK_THAT(outcome(with_attack("#include <signal.h>\n#include <sys/socket.h>", "signal(SIGSYS, SIG_IGN); socket(AF_INET, SOCK_STREAM, 0);")),
              Catch::Contains("forbidden system call"));

@@ -3,6 +3,7 @@
 #include "profilers/formats.hpp"
 #include "profilers/hardware.hpp"
 #include "profilers/roofline_kernels.hpp"
+#include "profilers/roofline_kernels.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -137,6 +138,7 @@ TEST_CASE("the roofline falls from level to level, is cached, and can only rise 
   CHECK(first->copy_gbs[3] > 0.5);  // no machine's memory is that slow
   CHECK(first->copy_gbs[0] > 1.5 * first->copy_gbs[3]);
   CHECK(first->peak_gflops > 4);    // scalar SSE2 does that
+  CHECK((first->half_gflops > first->peak_gflops) == roofline::has_tiles());
   CHECK(first->measured_at.empty() == kept_limits().empty());
   if (first->measured_at.empty()) return; // other work than ours runs on this machine
 

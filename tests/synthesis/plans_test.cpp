@@ -140,7 +140,7 @@ TEST_CASE("sums over some steps are kept where a block holds fewer steps than th
   const auto program = p.loops({p.b.convolution(x, w, {wide.kernel, wide.stride, wide.padding, wide.dilation}, 1, false, {1, 16, 32, 32})});
   auto s = start_of(program);
   s.regions[0].block.k = 64;
-  CHECK_FALSE(plan_contraction(program.regions[0], s.regions[0], s).several_k);
+  CHECK_FALSE(plan_contraction(program, program.regions[0], s.regions[0], s).several_k);
   const auto source = emit_source(program, s, "test").text;
   CHECK_FALSE(contains(source, "partial"));
 }
@@ -210,12 +210,36 @@ TEST_CASE("tiles of whole cache lines are streamed as they are, where the third 
   const auto planned = [&](const loop_program& program, double third_level) {
     limits.copy_gbs = {500, 100, third_level, 26};
     const auto s = starting_schedule(program, limits, 1);
-    return std::pair(s.regions[0].stream, plan_contraction(program.regions[0], s.regions[0], s).gathers_lines);
+    return std::pair(s.regions[0].stream, plan_contraction(program, program.regions[0], s.regions[0], s).gathers_lines);
   };
   CHECK(planned(product(2048), 30) == std::pair(true, false));
   CHECK(planned(product(2048), 90) == std::pair(false, false)); // the cache keeps the results
   CHECK(planned(product(2040), 30) == std::pair(false, false)); // the last tile of a row is no whole line
   auto wide = starting_schedule(product(2040), limits, 1);
   wide.regions[0].stream = true;
-  CHECK(plan_contraction(product(2040).regions[0], wide.regions[0], wide).gathers_lines);
+  CHECK(plan_contraction(product(2040), product(2040).regions[0], wide.regions[0], wide).gathers_lines);
+}
+
+TEST_CASE("a product on tiles keeps all steps of a block of rows in half of the second level, and multiplies by vectors where the machine has no tiles") {
+  const auto product = [](int64_t m, int64_t k, int64_t n, bool turned) {
+    primitives p;
+    const int x = p.input({m, k}, dtype::bfloat16), y = p.input(turned ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n}, dtype::bfloat16);
+    return p.loops({p.b.matmul(x, turned ? p.b.permute(y, {1, 0}) : y)});
+  };
+  machine_limits limits;
+  limits.simd_bits = 512;
+  limits.cache_bytes = {48 << 10, 2 << 20, 480 << 20};
+  limits.half_gflops = 3000;
+  const auto block = [&](const loop_program& program) { return starting_schedule(program, limits, 1).regions[0].block; };
+  const auto square = block(product(1024, 1024, 1024, true)), deep = block(product(4096, 4096, 4096, true)), few = block(product(16, 4096, 4096, true)), side = block(product(16, 4096, 4096, false));
+  CHECK(square.tiles());
+  CHECK(json(square) == json(blocking{32, 2, 512, 32, 256, true}));
+  CHECK(deep.m == 128);                                         // 1 MiB of bfloat16
+  CHECK(json(few) == json(blocking{16, 2, 16, 32, 4096, true})); // no sums wait
+  CHECK(side.n == 512);                                         // a step of 16 panels is read at once
+  const auto same = product(1024, 1024, 1024, true);
+  CHECK(plan_contraction(same, same.regions[0], starting_schedule(same, limits, 1).regions[0], starting_schedule(same, limits, 1)).words == dtype::bfloat16);
+  limits.half_gflops = 0;
+  CHECK_FALSE(block(same).tiles());
+  CHECK(plan_contraction(same, same.regions[0], starting_schedule(same, limits, 1).regions[0], starting_schedule(same, limits, 1)).words == dtype::float32);
 }

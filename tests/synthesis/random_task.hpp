@@ -411,14 +411,14 @@ struct random_outcome {
   std::string reason, source; ///< the kernel's, where there is one
 };
 
-/// `draws`: the seed of each look at its inputs; 0: any.
-inline random_outcome check_random_task(reference& ref, const std::filesystem::path& folder, uint64_t seed, const std::vector<uint64_t>& draws = {0}) {
+/// `draws`: the seed of each look at its inputs; 0: any. `options`: what the kernel is planned for.
+inline random_outcome check_random_task(reference& ref, const std::filesystem::path& folder, uint64_t seed, const std::vector<uint64_t>& draws = {0}, const builtin_options& options = {}) {
   using kind = random_outcome::kind;
   const auto path = folder / ("random_" + std::to_string(seed) + ".py");
   std::ofstream(path) << random_task(seed).text();
   auto loaded = ref.load(path, 2);
   if (!loaded) return {kind::failed, loaded.error().message, ""};
-  auto coder = builtin_coder::create(*loaded, {});
+  auto coder = builtin_coder::create(*loaded, options);
   if (!coder) return {coder.error().code == ec::unsupported ? kind::unsupported : kind::failed, coder.error().message, ""};
   const auto first = coder->next(std::nullopt);
   if (!first) return {kind::failed, "the coder has nothing to offer", ""};

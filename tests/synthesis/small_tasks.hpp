@@ -144,6 +144,10 @@ inline const small_task tasks[] = {
     {"pooled_to_nothing", "return torch.cat([x, F.adaptive_avg_pool2d(x, (0, 8))], 2) * 2", "[torch.randn(1, 2, 6, 8)]"},
     {"resized_smoothly", "return F.interpolate(x, scale_factor=1.5, mode='bicubic'), F.adaptive_avg_pool2d(x, (3, 5)) + F.adaptive_max_pool2d(x, (3, 5))", "[torch.randn(1, 2, 6, 8)]"},
     {"looked_up", "return F.one_hot(x, 9) * 3, y[x][:, z]", "[torch.randint(0, 9, (5,)), torch.randn(9, 12), torch.randint(0, 12, (20,))]", "", "x, y, z"},
+    {"int8_products", "a = torch.round(x * 40).clamp(-128, 127).to(torch.int8); return (a.to(torch.int32) @ self.w.to(torch.int32).t()).float() * 0.01 + self.b, a.to(torch.int32).t() @ a.to(torch.int32)",
+     "[torch.randn(20, 70)]", "self.register_buffer('w', torch.randint(-128, 128, (33, 70)).to(torch.int8)); self.b = nn.Parameter(torch.randn(33))"},
+    {"int8_weights", "return F.linear(x, self.w.to(x.dtype) * self.s), x[:1] @ (self.s * self.w.float()).t(), F.linear(y, self.w.to(y.dtype)) * self.s.to(y.dtype).t()",
+     "[torch.randn(20, 70), torch.randn(18, 70).bfloat16()]", "self.register_buffer('w', torch.randint(-128, 128, (33, 70)).to(torch.int8)); self.register_buffer('s', torch.rand(33, 1) * 0.02)", "x, y"},
 };
 
 inline std::string text_of(const small_task& t) {

@@ -21,7 +21,7 @@ const std::map<std::string, size_t>& places() {
 const std::vector<helper>& all_helpers() {
   static const std::vector<helper> list = [] {
     std::vector<helper> all;
-    for (const auto* part : {&memory_helpers(), &half_helpers(), &reduction_helpers(), &anchor_helpers(), &pair_helpers(), &math_helpers()}) all.insert(all.end(), part->begin(), part->end());
+    for (const auto* part : {&memory_helpers(), &half_helpers(), &reduction_helpers(), &anchor_helpers(), &pair_helpers(), &word_helpers(), &math_helpers()}) all.insert(all.end(), part->begin(), part->end());
     return all;
   }();
   return list;

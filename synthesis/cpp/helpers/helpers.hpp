@@ -20,6 +20,7 @@ const std::vector<helper>& half_helpers();      // half.cpp: float16 and bfloat1
 const std::vector<helper>& reduction_helpers(); // reduce.cpp: the larger of two, lanes to one value, scans, moments
 const std::vector<helper>& anchor_helpers();    // anchor.cpp: register tile and packing of contractions
 const std::vector<helper>& pair_helpers();      // pairs.cpp: products of bfloat16
+const std::vector<helper>& word_helpers();      // words.cpp: products of bfloat16 and int8 by words of 32 bits, on tiles where there are any
 const std::vector<helper>& math_helpers();      // math.cpp: exp, log, tanh, erf, ...
 /// All of these lists, one after the other.
 const std::vector<helper>& all_helpers();

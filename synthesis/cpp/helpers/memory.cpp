@@ -46,29 +46,73 @@ template <int Lanes, int N, class T> inline auto some_elements(const T* p) {
   }
 }
 )"},
-      {"load", {"some_lanes", "some_elements"}, R"(// Smaller types than int32 widen to it; a bool becomes 0 or -1.
+      {"widened_bytes", {}, R"(// GCC takes vectors of a quarter of the width apart, lane by lane.
+template <class V> inline vi widened_bytes(V x) {
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX2__)
+  typedef char bytes __attribute__((vector_size(16)));
+  constexpr bool has_sign = std::is_signed_v<lane<V>>;
+  vi y{};
+  bytes all{};
+#if defined(__AVX512F__)
+  typedef int sixteen __attribute__((vector_size(64)));
+  if constexpr (W == 16) {
+    std::memcpy(&all, &x, W);
+    const sixteen spread = has_sign ? __builtin_ia32_pmovsxbd512_mask(all, sixteen{}, 0xffff) : __builtin_ia32_pmovzxbd512_mask(all, sixteen{}, 0xffff);
+    std::memcpy(&y, &spread, sizeof y);
+    return y;
+  }
+#endif
+  if constexpr (W == 8) {
+    std::memcpy(&all, &x, W);
+    const auto spread = has_sign ? __builtin_ia32_pmovsxbd256(all) : __builtin_ia32_pmovzxbd256(all);
+    std::memcpy(&y, &spread, sizeof y);
+    return y;
+  }
+#endif
+  return __builtin_convertvector(__builtin_convertvector(x, typename lanes_of<std::conditional_t<std::is_signed_v<lane<V>>, int16_t, uint16_t>>::type), vi);
+}
+)"},
+      {"narrowed_bytes", {}, R"(template <class B> inline B narrowed_bytes(vi x) {
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__)
+  if constexpr (W == 16) {
+    typedef char bytes __attribute__((vector_size(16)));
+    typedef int sixteen __attribute__((vector_size(64)));
+    sixteen spread{};
+    std::memcpy(&spread, &x, sizeof x);
+    const auto narrow = __builtin_ia32_pmovdb512_mask(spread, bytes{}, 0xffff);
+    B y;
+    std::memcpy(&y, &narrow, sizeof y);
+    return y;
+  }
+#endif
+  return __builtin_convertvector(x, B);
+}
+)"},
+      {"load", {"some_lanes", "some_elements", "widened_bytes"}, R"(// Smaller types than int32 widen to it; a bool becomes 0 or -1.
 template <class T, int N> inline auto load(const T* p, some_lanes<N>) {
   if constexpr (std::is_same_v<T, bool>) {
     typename lanes_of<uint8_t>::type bytes{};
     std::memcpy(&bytes, p, N);
-    return vi(-__builtin_convertvector(bytes, vi));
+    return vi(-widened_bytes(bytes));
   } else {
     typename lanes_of<T>::type x{};
     if constexpr (N == W) x = *reinterpret_cast<const typename lanes_of<T>::memory*>(p);
     else if constexpr (sizeof(T) == 4) x = some_elements<W, N>(p);
     else std::memcpy(&x, p, N * sizeof(T));
-    if constexpr (sizeof(T) < 4) return __builtin_convertvector(x, vi);
+    if constexpr (sizeof(T) == 1) return widened_bytes(x);
+    else if constexpr (sizeof(T) < 4) return __builtin_convertvector(x, vi);
     else return x;
   }
 }
 )"},
-      {"store", {"some_lanes"}, R"(template <class T, class V, int N> inline void store(T* p, V v, some_lanes<N>) {
+      {"store", {"some_lanes", "narrowed_bytes"}, R"(template <class T, class V, int N> inline void store(T* p, V v, some_lanes<N>) {
   if constexpr (std::is_same_v<T, bool>) {
-    const auto bytes = __builtin_convertvector(v & 1, lanes_of<uint8_t>::type);
+    const auto bytes = narrowed_bytes<lanes_of<uint8_t>::type>(v & 1);
     std::memcpy(p, &bytes, N);
   } else {
     typename lanes_of<T>::type x;
-    if constexpr (sizeof(T) < 4) x = __builtin_convertvector(v, typename lanes_of<T>::type);
+    if constexpr (sizeof(T) == 1) x = narrowed_bytes<typename lanes_of<T>::type>(v);
+    else if constexpr (sizeof(T) < 4) x = __builtin_convertvector(v, typename lanes_of<T>::type);
     else x = v;
     if constexpr (N == W) *reinterpret_cast<typename lanes_of<T>::memory*>(p) = x;
     else std::memcpy(p, &x, N * sizeof(T));
