@@ -44,7 +44,7 @@ std::optional<finding> launch_bound(const facts& f) {
   if (!e.any()) return std::nullopt;
   if (f.value_or("launches_per_call", 0) == 1) { // counted: there is nothing in the call that it could be fused with
     e.limit_reached(nothing_to_follow);
-    return e.finish("A call is one launch, and as short as one: it is at its limit.",
+    return e.finish("Launching is a good part of the call, which is one launch: with nothing in it to fuse it is at its limit.",
                     {"Stop here, or change what is computed: fuse it with the operations before and after it, outside of this call."});
   }
   std::vector<std::string> remedies;

@@ -246,8 +246,11 @@ std::optional<finding> memory_bandwidth(const facts& f) {
     if (e.metric(pipe, limit::unit_ratio, "of the time the pipe that moves data to or from global memory worked") && level.empty()) level = "DRAM";
   e.result().level = level;
   if (const auto excess = dram_excess(f); level == "DRAM" && e.any() && excess && *excess < once) {
-    e.limit_reached(nothing_to_follow);
-    return e.finish("The time goes into moving data: DRAM is near what it can deliver, and each byte moves once. It is at its limit.",
+    const double share = f.has_roof ? f.roof.share * 100 : 0;
+    if (f.has_roof && severity(limit::bandwidth_share, share) <= 0) e.scale(nothing_to_follow); // what keeps it from the measured bandwidth is not known
+    else e.limit_reached(nothing_to_follow);
+    return e.finish("The time goes into moving data, and each byte moves once: it is " + std::string(e.result().at_limit ? "at its limit, which DRAM sets" : "DRAM's pace") +
+                        (f.has_roof ? ", at " + format_number(share, 0) + "% of the measured roofline." : "."),
                     {"Stop here, or change what is computed: fewer bytes (a narrower dtype, fusion with the neighbouring operations).",
                      "What is left is DRAM's pace: 16 bytes a thread, BLOCK of 1024 to 4096, one kernel instead of several, eviction_policy=\"evict_first\" on streamed loads."});
   }

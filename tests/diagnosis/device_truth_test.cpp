@@ -116,6 +116,14 @@ TEST_CASE("DRAM is a cause where bytes move more than once") {
   const auto twice = with(measured("halves_good"), "dram__bytes_read.sum", 2 * 67.1e6);
   CHECK(confidence(told(twice, halves), bottleneck::memory_bandwidth_bound) > 0.8);
   CHECK_FALSE(find(told(twice, halves), bottleneck::memory_bandwidth_bound)->at_limit);
+  // Each byte once, and yet half of the roofline only: no cause, and no limit that is reached either.
+  auto slow = measured("halves_good");
+  slow.time.candidate_seconds *= 1.5;
+  const auto of_slow = told(slow, halves);
+  const auto* f = find(of_slow, bottleneck::memory_bandwidth_bound);
+  REQUIRE(f);
+  CHECK(f->confidence < explaining_confidence);
+  CHECK_FALSE(f->at_limit);
 }
 
 TEST_CASE("operands of two bytes are judged by the matrix units' full rate") {
