@@ -17,7 +17,7 @@ diagnosis_input diagnosis_of(const loaded_task& loaded, const load_request& load
   input.written_bytes = 0;
   for (const auto& output : loaded.task.outputs) input.written_bytes += static_cast<double>(output.bytes());
   input.threads = load.threads;
-  input.tf32 = load.allow_tf32;
+  input.products = products_of(loaded.task, load.allow_tf32);
   return input;
 }
 

@@ -237,8 +237,8 @@ std::function<std::string(double)> workbench::beyond_limits() const {
   if (loaded_.limits.peak_gflops <= 0 || t.bytes <= 0) return {};
   double written = 0;
   for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-  return [flops = t.flops, bytes = t.bytes, written, limits = loaded_.limits, tf32 = request_.allow_tf32](double seconds) {
-    const auto point = place_on_roofline(seconds, flops, bytes, limits, written, tf32);
+  return [flops = t.flops, bytes = t.bytes, written, limits = loaded_.limits, products = products_of(t, request_.allow_tf32)](double seconds) {
+    const auto point = place_on_roofline(seconds, flops, bytes, limits, written, products);
     return point.needed_share > timing_slack ? point.limit : std::string();
   };
 }

@@ -34,7 +34,7 @@ json result_of(const finding& f, size_t rule, const std::string& uri) {
   for (const auto& remedy : f.remedies) text += "\nTry: " + printable(remedy);
   return {{"ruleId", json(f.what)},
           {"ruleIndex", rule},
-          {"level", f.what == bottleneck::at_roofline ? "note" : "warning"},
+          {"level", f.what == bottleneck::at_roofline || f.at_limit ? "note" : "warning"},
           {"message", {{"text", text}}},
           {"rank", std::clamp(100 * f.confidence, 0.0, 100.0)},
           {"locations", {{{"physicalLocation", {{"artifactLocation", {{"uri", uri}, {"index", 0}}}, {"region", {{"startLine", f.line}}}}}}}},

@@ -105,8 +105,9 @@ struct finding {
   std::vector<evidence> proof;
   std::vector<std::string> remedies; ///< what to try, best first, in words for an LLM or a person
   std::vector<citation> documentation; ///< of the metrics in `proof`, where the compendium has them
+  bool at_limit = false;          ///< what the hardware can do, and nothing that the code lacks: no cause to follow
   double seconds = 0, seconds_without = 0; ///< of one call: measured, and as the time table has it without this bottleneck; 0 = no prediction
 };
-PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies, documentation, seconds, seconds_without)
+PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies, documentation, at_limit, seconds, seconds_without)
 
 } // namespace pragma

@@ -173,7 +173,8 @@ void predict(const facts& f, finding& found) {
   double without = f.device ? device::seconds_without(f, found) : seconds_without(f, found);
   if (!(without > 0) || !std::isfinite(without)) return;
   // Whatever is removed, each byte has to move once and the arithmetic to be done, at what this machine does at most.
-  if (f.has_roof) without = std::max(without, f.roof.attainable_seconds);
+  // A contraction on other units than those that bound it now has another roofline, which its prediction keeps to.
+  if (f.has_roof && found.what != bottleneck::tensor_cores_idle) without = std::max(without, f.roof.attainable_seconds);
   found.seconds = f.seconds;
   found.seconds_without = std::min(without, f.seconds);
   const double gain = 1 - found.seconds_without / f.seconds;

@@ -19,16 +19,9 @@ double use_of(const facts& f, std::initializer_list<std::string_view> names) {
   return m ? m->value / 100 : 0;
 }
 
-/// Traffic with DRAM over the bytes that must move, at least 1; 1 = unknown, or too small to be told from what else L2 writes back.
-double dram_excess(const facts& f) {
-  const auto moved = f.sum({"dram__bytes_read.sum", "dram__bytes_write.sum"});
-  if (!moved || f.in.bytes <= 0 || f.in.bytes < static_cast<double>(f.last_level_bytes) / 2) return 1;
-  return std::max(1.0, *moved / f.in.bytes);
-}
-
 /// A call that only the units outside of `without` keep from being shorter. Bytes that need not move are no work of DRAM's.
 double left_to_others(const facts& f, unsigned without) {
-  const double dram = use_of(f, {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed"}) / dram_excess(f);
+  const double dram = use_of(f, {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed"}) / dram_excess(f).value_or(1);
   double most = dram;
   if (!(without & arithmetic)) most = std::max(most, use_of(f, {"sm__throughput.avg.pct_of_peak_sustained_elapsed"}));
   if (!(without & first_cache)) most = std::max(most, use_of(f, {"l1tex__throughput.avg.pct_of_peak_sustained_active", "l1tex__throughput.avg.pct_of_peak_sustained_elapsed"}));
@@ -47,12 +40,12 @@ double evenly_filled(const facts& f) {
   return f.seconds * std::min(1.0, share);
 }
 
-/// The arithmetic of a contraction on the matrix units, by the precision that its source names.
+/// The arithmetic of a contraction on the matrix units, in the least precision that the task allows.
 double on_matrix_units(const facts& f) {
   if (!f.in.limits || f.in.flops <= 0) return 0;
   const auto& l = *f.in.limits;
-  const bool half = f.in.source.find("float16") != std::string::npos;
-  const double gflops = half && l.half_gflops > 0 ? l.half_gflops : f.in.tf32 ? l.tf32_gflops : l.tf32_gflops / tf32_products;
+  const bool half = f.in.products == product_precision::half && l.half_gflops > 0;
+  const double gflops = half ? l.half_gflops : f.in.products == product_precision::float32 ? l.tf32_gflops / tf32_products : l.tf32_gflops;
   return gflops > 0 ? f.in.flops / (gflops * 1e9) / full_use : 0;
 }
 
@@ -61,22 +54,28 @@ double on_matrix_units(const facts& f) {
 double seconds_without(const facts& f, const finding& found) {
   const double launches = std::max(1.0, f.value_or("launches_per_call", 1));
   const bool measured = busiest_unit(f).has_value();
-  const double tensor = use_of(f, {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"}) * f.seconds / full_use;
+  const double tensor = matrix_units_share(f).value_or(0) * f.seconds / full_use;
+  const bool product = tensor > 0 && f.in.source.find("tl.dot") != std::string::npos;
   switch (found.what) {
-    case bottleneck::launch_bound: return launches > 1 ? f.seconds / launches : 0;
+    case bottleneck::launch_bound: { // one launch is left, and one kernel of those that share the rest
+      const double launch = std::min(f.seconds, f.in.limits ? f.in.limits->launch_seconds : 0);
+      return launches > 1 ? launch + (f.seconds - launch) / launches : 0;
+    }
     case bottleneck::tail_effect: return measured ? std::max(evenly_filled(f), left_to_others(f, arithmetic | first_cache | second_cache)) : evenly_filled(f);
     case bottleneck::too_many_passes: {
       const double busy = std::min(1.0, use_of(f, {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed"}) / full_use);
-      return f.seconds * (1 - busy * (1 - 1 / dram_excess(f)));
+      return f.seconds * (1 - busy * (1 - 1 / dram_excess(f).value_or(1)));
     }
     case bottleneck::memory_bandwidth_bound:
-      if (found.level == "L1" || found.level == "L2") return left_to_others(f, first_cache | second_cache);
+      // Of a product the loads are much of what the multiprocessors do besides; the matrix units' work stays.
+      if (found.level == "L1" || found.level == "L2")
+        return product ? std::max(tensor, left_to_others(f, arithmetic | first_cache | second_cache)) : left_to_others(f, first_cache | second_cache);
       return f.has_roof && f.at_bandwidth ? f.roof.attainable_seconds : 0;
     default: break;
   }
   if (!measured) return 0;
   switch (found.what) {
-    case bottleneck::latency_bound:
+    case bottleneck::latency_bound: return left_to_others(f, waits_for_operands(f) ? first_cache : unit{});
     case bottleneck::occupancy_limited: return left_to_others(f, 0);
     case bottleneck::uncoalesced_access:
     case bottleneck::atomic_contention: return left_to_others(f, first_cache | second_cache);

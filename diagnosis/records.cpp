@@ -1,5 +1,6 @@
 // JSON of this room's plain structs: see PRAGMA_JSON in base/json.hpp.
 #include "kernels/candidate.hpp"
+#include "kernels/task.hpp"
 #include "kernels/verdict.hpp"
 
 #include "base/json_definitions.hpp"

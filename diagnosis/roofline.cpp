@@ -45,15 +45,15 @@ double device_move_seconds(double bytes, double written, const machine_limits& l
 
 /// Least time by the first kind of arithmetic that the measured time does not rule out, and its name; 0 when all are ruled out, as
 /// then the answer can be had with fewer operations than the formula counts. Float32 accuracy comes from the FMA units or from
-/// three TF32 products, on the matrix units.
-double device_compute_seconds(double seconds, double flops, bool tf32, const machine_limits& limits, std::string& name) {
+/// three TF32 products, on the matrix units. Operands of two bytes have the matrix units' full rate, however slow a kernel is.
+double device_compute_seconds(double seconds, double flops, product_precision products, const machine_limits& limits, std::string& name) {
   const struct {
     const char* name;
     double gflops;
     bool usable;
-  } units[] = {{"peak FLOP/s (FP32)", limits.peak_gflops, !tf32},
-               {"peak FLOP/s (3 x TF32)", limits.tf32_gflops / tf32x3_products, !tf32},
-               {"peak FLOP/s (TF32)", limits.tf32_gflops, true},
+  } units[] = {{"peak FLOP/s (FP32)", limits.peak_gflops, products == product_precision::float32},
+               {"peak FLOP/s (3 x TF32)", limits.tf32_gflops / tf32x3_products, products == product_precision::float32},
+               {"peak FLOP/s (TF32)", limits.tf32_gflops, products != product_precision::half},
                {"peak FLOP/s (FP16)", limits.half_gflops, true}};
   for (const auto& unit : units) {
     if (!unit.usable || unit.gflops <= 0) continue;
@@ -75,10 +75,11 @@ double processor_compute_seconds(double seconds, double flops, const machine_lim
   return halves <= measured_low * seconds ? halves : bytes;
 }
 
-roofline_point place_on_device(roofline_point point, double seconds, double flops, double bytes, const machine_limits& limits, double written, bool tf32) {
+roofline_point place_on_device(roofline_point point, double seconds, double flops, double bytes, const machine_limits& limits, double written,
+                               product_precision products) {
   const double move = bytes > 0 ? device_move_seconds(bytes, written, limits) : 0;
   std::string unit;
-  const double compute = device_compute_seconds(seconds, flops, tf32, limits, unit);
+  const double compute = device_compute_seconds(seconds, flops, products, limits, unit);
   const double launch = std::max(0.0, limits.launch_seconds), work = std::max(move, compute);
   point.attainable_seconds = launch + work;
   point.share = point.attainable_seconds / seconds;
@@ -92,13 +93,23 @@ roofline_point place_on_device(roofline_point point, double seconds, double flop
 
 } // namespace
 
-roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes, bool tf32) {
+product_precision products_of(const task& t, bool allow_tf32) {
+  bool half = false;
+  for (const auto* tensors : {&t.inputs, &t.params})
+    for (const auto& one : *tensors) {
+      if (is_floating(one.dtype) && size_of(one.dtype) > 2) return allow_tf32 ? product_precision::tf32 : product_precision::float32;
+      half = half || is_floating(one.dtype);
+    }
+  return half ? product_precision::half : allow_tf32 ? product_precision::tf32 : product_precision::float32;
+}
+
+roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes, product_precision products) {
   roofline_point point;
   if (!(seconds > 0)) return point;
   point.gflops = flops / seconds / 1e9;
   point.gbs = bytes / seconds / 1e9;
   if (bytes > 0) point.intensity = flops / bytes;
-  if (limits.backend != "cpu") return place_on_device(std::move(point), seconds, flops, bytes, limits, written_bytes, tf32);
+  if (limits.backend != "cpu") return place_on_device(std::move(point), seconds, flops, bytes, limits, written_bytes, products);
 
   // Repeated calls on warm caches: the fastest level that holds all of the working set serves it. Just above a level's
   // size a part still hits, how much depends on the replacement policy: up to twice the size we grant the share that fits.

@@ -105,6 +105,11 @@ public:
   bool measured() const { return measured_; }
   /// Lowers the confidence by a factor 0..1.
   void scale(double factor) { doubt_ *= factor; }
+  /// It is what the hardware can do: nothing to follow, and told so.
+  void limit_reached(double factor) {
+    scale(factor);
+    finding_.at_limit = true;
+  }
   finding& result() { return finding_; }
   /// The finding with its confidence; nothing when there was no evidence or too little.
   std::optional<finding> finish(std::string why, std::vector<std::string> remedies);
@@ -166,6 +171,17 @@ stall greatest_stall(const facts&);
 std::optional<double> busiest_unit(const facts&);
 /// Share of the time in which schedulers issued an instruction, 0..1; nothing when unknown.
 std::optional<double> issue_share(const facts&);
+/// Share of the time in which the matrix units worked, 0..1, of the multiprocessors that had a block; nothing when unknown.
+std::optional<double> matrix_units_share(const facts&);
+/// A product whose operands are loaded as ordinary values, so that each step waits for them: asynchronous loads, which run while the matrix units work, do not
+/// count among the loads whose bytes ncu weighs, and what warps wait for most is data.
+bool waits_for_operands(const facts&);
+/// Traffic with DRAM over the bytes that must move, at least 1; nothing when unknown, or when it is too little to be told from what else L2 writes back.
+std::optional<double> dram_excess(const facts&);
+/// Share of the call that its launches take, 0..1: no warp waits in it, and no unit could work. 0 = unknown.
+double launching_share(const facts&);
+constexpr double nearer_cause = 0.7;       ///< of the confidence, where another rule names a cause of the same symptoms
+constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit of the hardware where nothing is lacking that would help
 
 // rules_device_memory.cpp
 std::optional<finding> at_roofline(const facts&);

@@ -3,8 +3,18 @@
 #pragma once
 
 #include "diagnosis/finding.hpp"
+#include "kernels/task.hpp"
 
 namespace pragma {
+
+/// The least precision that a task lets its products have. It decides which units of a device bound them.
+enum class product_precision {
+  float32, ///< or three products of TF32
+  tf32,
+  half     ///< the operands are float16 or bfloat16
+};
+/// Half where all of the task's inputs and parameters of floating type have two bytes; else TF32 where that is allowed.
+product_precision products_of(const task& t, bool allow_tf32);
 
 /// What diagnose() may know besides the profile.
 struct diagnosis_input {
@@ -16,7 +26,7 @@ struct diagnosis_input {
   double flops = 0, bytes = 0;           ///< compulsory work of one call, from the task
   int threads = 1;
   double written_bytes = -1;             ///< the outputs' part of `bytes`; < 0 = unknown
-  bool tf32 = false;                     ///< devices: the task may be computed with TF32 products
+  product_precision products = product_precision::float32; ///< devices
 };
 
 std::vector<finding> diagnose(const diagnosis_input& input);
@@ -39,7 +49,8 @@ struct roofline_point {
 /// factor, a sum that is pulled out of a product), and then only bytes are known to be needed (`skips_work`).
 /// On a device (limits.backend is not "cpu") L2 is flushed before each call: inputs come from its memory, outputs beyond half of
 /// L2 go there, and a launch is part of every call. A share above 1 then means less time than the work alone needs.
-roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes = -1, bool tf32 = false);
+roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes = -1,
+                                 product_precision products = product_precision::float32);
 
 /// "63% of the measured peak FLOP/s"; of a kernel that skips work "more FLOP/s than the peak for the work as the reference writes it: part of that is not
 /// executed; its bytes need 5% of the time at the measured L3 bandwidth". Empty for a point without a limit.

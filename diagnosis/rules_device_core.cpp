@@ -52,6 +52,8 @@ const std::vector<stall_reason>& stall_reasons() {
   return table;
 }
 
+constexpr const char* bytes_of_loads = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio";
+
 bool mentions(const std::string& source, std::string_view word) { return source.find(word) != std::string::npos; }
 
 } // namespace
@@ -91,9 +93,35 @@ std::optional<double> issue_share(const facts& f) {
   return f.value("smsp__issue_active.avg.per_cycle_active");
 }
 
+namespace {
+
+const metric* matrix_units(const facts& f) {
+  return f.first({"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+                  "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active", "MfmaUtil"});
+}
+
+/// One matrix instruction keeps the units busy for many cycles: they may be while hardly anything is issued.
+bool matrix_units_busy(const facts& f) {
+  const auto share = matrix_units_share(f);
+  return share && severity(limit::unit_busy, *share * 100) > 0;
+}
+
+} // namespace
+
+std::optional<double> matrix_units_share(const facts& f) {
+  const auto* m = matrix_units(f);
+  return m ? std::optional<double>(m->value / 100) : std::nullopt;
+}
+
+bool waits_for_operands(const facts& f) {
+  const auto ordinary = f.value(bytes_of_loads);
+  if (!ordinary || *ordinary <= 0 || !mentions(f.in.source, "tl.dot") || !matrix_units_share(f) || matrix_units_busy(f)) return false;
+  const auto stalled = greatest_stall(f);
+  return stalled.reason && std::string_view(stalled.reason) == "long_scoreboard" && severity(limit::stall_share, stalled.share * 100) > 0;
+}
+
 std::optional<finding> tensor_cores_idle(const facts& f) {
-  const auto* tensor = f.first({"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
-                                "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active", "MfmaUtil"});
+  const auto* tensor = matrix_units(f);
   const auto* fma = f.first({"sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", "VALUBusy"});
   constexpr double idle_percent = 2, contraction_intensity = 16; // FLOP/byte: nothing but products of matrices reuses data so often
   if (!tensor || !fma || tensor->value > idle_percent) return std::nullopt;
@@ -102,7 +130,9 @@ std::optional<finding> tensor_cores_idle(const facts& f) {
   evidence_for e(f, bottleneck::tensor_cores_idle);
   if (!e.metric(fma->name, limit::fma_without_tensor, "while the matrix units work " + short_number(tensor->value) + "% of the time")) return std::nullopt;
   std::vector<std::string> remedies = {"tl.dot(a, b, acc, input_precision=\"tf32x3\"): three TF32 products on the matrix units give nearly float32's accuracy."};
-  if (f.in.tf32) remedies.insert(remedies.begin(), "tl.dot(a, b, acc, input_precision=\"tf32\"): this task allows TF32.");
+  if (f.in.products == product_precision::half)
+    remedies = {"Give tl.dot the operands as they are loaded: float16 and bfloat16 have matrix units, and their sums are float32 all the same. No .to(tl.float32) before it, no input_precision=\"ieee\"."};
+  if (f.in.products == product_precision::tf32) remedies.insert(remedies.begin(), "tl.dot(a, b, acc, input_precision=\"tf32\"): this task allows TF32.");
   if (!mentions(f.in.source, "tl.dot")) remedies.insert(remedies.begin(), "Write the contraction as tl.dot over tiles of at least 16x16x16 instead of tl.sum over products.");
   remedies.push_back("Tiles that the matrix units like: BLOCK_M and BLOCK_N of 64 to 256, BLOCK_K of 32 (TF32) or 64 (FP16), num_warps of 4 or 8, num_stages of 3 or 4.");
   return e.finish("A contraction runs on the ordinary FMA units while the matrix units, which do several times as many operations, are idle.", std::move(remedies));
@@ -120,7 +150,15 @@ std::optional<finding> compute_bound(const facts& f) {
   e.metric("MfmaUtil", limit::unit_busy, "of the time the matrix units worked");
   for (const char* pipe : {"aic_mac_ratio", "aic_cube_ratio", "aiv_vec_ratio"}) e.metric(pipe, limit::unit_ratio, "of the time this arithmetic pipe worked");
   if (!e.any()) return std::nullopt;
+  if (tensor_cores_idle(f)) e.scale(nearer_cause); // the units that are busy need not be
   const auto tensor = f.value("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active");
+  // The matrix units are busy, and the work that the task needs explains it.
+  if (matrix_units_busy(f) && f.has_roof && !f.at_bandwidth && severity(limit::peak_share, f.roof.share * 100) > 0) {
+    e.limit_reached(nothing_to_follow);
+    return e.finish("The matrix units are near what they can do, with nothing but the products that the task needs: it is at its limit.",
+                    {"Stop here, or change what is computed: a lower precision where it is allowed, blocks that are known to be zero left out.",
+                     "What is left are tiles and pipelining: BLOCK_M, BLOCK_N and num_stages, tried one by one."});
+  }
   std::vector<std::string> remedies;
   if (tensor && *tensor > 30) remedies.push_back("The matrix units are in use: larger tiles and deeper pipelining (num_stages of 3 to 5) keep them fed; fewer conversions around tl.dot.");
   else remedies.push_back("Use cheaper arithmetic: exp2 with a pre-scaled argument, rsqrt, one reciprocal instead of divisions, fused multiply-adds; matrix units (tl.dot) for contractions.");
@@ -136,9 +174,15 @@ std::optional<finding> latency_bound(const facts& f) {
   // VALUBusy counts no matrix instruction: of a product nobody knows that its units idle where nobody looked at them.
   const bool matrix_unknown = f.value("VALUBusy") && !f.value("MfmaUtil") && mentions(f.in.source, "tl.dot");
   if (busiest && !matrix_unknown) e.derived("busiest unit", *busiest * 100, "%", provenance::measured, 0.8 * severity(limit::units_idle, *busiest * 100), "the busiest unit is used " + short_number(*busiest * 100) + "%");
+  const bool operands = waits_for_operands(f);
+  if (operands && !e.any()) { // loads that pass through registers keep L1 busy twice, with what asynchronous ones bring once
+    const double share = *matrix_units_share(f) * 100;
+    e.derived(matrix_units(f)->name, matrix_units(f)->value, "%", provenance::measured, 0.8 * severity(limit::units_idle, share),
+              "the matrix units work " + short_number(share) + "% of the time, while the operands are loaded as ordinary values");
+  }
   if (!e.any()) return std::nullopt; // some unit is the limit, or nothing is known
   const auto stalled = greatest_stall(f);
-  std::string why = "Warps wait while neither memory nor arithmetic is busy";
+  std::string why = operands ? "Each step of the product waits for its operands, as nothing is loaded ahead while the matrix units work" : "Warps wait while neither memory nor arithmetic is busy";
   std::vector<std::string> remedies = {"Have more work in flight: more warps (num_warps), more programs, larger BLOCK, num_stages of 3 to 5 in loops."};
   if (stalled.reason) {
     const double strength = severity(limit::stall_share, stalled.share * 100);
@@ -149,9 +193,10 @@ std::optional<finding> latency_bound(const facts& f) {
       remedies = stalled.remedies;
     }
   }
-  // Spills, poor access patterns and too few blocks are nearer causes of waiting; their own rules speak of them.
-  constexpr double nearer_cause = 0.7;
-  if (register_spills(f) || uncoalesced_access(f) || bank_conflicts(f)) e.scale(nearer_cause);
+  if (operands) remedies.insert(remedies.begin(), "num_stages of 3 or 4: Triton then loads the operands asynchronously, steps ahead. It does so only for tl.load in the loop itself, whose pointers do not depend on other loads.");
+  // Spills, poor access patterns, atomic operations and too few blocks are nearer causes of waiting; their own rules speak of them.
+  if (register_spills(f) || uncoalesced_access(f) || bank_conflicts(f) || atomic_contention(f)) e.scale(nearer_cause);
+  e.scale(1 - launching_share(f));
   const auto waves = f.value("launch__waves_per_multiprocessor"), grid = f.value("launch__grid_size"), units = f.value("launch__sm_count");
   if ((grid && units && *grid < *units) || (!grid && waves && *waves < 0.5)) e.scale(nearer_cause);
   return e.finish(why + ".", std::move(remedies));
@@ -162,7 +207,9 @@ std::optional<finding> occupancy_limited(const facts& f) {
   const auto issued = issue_share(f), busiest = busiest_unit(f);
   if (issued && severity(limit::unit_busy, *issued * 100) > 0) return std::nullopt;
   if (busiest && severity(limit::unit_busy, *busiest * 100) >= 1) return std::nullopt;
+  if (matrix_units_busy(f)) return std::nullopt;
   evidence_for e(f, bottleneck::occupancy_limited);
+  e.scale(1 - launching_share(f));
   const auto theoretical = f.value("sm__maximum_warps_per_active_cycle_pct"), achieved = f.value("sm__warps_active.avg.pct_of_peak_sustained_active");
   constexpr double few_warps_weight = 0.8; // low occupancy is a reason only where something has to be hidden
   const bool by_limit = e.metric("sm__maximum_warps_per_active_cycle_pct", limit::theoretical_occupancy, "of the warps that a multiprocessor can hold fit at once", few_warps_weight);

@@ -18,13 +18,18 @@ double seconds_of(const metric& m) {
 
 } // namespace
 
+double launching_share(const facts& f) {
+  const double launch = f.in.limits ? f.in.limits->launch_seconds : 0;
+  return f.seconds > 0 ? std::min(1.0, launch * std::max(1.0, f.value_or("launches_per_call", 1)) / f.seconds) : 0;
+}
+
 std::optional<finding> launch_bound(const facts& f) {
   if (f.seconds <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::launch_bound);
   const double kernels = std::max(1.0, f.value_or("launches_per_call", 1));
   const double launch = f.in.limits ? f.in.limits->launch_seconds : 0;
   if (launch > 0) {
-    const double share = std::min(1.0, launch * kernels / f.seconds) * 100;
+    const double share = launching_share(f) * 100;
     e.derived("seconds_per_call", f.seconds, "s", provenance::measured, severity(limit::launch_share, share),
               "one call takes " + format_seconds(f.seconds) + ", and " + (kernels > 1 ? short_number(kernels) + " launches" : std::string("a launch")) + " alone " + format_seconds(launch * kernels));
   } else {
@@ -37,6 +42,11 @@ std::optional<finding> launch_bound(const facts& f) {
               "the kernels themselves run " + format_seconds(inside) + " of the " + format_seconds(f.seconds) + " that a call takes");
   }
   if (!e.any()) return std::nullopt;
+  if (f.value_or("launches_per_call", 0) == 1) { // counted: there is nothing in the call that it could be fused with
+    e.limit_reached(nothing_to_follow);
+    return e.finish("Launching is a good part of the call, which is one launch: with nothing in it to fuse it is at its limit.",
+                    {"Stop here, or change what is computed: fuse it with the operations before and after it, outside of this call."});
+  }
   std::vector<std::string> remedies;
   if (kernels > 1) remedies.push_back("Fuse the " + short_number(kernels) + " kernels of a call into one, or at least those that pass a tensor on.");
   else remedies.push_back("One kernel for the whole call: fuse whatever else forward() launches, and do nothing but allocate and launch in it.");

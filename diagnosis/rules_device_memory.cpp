@@ -10,6 +10,8 @@ namespace pragma::rule::device {
 namespace {
 
 constexpr double sector_bytes = 32;
+constexpr double once = 1.2;        ///< traffic over the bytes that must move: nothing to be saved
+constexpr double uncounted = 0.9;   ///< of the confidence, where the counter that would show a cause was not read
 
 /// Metrics that stand for one thing together. A sum has a name of its own: that of a part is another number's.
 using parts = std::initializer_list<std::string_view>;
@@ -154,6 +156,12 @@ std::optional<finding> bank_conflicts(const facts& f) {
                    "Avoid conversions of layout: reduce along the axis that lies within a thread or a warp, and avoid tl.trans and tl.reshape of large tiles in the loop."});
 }
 
+std::optional<double> dram_excess(const facts& f) {
+  const auto moved = f.sum({"dram__bytes_read.sum", "dram__bytes_write.sum"});
+  if (!moved || f.in.bytes <= 0 || f.in.bytes < static_cast<double>(f.last_level_bytes) / 2) return std::nullopt;
+  return std::max(1.0, *moved / f.in.bytes);
+}
+
 std::optional<finding> too_many_passes(const facts& f) {
   evidence_for e(f, bottleneck::too_many_passes);
   const parts nvidia = {"dram__bytes_read.sum", "dram__bytes_write.sum"}, amd = {"FETCH_SIZE", "WRITE_SIZE"}; // AMD's are in KiB
@@ -184,7 +192,17 @@ std::optional<finding> atomic_contention(const facts& f) {
   evidence_for e(f, bottleneck::atomic_contention);
   // Operations on one address are done by one slice of L2, one after the other: the mean over all slices says little.
   const char* busiest = "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed";
-  if (!e.metric(busiest, limit::unit_busy, "of the time the busiest slice of L2 worked on atomic operations")) return std::nullopt;
+  if (!f.value(busiest) && f.in.source.find("tl.atomic_") != std::string::npos) {
+    // Not counted (PRAGMA's list of counters does not have it): atomic operations in the source, and no unit that is busy with anything else.
+    const auto busy = busiest_unit(f);
+    const double idle = busy ? severity(limit::units_idle, *busy * 100) : 0;
+    if (idle <= 0) return std::nullopt;
+    e.derived("busiest unit", *busy * 100, "%", provenance::measured, 0.8 * idle, "the busiest unit is used " + short_number(*busy * 100) + "%, while L2's work on atomic operations was not counted");
+    e.derived("source", 1, "", provenance::static_analysis, 0.5, "the source has atomic operations");
+    e.scale(uncounted * (1 - launching_share(f)));
+  } else if (!e.metric(busiest, limit::unit_busy, "of the time the busiest slice of L2 worked on atomic operations")) {
+    return std::nullopt;
+  }
   const parts names = {"l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum"};
   const auto mean = f.value("lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed");
   const bool few = mean && *mean * 2 < f.value_or(busiest, 0);
@@ -210,7 +228,12 @@ std::optional<finding> memory_bandwidth(const facts& f) {
     level = l.level;
     break;
   }
-  if (level == "L1" || level == "L2") e.scale(0.9); // often the sign of a poor access pattern, which is the better thing to name
+  if (level == "L1" || level == "L2") {
+    e.scale(0.9); // often the sign of a poor access pattern, which is the better thing to name
+    // The busiest unit is the limit: a cache that is used less than the arithmetic is not. And operands that pass through registers are in L1 twice.
+    const auto *use = level == "L2" ? levels[1].use : levels[2].use, *arithmetic = f.first({"sm__throughput.avg.pct_of_peak_sustained_elapsed"});
+    if (waits_for_operands(f) || (arithmetic && arithmetic->value > use->value)) e.scale(nearer_cause);
+  }
   if (f.has_roof && f.at_bandwidth && (level.empty() || level == "DRAM")) {
     const double share = f.roof.share * 100, strength = severity(limit::bandwidth_share, share);
     if (strength > 0) {
@@ -222,6 +245,15 @@ std::optional<finding> memory_bandwidth(const facts& f) {
   for (const char* pipe : {"aiv_mte2_ratio", "aic_mte2_ratio", "aiv_mte3_ratio"})
     if (e.metric(pipe, limit::unit_ratio, "of the time the pipe that moves data to or from global memory worked") && level.empty()) level = "DRAM";
   e.result().level = level;
+  if (const auto excess = dram_excess(f); level == "DRAM" && e.any() && excess && *excess < once) {
+    const double share = f.has_roof ? f.roof.share * 100 : 0;
+    if (f.has_roof && severity(limit::bandwidth_share, share) <= 0) e.scale(nothing_to_follow); // what keeps it from the measured bandwidth is not known
+    else e.limit_reached(nothing_to_follow);
+    return e.finish("The time goes into moving data, and each byte moves once: it is " + std::string(e.result().at_limit ? "at its limit, which DRAM sets" : "DRAM's pace") +
+                        (f.has_roof ? ", at " + format_number(share, 0) + "% of the measured roofline." : "."),
+                    {"Stop here, or change what is computed: fewer bytes (a narrower dtype, fusion with the neighbouring operations).",
+                     "What is left is DRAM's pace: 16 bytes a thread, BLOCK of 1024 to 4096, one kernel instead of several, eviction_policy=\"evict_first\" on streamed loads."});
+  }
   std::vector<std::string> remedies;
   if (level == "L1")
     remedies = {"Move less through L1 and shared memory: larger BLOCK_M and BLOCK_N reuse each operand more often.",

@@ -27,10 +27,13 @@ std::vector<std::string> ruled_out(const profile& p) {
 
 } // namespace
 
-bool worth_following(const finding& f) { return f.confidence >= explaining_confidence || f.seconds_without <= 0 || f.seconds_without < worth_a_try * f.seconds; }
+bool worth_following(const finding& f) {
+  return !f.at_limit && (f.confidence >= explaining_confidence || f.seconds_without <= 0 || f.seconds_without < worth_a_try * f.seconds);
+}
 
 std::string what_limits(const std::vector<finding>& findings, const profile* measured) {
   if (!findings.empty() && findings.front().confidence >= explaining_confidence) return name_of(findings.front()) + " - " + findings.front().why;
+  if (!findings.empty() && findings.front().at_limit) return name_of(findings.front()) + " - " + findings.front().why;
   std::string text = "no finding explains the time";
   if (!findings.empty()) text += "; " + name_of(findings.front()) + " comes nearest, with a confidence of " + format_number(findings.front().confidence, 2);
   if (const auto out = measured ? ruled_out(*measured) : std::vector<std::string>{}; !out.empty()) text += ". Ruled out: " + join(out, ", ");

@@ -160,7 +160,7 @@ void timer_metrics(const task& t, const timing& time, const machine_limits* limi
   }
   double written = 0;
   for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written, tf32);
+  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written, products_of(t, tf32));
   if (point.share > 0) add("roofline_share", 100 * point.share, "%", point.skips_work ? "as written: " + roofline_text(point) : "limit: " + point.limit);
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("a diagnosis is asked with the task's work, its written part, and limi
   CHECK(input.limits == nullptr);
   CHECK(input.written_bytes == 32);
   CHECK(input.threads == 3);
-  CHECK(input.tf32);
+  CHECK(input.products == product_precision::tf32);
   loaded.limits.peak_gflops = 1;
   CHECK(diagnosis_of(loaded, load, current, nullptr, "").limits == &loaded.limits);
 }

@@ -1,4 +1,4 @@
-// Profiles of a device for the tests of its diagnosis: made up, and recorded on an H200 (data/h200_kernels.csv); and diagnose() with what a test knows.
+// Profiles of a device for the tests of its diagnosis: made up, and recorded on an H200 (data/h200_*.csv); and diagnose() with what a test knows.
 #pragma once
 
 #include "base/files.hpp"
@@ -27,31 +27,34 @@ inline profile device_profile(const std::vector<given>& metrics, double seconds 
   return p;
 }
 
-/// The recorded kernels, by their names in the file's head; the time of a call is the kernel's.
-inline const std::map<std::string, profile>& recorded() {
-  static const auto all = [] {
-    std::map<std::string, profile> kernels;
-    auto text = read_file(std::string(TESTS_DIR) + "/diagnosis/data/h200_kernels.csv");
-    REQUIRE(text);
-    std::vector<std::string> names;
-    for (const auto& line : split(*text, '\n')) {
-      if (line.empty() || line[0] == '#') continue;
-      const auto cells = split(line, ',');
-      if (names.empty()) {
-        names = cells;
-        continue;
-      }
-      REQUIRE(cells.size() == names.size());
-      for (size_t i = 2; i < cells.size(); ++i) {
-        auto& p = kernels[names[i]];
-        p.backend = "cuda";
-        const double value = std::strtod(cells[i].c_str(), nullptr);
-        p.metrics.push_back({cells[0], value, cells[1], "ncu 2025.3.1", provenance::measured, ""});
-        if (cells[0] == "gpu__time_duration.sum") p.time.candidate_seconds = value * 1e-9;
-      }
+/// Kernels of a file in data/, by their names in its head; the time of a call is seconds_per_call, or without it the kernel's.
+inline std::map<std::string, profile> recorded_in(const std::string& file) {
+  std::map<std::string, profile> kernels;
+  auto text = read_file(std::string(TESTS_DIR) + "/diagnosis/data/" + file);
+  REQUIRE(text);
+  std::vector<std::string> names;
+  for (const auto& line : split(*text, '\n')) {
+    if (line.empty() || line[0] == '#') continue;
+    const auto cells = split(line, ',');
+    if (names.empty()) {
+      names = cells;
+      continue;
     }
-    return kernels;
-  }();
+    REQUIRE(cells.size() == names.size());
+    for (size_t i = 2; i < cells.size(); ++i) {
+      auto& p = kernels[names[i]];
+      p.backend = "cuda";
+      const double value = std::strtod(cells[i].c_str(), nullptr);
+      p.metrics.push_back({cells[0], value, cells[1], "ncu 2025.3.1", provenance::measured, ""});
+      if (cells[0] == "seconds_per_call") p.time.candidate_seconds = value;
+      if (cells[0] == "gpu__time_duration.sum" && p.time.candidate_seconds <= 0) p.time.candidate_seconds = value * 1e-9;
+    }
+  }
+  return kernels;
+}
+
+inline const std::map<std::string, profile>& recorded() {
+  static const auto all = recorded_in("h200_kernels.csv");
   return all;
 }
 
@@ -72,7 +75,7 @@ inline machine_limits h200() {
 }
 
 inline std::vector<finding> run(const profile& p, const std::string& source = "", double flops = 0, double bytes = 0, double written = -1, const machine_limits* limits = nullptr,
-                         const profile* best = nullptr, bool tf32 = false) {
+                         const profile* best = nullptr, product_precision products = product_precision::float32) {
   diagnosis_input in;
   in.current = &p;
   in.best = best;
@@ -81,7 +84,7 @@ inline std::vector<finding> run(const profile& p, const std::string& source = ""
   in.flops = flops;
   in.bytes = bytes;
   in.written_bytes = written;
-  in.tf32 = tf32;
+  in.products = products;
   return diagnose(in);
 }
 
