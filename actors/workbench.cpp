@@ -177,8 +177,8 @@ expected<loaded_task> workbench::load(const load_request& request) {
     limits = ref->limits();
   }
   if (limits) result.limits = std::move(*limits);
-  if (!request.where().on_device() && !multiplies_on_tiles(result.task)) result.limits.half_gflops = 0;
   else result.notes.push_back("no roofline: " + limits.error().message);
+  if (!request.where().on_device() && !multiplies_on_tiles(result.task)) result.limits.half_gflops = 0;
   result.python = ref->python().executable + " " + ref->python().version;
   result.torch = ref->python().torch;
   result.baseline = ref->baseline_name();
