@@ -170,7 +170,7 @@ std::string findings_text(const brief& b, const profile* p) {
   return out;
 }
 
-const char* const answer_format =
+constexpr const char* answer_format =
     "Answer: one to three sentences on what you change and why, then exactly one fenced C++ block with the whole translation unit, no diff, no second version. Outside the "
     "block you may add lines `flags: ...`, `compiler: gcc` or `compiler: clang`, and, where you follow a finding, `answers: ` with its name.";
 const char* const triton_answer_format =
