@@ -173,7 +173,7 @@ std::string findings_text(const brief& b, const profile* p) {
 constexpr const char* answer_format =
     "Answer: one to three sentences on what you change and why, then exactly one fenced C++ block with the whole translation unit, no diff, no second version. Outside the "
     "block you may add lines `flags: ...`, `compiler: gcc` or `compiler: clang`, and, where you follow a finding, `answers: ` with its name.";
-const char* const triton_answer_format =
+constexpr const char* triton_answer_format =
     "Answer with exactly one fenced Python block that holds the whole module: its imports, the @triton.jit kernels and `class "
     "ModelNew(nn.Module)`. Before it, say in one to three sentences what you change and why, and, where you follow a finding, write a line `answers: ` with its name. No second version, no diff, no parts "
     "left out, no code that tests or times it.";
