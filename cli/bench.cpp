@@ -90,9 +90,9 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
     t.contended = h.final.time.contended;
     t.dispatch_bound = !h.final.as_called && h.final.time.mostly_dispatch(); // as called, what a user gets counts
     t.roofline_share = 100 * std::min(1.0, roofline_as_reported(h).share);
-  } else if (!h.not_confirmed.empty()) {
+  } else if (auto why = not_established(*run)) {
     t.status = "not established";
-    t.reason = h.not_confirmed;
+    t.reason = std::move(*why);
   } else {
     t.status = "failed";
     t.reason = run->iterations.empty() ? h.stop_reason : run->iterations.back().stage() + ": " + run->iterations.back().verdict.reason;

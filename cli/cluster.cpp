@@ -120,7 +120,7 @@ void add_attach(CLI::App& app, action& chosen) {
       auto result = (*client)->attach(find_run(s->run, **client).value_or(s->run), [&](const run_event& e) { shown.on_event(e); }, cancelled());
       if (!result) return report(out, result.error());
       print_summary(out, *result, result->header.request.out_dir, "");
-      return result->header.state == "interrupted" ? exit_code(ec::interrupted) : result->header.confirmed ? 0 : exit_code(ec::candidate_failed);
+      return exit_code_of_run(*result);
     };
   });
 }

@@ -18,14 +18,11 @@ namespace pragma::cli {
 namespace {
 
 int finish(terminal& out, const run_result& result, const std::filesystem::path& folder) {
-  const auto& h = result.header;
   const auto said = write_outputs(folder, result, true);
   if (!said) return report(out, said.error());
   out.result(run_document(result));
   print_summary(out, result, folder, *said);
-  if (h.state == "interrupted") return exit_code(ec::interrupted);
-  if (!h.not_confirmed.empty()) return exit_code(ec::measurement_failed);
-  return h.confirmed ? 0 : exit_code(ec::candidate_failed);
+  return exit_code_of_run(result);
 }
 
 int run_loop(const run_request& request, const std::filesystem::path& folder, bool json_output, const head_choice& head,

@@ -86,6 +86,23 @@ void progress::on_event(const run_event& e) {
   }
 }
 
+std::optional<std::string> not_established(const run_result& result) {
+  const auto& h = result.header;
+  if (h.confirmed) return std::nullopt;
+  if (!h.not_confirmed.empty()) return h.not_confirmed;
+  if (h.best_attempt > 0) return std::nullopt;
+  for (auto r = result.iterations.rbegin(); r != result.iterations.rend(); ++r)
+    if (!r->established()) return r->verdict.reason;
+  return std::nullopt;
+}
+
+int exit_code_of_run(const run_result& result) {
+  const auto& h = result.header;
+  if (h.state == "interrupted") return exit_code(ec::interrupted);
+  if (not_established(result)) return exit_code(ec::measurement_failed);
+  return h.confirmed ? 0 : exit_code(ec::candidate_failed);
+}
+
 roofline_point roofline_as_reported(const run_header& h) {
   const auto& t = h.environment.task;
   if (!h.confirmed || t.bytes <= 0 || h.final.time.candidate_seconds <= 0) return {};
@@ -146,6 +163,9 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
   } else if (h.best_attempt > 0) {
     out.line(out.bold("stopped before the best version was confirmed") + ": attempt " + std::to_string(h.best_attempt) + " of " +
              std::to_string(result.iterations.size()) + " passed, its speed-up is not final");
+  } else if (const auto why = not_established(result)) {
+    out.line(out.bold("not established") + ": no attempt of " + std::to_string(result.iterations.size()) + " passed, the last of which nothing was found out because: " + *why);
+    out.line("  run it again when the machine is quiet");
   } else {
     out.line(out.bold(out.red("no kernel was accepted")) + " in " + std::to_string(result.iterations.size()) + " attempts");
   }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 namespace pragma::cli {
 
@@ -31,6 +32,10 @@ std::string checked_text(const std::vector<std::string>& checked);
 roofline_point roofline_as_reported(const run_header& h);
 /// What each finding says, its evidence and remedies; first what limits, where none explains the time. `scores`: the rules' by which their confidences were weighed.
 void print_findings(terminal& out, const std::vector<finding>& findings, const profile& measured, const std::vector<rule_score>& scores = {});
+/// Why a run without a confirmed kernel says nothing of its candidates; nothing where it does.
+std::optional<std::string> not_established(const run_result& result);
+/// 0: confirmed; else what a script can use: interrupted, the machine's (nothing was established: try again), the candidates'.
+int exit_code_of_run(const run_result& result);
 void print_summary(terminal& out, const run_result& result, const std::filesystem::path& folder, const std::string& drop_in);
 
 } // namespace pragma::cli

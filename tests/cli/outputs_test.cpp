@@ -83,6 +83,21 @@ TEST_CASE("terminal, table and report place the same time on the roofline: the h
   CHECK_THAT(render_html_report(cli::run_document(result)), Contains("It reaches " + format_number(100 * point.share, 0) + "% of the measured " + point.limit));
 }
 
+TEST_CASE("a run that found nothing out is no failure of its candidates") {
+  auto result = won_elsewhere();
+  result.header.confirmed = false;
+  result.header.best_attempt = 0;
+  auto& verdict = result.iterations.front().verdict;
+  verdict.stage = verdict_stage::compare;
+  CHECK(cli::exit_code_of_run(result) == exit_code(ec::candidate_failed));
+  verdict.stage = verdict_stage::not_established;
+  CHECK(cli::exit_code_of_run(result) == exit_code(ec::measurement_failed));
+  result.header.confirmed = true;
+  CHECK(cli::exit_code_of_run(result) == 0);
+  result.header.state = "interrupted";
+  CHECK(cli::exit_code_of_run(result) == exit_code(ec::interrupted));
+}
+
 TEST_CASE("run.json names all of a device's flags") {
   const auto options = cli::run_document(won_elsewhere())["run"]["options"];
   CHECK(options["backend"] == every_flag().backend);
