@@ -201,7 +201,7 @@ TEST_CASE("four runs at once with one home: one is killed, the others end; reade
   REQUIRE(listed.size() == 4);
   std::string killed;
   for (const auto& run : listed) {
-    if (run["state"] == "running") killed = run["id"];
+    if (run["state"] == "interrupted") killed = run["id"];
     else CHECK(run["state"] == "finished");
   }
   const auto resumed = h.run({"resume", killed});
