@@ -18,7 +18,7 @@ constexpr double never = std::numeric_limits<double>::infinity();
 constexpr double margin = 4;          ///< a tightened tolerance misses the null kernel's error by this factor
 constexpr double large_share = 1e-3;  ///< of the largest value: what a kernel that computes little would compute
 constexpr double zero_factor = 10;    ///< tolerances; smaller values may be taken for zero in any rule
-constexpr double honest_roundings = 2; ///< epsilons of the output's type, which no null kernel that is partly right takes away: an honest kernel needs them
+constexpr double honest_roundings = 8; ///< epsilons of the output's type, which no null kernel that is partly right takes away: an honest kernel needs them
 constexpr double hopeless_error = 1;  ///< reference_error_factor * error over spread: above it a kind tells nothing
 constexpr int64_t piece = 1 << 14;    ///< elements that are judged at a time
 constexpr double random_distance = 1e-2; ///< relative: float32 and float64 of one computation are closer
@@ -254,7 +254,9 @@ private:
   }
 
   void conclude() {
-    double tightest = 1;
+    double tightest = 1, roundings = 0; ///< both as parts of the tolerance
+    for (size_t i = 0; i < task_.outputs.size(); ++i)
+      if (tolerances_[i] > 0) roundings = std::max(roundings, rounding(i) / tolerances_[i]);
     std::string because;
     for (const auto& null : nulls_) {
       bool refused = false;
@@ -263,9 +265,11 @@ private:
         const double needed = drowned ? 0 : null.needed[i];
         refused = refused || needed > 0;
         // Of few different values, as in half types, by chance none may lie between what any rule takes for zero and what the null kernel leaves out.
-        const bool too_tight = null.partial && needed / margin * tolerances_[i] < honest_roundings * epsilon_of(task_.outputs[i].dtype);
-        if (needed > 0 && needed <= 1 && needed / margin < tightest && !too_tight) {
-          tightest = needed / margin;
+        const double honest = null.partial && tolerances_[i] > 0 ? honest_roundings * epsilon_of(task_.outputs[i].dtype) / tolerances_[i] : 0;
+        // One factor serves all outputs. Where the null kernel stays refused by far with what their rounding needs, an honest one gets that.
+        const double factor = std::max({needed / margin, 2 * roundings < needed ? roundings : 0, honest});
+        if (needed > 0 && needed <= 1 && needed >= honest && factor < tightest) {
+          tightest = factor;
           because = null.name;
         }
       }
