@@ -65,7 +65,7 @@ expected<file_lock> file_lock::take(const std::filesystem::path& file, kind how,
 }
 
 bool file_lock::left_behind(const std::filesystem::path& file) {
-  const unique_fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const unique_fd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)); // whatever lies there
   return fd.fd >= 0 && ::flock(fd.fd, LOCK_SH | LOCK_NB) == 0;
 }
 

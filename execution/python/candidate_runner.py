@@ -42,6 +42,7 @@ GARBAGE = 0xA5
 
 # Looked up before the candidate is loaded: whoever replaces them in their modules later changes nothing here.
 os_read, os_write, equal = os.read, os.write, torch.equal
+empty_like, copy_into, flat, in_pieces = torch.empty_like, torch.Tensor.copy_, torch.Tensor.view, torch.Tensor.split
 
 
 class Layout:
@@ -322,8 +323,8 @@ class Runner:
         """As upload(), to memory that nothing reads: of large inputs piece by piece, since the device may be full."""
         for slot in range(first, first + count):
             for host in self.hosts[slot] if self.hosts else []:
-                for piece in host.view(-1).split(PIECE):
-                    torch.empty_like(piece, device=self.device.torch).copy_(piece)
+                for piece in in_pieces(flat(host, -1), PIECE):
+                    copy_into(empty_like(piece, device=self.device.torch), piece)
         self.device.wait()
 
     def timed(self, first, count, calls, flags):
