@@ -2,7 +2,8 @@
  * the addresses of this call's tensors. Included by pragma_call.c. */
 
 typedef int (*launch_function)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                               unsigned shared, void* stream, void** arguments, void** extra); /* cuLaunchKernel, of CUDA's driver */
+                               unsigned shared, void* stream, void** arguments, void** extra);
+typedef struct { launch_function start; int (*context)(void** current); int (*use_context)(void* context); } driver_functions; /* cuLaunchKernel, cuCtxGetCurrent, cuCtxSetCurrent */
 
 /* A graph of all launches, whose arguments are set anew before each replay. Of CUDA's driver: cuGraphCreate, cuGraphAddKernelNode_v2, cuGraphInstantiateWithFlags,
  * cuGraphExecKernelNodeSetParams_v2, cuGraphLaunch, cuGraphExecDestroy, cuGraphDestroy; and CUDA_KERNEL_NODE_PARAMS_v2. */
@@ -16,7 +17,7 @@ typedef struct {
   int (*end_replay)(void* replay);
   int (*end_graph)(void* graph);
 } graph_functions;
-enum { GRAPH_FUNCTIONS = sizeof(graph_functions) / sizeof(void*), LEAST_FOR_A_GRAPH = 2 }; /* launches: one alone starts sooner on the device without */
+enum { GRAPH_FUNCTIONS = sizeof(graph_functions) / sizeof(void*) };
 
 enum { FROM_NOWHERE = -1, FROM_INPUT = 0, FROM_RESULT = 1 }; /* nowhere: an address of its own */
 typedef struct { int from; Py_ssize_t index; uintptr_t value; } launch_address; /* the address itself, or an offset in bytes */
@@ -26,7 +27,8 @@ typedef struct { PyObject* tensor; uint64_t version; uintptr_t address; } kept_p
 struct plan {
   Py_ssize_t users;                      /* the Call, and each call under way: Python runs in between, and may attach another */
   PyObject* keep;                        /* what it was made of, with the memory that the addresses mean */
-  launch_function start;
+  driver_functions driver;
+  void* context;                         /* the device's, which threads share */
   PyObject *stream, *stream_args, *device, *device_now; /* functions of Torch's and what the second has to say */
   uintptr_t on_stream;
   launch* launches;
@@ -98,10 +100,17 @@ static node_arguments arguments_of(const struct plan* p, Py_ssize_t i) {
 static Py_ssize_t launch_each(struct plan* p) {
   for (Py_ssize_t i = 0; i < p->n_launches; ++i) {
     const launch* l = &p->launches[i];
-    p->refused = p->start(l->function, l->grid[0], l->grid[1], l->grid[2], l->block, 1, 1, l->shared, (void*)p->on_stream, p->pointers + l->first + 2 * i, NULL);
+    p->refused = p->driver.start(l->function, l->grid[0], l->grid[1], l->grid[2], l->block, 1, 1, l->shared, (void*)p->on_stream, p->pointers + l->first + 2 * i, NULL);
     if (p->refused) return i + 1;
   }
   return 0;
+}
+
+/* A thread that has launched nothing yet has no context, and the driver refuses its launches: it gets the one that Torch's threads share. 0, or the driver's error. */
+static int enter_context(const struct plan* p) {
+  void* current = NULL;
+  const int failed = p->driver.context(&current);
+  return failed || current == p->context ? failed : p->driver.use_context(p->context);
 }
 
 static Py_ssize_t replay_all(struct plan* p) {
@@ -149,8 +158,9 @@ static PyObject* launch_all(struct plan* p, const pragma_tensor* rows, PyObject*
     const launch_address* from = &p->addresses[i];
     p->values[i] = from->value + (from->from == FROM_INPUT ? (uintptr_t)rows[from->index].data : from->from == FROM_RESULT ? made[from->index] : 0);
   }
-  if (p->by_graph && !p->replay && make_graph(p)) p->by_graph = 0; /* this driver cannot: launch by launch */
-  const Py_ssize_t at = p->by_graph ? replay_all(p) : launch_each(p);
+  p->refused = enter_context(p);
+  if (!p->refused && p->by_graph && !p->replay && make_graph(p)) p->by_graph = 0; /* this driver cannot: launch by launch */
+  const Py_ssize_t at = p->refused ? 1 : p->by_graph ? replay_all(p) : launch_each(p);
   if (at) {
     Py_DECREF(results);
     return PyErr_Format(PyExc_RuntimeError, "the driver refused to launch kernel %zd of %zd: error %d", at, p->n_launches, p->refused);
@@ -233,7 +243,7 @@ static int graphs_of(struct plan* p, PyObject* list) {
   }
   for (Py_ssize_t i = 0; i < GRAPH_FUNCTIONS; ++i) found[i] = PyLong_AsVoidPtr(PyTuple_GetItem(list, i));
   memcpy(&p->graphs, found, sizeof found);
-  p->by_graph = p->n_launches >= LEAST_FOR_A_GRAPH;
+  p->by_graph = 1;
   return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -281,7 +291,7 @@ static int made_of(struct plan* p, PyObject* results, PyObject* aligned) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* attach(start, (stream function, its args, stream), (device function, its answer), results, aligned, parameters, addresses, launches, graph functions, keep): what run() launches from now
+/* attach((launch function, context functions), context, (stream function, its args, stream), (device function, its answer), results, aligned, parameters, addresses, launches, graph functions, keep): what run() launches from now
  * on where it all holds. attach(None): nothing. */
 static PyObject* attach(PyObject* self, PyObject* args) {
   Call* c = (Call*)self;
@@ -292,11 +302,11 @@ static PyObject* attach(PyObject* self, PyObject* args) {
   struct plan* p = PyMem_Calloc(1, sizeof *p);
   if (!p) return PyErr_NoMemory();
   p->users = 1;
-  unsigned long long start, stream;
+  unsigned long long start, get_context, use_context, context, stream;
   PyObject *results, *aligned, *parameters, *addresses, *launches, *graphs, *keep;
   Py_INCREF(args);
   p->keep = args;
-  if (!PyArg_ParseTuple(args, "K(OO!K)(OO)O!O!O!O!O!OO", &start, &p->stream, &PyTuple_Type, &p->stream_args, &stream, &p->device, &p->device_now, &PyList_Type, &results,
+  if (!PyArg_ParseTuple(args, "(KKK)K(OO!K)(OO)O!O!O!O!O!OO", &start, &get_context, &use_context, &context, &p->stream, &PyTuple_Type, &p->stream_args, &stream, &p->device, &p->device_now, &PyList_Type, &results,
                         &PyList_Type, &aligned, &PyList_Type, &parameters, &PyList_Type, &addresses, &PyList_Type, &launches, &graphs, &keep) ||
       made_of(p, results, aligned) || parameters_of(p, parameters) || addresses_of(p, addresses) || launches_of(p, launches) || graphs_of(p, graphs)) {
     drop_plan(p);
@@ -307,8 +317,9 @@ static PyObject* attach(PyObject* self, PyObject* args) {
     PyErr_SetString(PyExc_ValueError, "launches of another call");
     return NULL;
   }
-  const uintptr_t function = (uintptr_t)start;
-  memcpy(&p->start, &function, sizeof function);
+  const uintptr_t functions[3] = {(uintptr_t)start, (uintptr_t)get_context, (uintptr_t)use_context};
+  memcpy(&p->driver, functions, sizeof functions);
+  p->context = (void*)(uintptr_t)context;
   p->on_stream = (uintptr_t)stream;
   c->plan = p;
   Py_RETURN_NONE;

@@ -49,8 +49,16 @@ class Cuda:
     @staticmethod
     @functools.lru_cache(None)
     def start():
-        """The address of cuLaunchKernel."""
-        return ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p).value
+        """The addresses of the driver's functions (driver_functions of pragma_launch.h)."""
+        driver = ctypes.CDLL("libcuda.so.1")
+        return tuple(ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in ("cuLaunchKernel", "cuCtxGetCurrent", "cuCtxSetCurrent"))
+
+    @staticmethod
+    def context():
+        """The current device's, in a thread that has launched on it."""
+        found = ctypes.c_void_p()
+        ctypes.CDLL("libcuda.so.1").cuCtxGetCurrent(ctypes.byref(found))
+        return found.value or 0
 
     @staticmethod
     @functools.lru_cache(None)
@@ -252,6 +260,7 @@ class Plan:
             raise NotPlanned("parameters without a version: tensors of inference mode")
         with Recorder(launcher.kernels) as recorder:
             results = launcher.fast(*inputs)
+        self.context = driver.context()
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         self.made, homes, self.kept = [], {}, []
         for position, tensor in enumerate(tensors):
@@ -302,7 +311,7 @@ class Plan:
         return kernel.function, grid, about.num_warps * self.driver.lanes, about.shared, first, len(self.addresses) - first
 
     def attach(self, call):
-        call.attach(self.driver.start(), self.stream, self.driver.current(self.index), self.made, list(self.aligned), self.parameters, self.addresses,
+        call.attach(self.driver.start(), self.context, self.stream, self.driver.current(self.index), self.made, list(self.aligned), self.parameters, self.addresses,
                     self.launches, self.driver.graphs(), self.kept)
 
 

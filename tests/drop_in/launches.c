@@ -6,10 +6,14 @@
 typedef void (*kernel)(unsigned programs, void** arguments);
 static long started;
 static int refuse;
+static __thread void* context; /* of this thread; without one a launch is refused, as by a driver */
+
+int current_context(void** found) { return (*found = context, 0); }
+int use_context(void* given) { return (context = given, 0); }
 
 int start(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void* stream, void** arguments, void** extra) {
   (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
-  if (refuse) return refuse;
+  if (refuse || !context) return refuse ? refuse : 201;
   ++started;
   union { void* data; kernel code; } as = {function};
   as.code(gx, arguments);
@@ -45,7 +49,7 @@ int graph_instantiate(void** replay, void* of, unsigned long long flags) { retur
 int graph_set(void* replay, void* of, const node_arguments* given) { return ((graph*)replay)->ended ? 1 : keep(of, given); }
 int graph_launch(void* replay, void* stream) {
   graph* g = replay;
-  if (refuse || g->ended) return refuse;
+  if (refuse || g->ended || !context) return refuse ? refuse : 201;
   ++replayed;
   for (int i = 0; i < g->nodes; ++i) {
     void* arguments[MOST_ARGUMENTS];

@@ -5,9 +5,9 @@ import contextlib
 import ctypes
 import os
 import sys
-import threading
 import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 folder, path = sys.argv[1:3]
 sys.path.insert(0, folder)
@@ -27,6 +27,9 @@ def address(name):
     return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
 
 
+CONTEXT = 1
+
+
 class Function:
     """As much of Triton's JITFunction as is looked at: its dispatcher runs the kernel as well, and counts."""
     runs = 0
@@ -41,6 +44,7 @@ class Function:
 
     def run(self, *args, grid, warmup, **kwargs):
         Function.runs += 1
+        library.use_context(ctypes.c_void_p(CONTEXT))  # as Triton's dispatcher does
         pointers = [ctypes.c_void_p(t.data_ptr()) for t in args]
         array = (ctypes.c_void_p * len(args))(*[ctypes.addressof(p) for p in pointers])
         getattr(library, self.name)(grid[0], array)
@@ -56,7 +60,8 @@ class Processor:
     capturing = staticmethod(lambda: Processor.is_capturing)
     stream = staticmethod(lambda index: (lambda: Processor.now, (), Processor.now))
     current = staticmethod(lambda index: (lambda: 0, 0))
-    start = staticmethod(lambda: address("start"))
+    start = staticmethod(lambda: tuple(map(address, ("start", "current_context", "use_context"))))
+    context = staticmethod(lambda: CONTEXT)
     graphs = staticmethod(lambda: tuple(address("graph_" + name) for name in ("create", "add", "instantiate", "set", "launch", "end_replay", "end")) if Processor.has_graphs else None)
     empty = staticmethod(lambda tensor: (torch.empty, tuple(tensor.shape)))
 
@@ -215,9 +220,21 @@ def threads():
                 if number == 0:
                     new.linear.bias.add_(0)  # the plan is dropped and made again beneath the others
 
-    all_of = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    [t.start() for t in all_of], [t.join() for t in all_of]
+    with ThreadPoolExecutor(8) as pool:  # an exception in one of them is one here
+        list(pool.map(work, range(8)))
     assert not wrong, len(wrong)
+
+
+def threads_without_a_context():
+    """A thread whose first word to the device is this model's."""
+    new, old = pair()
+    right(new, old)
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(right, new, old).result() == AFTER
+        Processor.now = 8
+        right(new, old)
+        Processor.now = 7  # whose plan the next thread attaches again
 
 
 def refused():
@@ -243,7 +260,7 @@ def left_to_torch():
 
 
 failed = []
-cases = (by_handle, task_of_the_made, parameters_change, parameters_change_unseen, streams, alignment, not_written_down, other_arguments, shared_memory, threads, refused, left_to_torch)
+cases = (by_handle, task_of_the_made, parameters_change, parameters_change_unseen, streams, alignment, not_written_down, other_arguments, shared_memory, threads, threads_without_a_context, refused, left_to_torch)
 for case, with_graphs in [(case, graphs) for case in cases for graphs in (False, True)] + [(one_replay, True)]:
     Processor.has_graphs = with_graphs
     child = os.fork()

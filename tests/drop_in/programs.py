@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -84,9 +85,8 @@ def threads():
                 if not torch.equal(new(inputs[i], 2.0), right[i]):
                     wrong.append(i)
 
-    all_of_them = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    [t.start() for t in all_of_them]
-    [t.join() for t in all_of_them]
+    with ThreadPoolExecutor(8) as pool:  # an exception in one of them is one here
+        list(pool.map(work, range(8)))
     assert not wrong, "%d of 8000 results are wrong" % len(wrong)
     hits(new, 8008)
 

@@ -3,8 +3,8 @@ import functools
 import importlib.util
 import os
 import sys
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -101,12 +101,9 @@ def worker(one, failed):
             failed.append(one)
 
 
-failed, threads = [], []
-for _ in range(4):
-    threads.append(threading.Thread(target=worker, args=(made(), failed)))
-    threads[-1].start()
-for thread in threads:
-    thread.join()
+failed = []
+with ThreadPoolExecutor(4) as pool:  # an exception in one of them is one here
+    list(pool.map(worker, [made() for _ in range(4)], [failed] * 4))
 assert not failed, "%d of 4 threads" % len(failed)
 
 # A function that keeps a layer calls that one, whatever tensors a copy of the model has.
