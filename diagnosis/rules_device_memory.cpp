@@ -193,7 +193,7 @@ std::optional<finding> atomic_contention(const facts& f) {
   // Operations on one address are done by one slice of L2, one after the other: the mean over all slices says little.
   const char* busiest = "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed";
   if (!f.value(busiest) && f.in.source.find("tl.atomic_") != std::string::npos) {
-    // Not counted (PRAGMA's list of counters does not have it): atomic operations in the source, and no unit that is busy with anything else.
+    // Not counted (an older list of counters, a processor that lacks it): atomic operations in the source, and no unit that is busy with anything else.
     const auto busy = busiest_unit(f);
     const double idle = busy ? severity(limit::units_idle, *busy * 100) : 0;
     if (idle <= 0) return std::nullopt;

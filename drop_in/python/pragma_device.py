@@ -128,10 +128,14 @@ class Launcher:
                 return self.graph(inputs)
             return self.planned(driver, device, inputs, tensors)
 
+    @staticmethod
+    def key_of(driver, device, tensors):
+        return device.index, driver.stream(device.index)[2], tuple(t.data_ptr() % 16 == 0 for t in tensors)
+
     def planned(self, driver, device, inputs, tensors):
         if driver is None or not driver.usable() or not self.settings.get("by_handle"):
             return self.fast(*inputs)
-        key = device.index, driver.stream(device.index)[2], tuple(t.data_ptr() % 16 == 0 for t in tensors)
+        key = self.key_of(driver, device, tensors)
         if key not in self.plans:
             results = self.fast(*inputs)  # compiles and tunes
             if len(self.plans) >= MOST_PLANS:
@@ -144,13 +148,16 @@ class Launcher:
         return self.call.launch(tuple(tensors))
 
     def on_graph(self, driver, device, inputs, tensors):
-        """Is a replayed graph the quicker way, on this stream? Timed once: it saves launches, and costs a copy of each input and of each result."""
+        """Is a replayed graph the quicker way, on this stream? Timed once, each with what a call does beside it: a replay is Python's, which looks at the parameters
+        and copies each input and each result; launches by handle are pragma_call's."""
         if self.graph is None:
             self.graph = False
             try:
                 graph = Graph(self.fast, inputs)
-                usual = clocked(lambda: self.planned(driver, device, inputs, tensors), graph.api)
-                replayed = clocked(lambda: graph(inputs), graph.api)
+                self.planned(driver, device, inputs, tensors)
+                by_handle = self.plans.get(self.key_of(driver, device, tensors)) if driver else None
+                usual = clocked((lambda: self.call.launch(tuple(tensors))) if by_handle else lambda: (self.state(), self.planned(driver, device, inputs, tensors)), graph.api)
+                replayed = clocked(lambda: (self.state(), graph(inputs)), graph.api)
                 self.times = " (a replayed graph: %.1f us a call, else %.1f us)" % (replayed * 1e6, usual * 1e6)
                 if replayed < usual:
                     self.graph = graph
