@@ -42,10 +42,11 @@ code write_region(const loop_program& program, const region& r, const region_sch
   }
   if (r.has_window()) out.comment("window over {} positions", row_elements(r));
   share_out(r, layout, s, all.threads, out);
-  for (int a : layout.outer) values.open_loop(a);
+  const size_t opened = layout.columns || layout.outer.empty() ? layout.outer.size() : layout.outer.size() - 1; // a row writer opens the last one itself
+  for (size_t i = 0; i < opened; ++i) values.open_loop(layout.outer[i]);
   if (layout.columns) column_writer(r, s, all, layout, values, out).write();
   else row_writer(r, s, all, layout, values, out).write();
-  for (size_t i = 0; i < layout.outer.size(); ++i) out.close();
+  for (size_t i = 0; i < opened; ++i) out.close();
   return out;
 }
 

@@ -58,12 +58,35 @@ const merged_moments* row_writer::moments(int e) const {
 }
 
 void row_writer::write() {
+  if (s_.together > 1 && rows_together(r_, s_, s_.together) == s_.together) return rows_at_once();
+  if (!layout_.outer.empty()) values_.open_loop(layout_.outer.back());
   values_.name_known(0);
   for (int e : layout_.kept) out_.line("alignas(64) float row{}[{}];", e, row_elements(r_));
   if (layout_.plan.followed.peak >= 0) followed();
   else
     for (pass_ = 1; pass_ <= layout_.plan.passes; ++pass_) pass();
   for (int s : layout_.plan.row_stores) values_.store_first(r_.stores[static_cast<size_t>(s)]);
+  if (!layout_.outer.empty()) out_.close();
+}
+
+/// Each factor that rows share is read once for all of them, and memory is read in several places at once.
+void row_writer::rows_at_once() {
+  const int axis = layout_.outer.back();
+  const auto row = values_.var(axis);
+  rows_ = s_.together;
+  pass_ = 1;
+  cut_ = cut_of_row(r_, layout_, pass_, all_.lanes, std::max(1, s_.unroll / 2));
+  out_.block("for (int64_t first = 0; first < {}; first += {})", values_.extent(axis), rows_);
+  for (int e : reductions()) out_.line("{} {}_totals[{}] = {{}};", wide_type(at(e).dtype), values_.reduction(e), rows_);
+  loops(0);
+  out_.block("for (int64_t {0} = first; {0} < first + {1}; ++{0})", row, rows_);
+  for (int e : reductions()) out_.line("const auto {0}_total = {0}_totals[{1} - first];", values_.reduction(e), row);
+  values_.name_known(0);
+  finish_totals();
+  values_.name_known(1);
+  for (int s : layout_.plan.row_stores) values_.store_first(r_.stores[static_cast<size_t>(s)]);
+  out_.close();
+  out_.close();
 }
 
 void row_writer::pass() {
@@ -145,8 +168,10 @@ void row_writer::block(size_t depth) {
   for (size_t d = depth; d < layout_.inner.size(); ++d) elements *= values_.extent(layout_.inner[d]);
   for (int e : reductions()) {
     if (!adds_up(at(e).op)) continue;
-    out_.line("{} {}_part[{}];", lane_type(at(e).dtype), values_.reduction(e), cut_.unroll);
-    out_.line("for (auto& part : {}_part) part = {};", values_.reduction(e), values_.beginning(e));
+    const auto name = values_.reduction(e);
+    out_.line("{} {}_part{}[{}];", lane_type(at(e).dtype), name, rows_ > 1 ? fmt::format("[{}]", rows_) : "", cut_.unroll);
+    if (rows_ > 1) out_.line("for (auto& row : {}_part)", name);
+    out_.line("{}for (auto& part : {}) part = {};", rows_ > 1 ? "  " : "", rows_ > 1 ? "row" : name + "_part", values_.beginning(e));
   }
   nest(depth, -1);
   for (int e : reductions()) {
@@ -167,7 +192,8 @@ void row_writer::block(size_t depth) {
 void row_writer::flush(int e) {
   if (!adds_up(at(e).op)) return;
   const auto& known = traits(at(e).op);
-  out_.line("{0}_total {1}= {2}({0}_part);", values_.reduction(e), known.cpp.text, out_.use(known.cpp_finish));
+  if (rows_ > 1) out_.line("for (int r = 0; r < {3}; ++r) {0}_totals[r] {1}= {2}({0}_part[r]);", values_.reduction(e), known.cpp.text, out_.use(known.cpp_finish), rows_);
+  else out_.line("{0}_total {1}= {2}({0}_part);", values_.reduction(e), known.cpp.text, out_.use(known.cpp_finish));
 }
 
 void row_writer::nest(size_t depth, int distances_of) {
@@ -184,13 +210,19 @@ void row_writer::prefetches() {
   for (size_t i = 0; i < r_.exprs.size(); ++i) {
     const auto& x = r_.exprs[i];
     if (x.kind != expr_kind::load || !layout_.live[i] || !x.args.empty() || std::abs(x.at.coefficient(layout_.vector_axis)) != 1) continue;
-    if (ahead) out_.line("__builtin_prefetch({} + {});", values_.address(x.buffer, x.at), s_.prefetch);
+    const bool shared = std::none_of(layout_.outer.begin(), layout_.outer.end(), [&](int a) { return x.at.coefficient(a) != 0; }) && !layout_.outer.empty(); // a row before this one brought it
+    if (ahead && !shared) out_.line("__builtin_prefetch({} + {});", values_.address(x.buffer, x.at), s_.prefetch);
     if (const int64_t step = rows < 0 ? 0 : x.at.coefficient(rows); step != 0)
       out_.line("__builtin_prefetch({} + {}, 0, 2);", values_.address(x.buffer, x.at), step); // to the second level
   }
 }
 
 std::string row_writer::call(int distances_of, const std::string& position, const std::string& lanes, const std::string& part) const {
+  if (rows_ > 1) {
+    auto s = fmt::format("for (int r = 0; r < {}; ++r) pass{}(first + r, {}, {}", rows_, pass_, position, lanes);
+    for (int e : reductions()) s += fmt::format(", {}_part[r]{}", values_.reduction(e), part);
+    return s + ");";
+  }
   auto s = fmt::format("{}{}({}, {}", distances_of >= 0 ? "distance" : "pass", distances_of >= 0 ? distances_of : pass_, position, lanes);
   if (distances_of >= 0) return s + fmt::format(", squares{}_part{});", distances_of, part);
   for (int e : reductions()) s += fmt::format(", {}_part{}", values_.reduction(e), part);
@@ -198,7 +230,7 @@ std::string row_writer::call(int distances_of, const std::string& position, cons
 }
 
 void row_writer::step(int distances_of) {
-  std::string parameters = "int64_t i, auto lanes";
+  std::string parameters = (rows_ > 1 ? "int64_t " + values_.var(layout_.outer.back()) + ", " : std::string()) + "int64_t i, auto lanes";
   if (distances_of >= 0) {
     const int source = moments(distances_of)->source;
     out_.block("const auto distance{} = [&]({}, vf& squares) __attribute__((always_inline))", distances_of, parameters);

@@ -25,6 +25,7 @@ class row_writer {
 public:
   row_writer(const region& r, const region_schedule& s, const schedule& all, const region_layout& layout, value_writer& values, code& out)
       : r_(r), s_(s), all_(all), layout_(layout), values_(values), out_(out) {}
+  /// Inside of the loops over layout.outer, of which it opens the innermost one itself.
   void write();
 
 private:
@@ -32,6 +33,7 @@ private:
   const std::vector<int>& reductions() const { return reductions_of(layout_.plan, pass_); }
   const merged_moments* moments(int e) const;
   void pass();
+  void rows_at_once(); ///< schedule::together of them
   void followed(); ///< passes 1 and 2 as one, with a level that follows the peak (followed_peak)
   void followed_block(const std::string& end); ///< up to there
   void begin_totals();
@@ -54,7 +56,7 @@ private:
   const region_layout& layout_;
   value_writer& values_;
   code& out_;
-  int pass_ = 0;
+  int pass_ = 0, rows_ = 1; ///< rows that are read at once
   row_cut cut_;
 };
 

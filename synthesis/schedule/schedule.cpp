@@ -3,6 +3,7 @@
 #include "synthesis/schedule/threads.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace pragma::synthesis {
@@ -103,6 +104,48 @@ bool follows_peak(const region& r, const region_schedule& s) {
 }
 
 } // namespace
+
+bool row_mode(const region& r, const region_schedule& s) {
+  return s.vector_axis >= 0 && (r.reduced_mask() == 0 || r.axes[static_cast<size_t>(s.vector_axis)].reduced);
+}
+
+namespace {
+
+/// What the elements of a row are made of.
+struct row_factors {
+  bool of_row = false, shared = false; ///< loads along the vector axis: another one for each row, the same for all rows
+  bool others = false;                 ///< values of the whole row, scans: they would have to be known of several rows at once
+  std::set<int> seen;
+};
+void find_factors(const region& r, int e, int row, int vector, row_factors& found) {
+  const auto& x = r.exprs[static_cast<size_t>(e)];
+  if (x.kind == expr_kind::constant || !found.seen.insert(e).second) return;
+  if ((x.kind != expr_kind::load && x.kind != expr_kind::op) || !(x.axes & (1u << vector)) || (x.kind == expr_kind::load && !x.args.empty())) found.others = true;
+  else if (x.kind == expr_kind::load) (x.at.coefficient(row) != 0 ? found.of_row : found.shared) = true;
+  else
+    for (int a : x.args) find_factors(r, a, row, vector, found);
+}
+
+} // namespace
+
+int rows_together(const region& r, const region_schedule& s, int most) {
+  if (r.anchor || r.host >= 0 || r.item >= 0 || r.scan_axis >= 0 || r.bounded_axis >= 0 || r.has_window() || r.scatters() || s.vector_axis < 0 || s.keep_rows) return 1;
+  if (r.reduced_mask() != 1u << s.vector_axis) return 1;
+  const auto plan = plan_passes(r, r.reduced_mask(), s.merge_passes);
+  int row = -1;
+  for (size_t a = 0; a < r.axes.size(); ++a)
+    if (!r.axes[a].reduced) row = static_cast<int>(a);
+  if (row < 0 || plan.passes != 1 || plan.merges() || !plan.stores.empty()) return 1;
+  row_factors factors;
+  for (int e : plan.reduces.at(1)) {
+    if (r.exprs[static_cast<size_t>(e)].op != operation::sum) return 1;
+    find_factors(r, r.exprs[static_cast<size_t>(e)].args[0], row, s.vector_axis, factors);
+  }
+  if (factors.others || !factors.of_row || !factors.shared) return 1;
+  int together = std::bit_floor(static_cast<unsigned>(std::clamp(most, 1, most_rows_together)));
+  while (r.axes[static_cast<size_t>(row)].extent % together != 0) together /= 2;
+  return together;
+}
 
 bool has_next_row(const region& r, const region_schedule& s) {
   if (r.anchor || s.vector_axis < 0 || !r.axes[static_cast<size_t>(s.vector_axis)].reduced) return false;
@@ -352,6 +395,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
     rs.keep_rows = has_expensive_shared_value(r) && row * 4 <= cache.l2 / 2;
     rs.next_row = r.host < 0 && has_next_row(r, rs) && ends_in_sums(r, rs) && row * 4 <= cache.l2 / 4 && touched(r, program, false, true) > cache.l2;
     if (r.host < 0 && follows_peak(r, rs) && touched(r, program, false, true) > cache.l2) rs.prefetch = followed_ahead;
+    rs.together = rows_together(r, rs, most_rows_together / 2);
     const int64_t written = bytes_written(r, program);
     rs.stream = written > cache.l3 / 2 && can_stream(r, rs, s.lanes);
     s.regions.push_back(rs);

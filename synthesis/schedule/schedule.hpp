@@ -21,6 +21,7 @@ PRAGMA_JSON(blocking, rows, vectors, m, n, k, whole)
 struct region_schedule {
   int vector_axis = -1;        ///< index into region::axes; reduced or last: row mode; another: column mode
   int unroll = 4;              ///< row mode: vectors per step, each with accumulators of its own
+  int together = 1;            ///< row mode: rows that are read at once, since they share a factor (rows_together())
   int tile = 8;                ///< column mode: vectors that are carried through all passes together
   bool keep_rows = false;      ///< values that several passes need stay in a buffer of one row; else they are recomputed
   bool merge_passes = true;    ///< variance beside its mean, sums of exponentials beside their peak, block by block
@@ -30,7 +31,7 @@ struct region_schedule {
   bool one_thread = false;     ///< of a program with several: too little to share out
   blocking block;              ///< contractions only
 };
-PRAGMA_JSON(region_schedule, vector_axis, unroll, tile, keep_rows, merge_passes, stream, prefetch, next_row, one_thread, block)
+PRAGMA_JSON(region_schedule, vector_axis, unroll, together, tile, keep_rows, merge_passes, stream, prefetch, next_row, one_thread, block)
 
 struct schedule {
   int threads = 1;
@@ -62,6 +63,11 @@ int64_t bytes_written(const region& r, const loop_program& program);
 int64_t row_elements(const region& r);
 /// True when values are worth keeping between passes (an exponential that two passes need).
 bool has_expensive_shared_value(const region& r);
+/// The vector axis lies inside the passes (cpp/rows.hpp): it is reduced, or nothing is.
+bool row_mode(const region& r, const region_schedule& s);
+/// How many rows, at most `most`, can be read at once: their sums need one pass, and some factor is the same for all of them. 1 where that is not so.
+constexpr int most_rows_together = 8;
+int rows_together(const region& r, const region_schedule& s, int most);
 /// True when a row is passed over several times and another one follows it in the same loop.
 bool has_next_row(const region& r, const region_schedule& s);
 /// True when non-temporal stores can be used: some store walks the vector axis with step 1.

@@ -13,10 +13,6 @@ namespace {
 using b = bottleneck;
 constexpr int most_unrolled = 16, widest_tile = 64, farthest_prefetch = 1 << 14; ///< steps, vectors, elements
 
-bool row_mode(const region& r, const region_schedule& s) {
-  return s.vector_axis >= 0 && (r.reduced_mask() == 0 || r.axes[static_cast<size_t>(s.vector_axis)].reduced);
-}
-
 /// Applies `change` to every loop region that it fits; true when some region changed.
 template <class Change> bool each_region(schedule& s, const loop_program& p, Change change) {
   bool changed = false;
@@ -150,6 +146,13 @@ const std::vector<schedule_move<schedule>>& moves() {
            return true;
          });
        }},
+      {"rows together", "what rows share is read once for several, and memory in several places at once", {b::memory_bandwidth_bound, b::memory_latency_bound, b::port_pressure},
+       [](schedule& s, const loop_program& p) {
+         return each_region(s, p, [&](region_schedule& rs, const region& r) {
+           const int more = rows_together(r, rs, rs.together * 2);
+           return more > rs.together ? (rs.together = more, true) : false;
+         });
+       }},
       {"next row", "the last pass over a row asks for the row after it, or no longer does", {b::memory_latency_bound, b::memory_bandwidth_bound},
        [](schedule& s, const loop_program& p) {
          return each_region(s, p, [&](region_schedule& rs, const region& r) {
@@ -254,7 +257,7 @@ search_space<schedule> processor_space(const loop_program& program, const builti
     if (known.regions.size() != program.regions.size() || known.threads != start.threads || known.lanes != start.lanes) return false;
     for (size_t i = 0; i < known.regions.size(); ++i) {
       auto& of = known.regions[i]; // a store is a file: what stands in it may be anything
-      if (of.unroll < 1 || of.unroll > most_unrolled || of.tile < 1 || of.tile > widest_tile || of.prefetch < 0 || of.prefetch > farthest_prefetch) return false;
+      if (of.unroll < 1 || of.unroll > most_unrolled || of.together < 1 || of.together > most_rows_together || of.tile < 1 || of.tile > widest_tile || of.prefetch < 0 || of.prefetch > farthest_prefetch) return false;
       if (const auto& r = program.regions[i]; r.anchor) {
         if (of.vector_axis != r.anchor->n.back()) return false;
         of.block = fitted(of.block, r, known.lanes);

@@ -215,6 +215,7 @@ void check_candidates(torch_fixture& torch, const small_task& small, const built
 TEST_CASE_METHOD(torch_fixture, "every schedule that the search offers is right, not only the first") {
   REQUIRE(ref);
   for (size_t which : {10u, 15u, 21u, 30u}) check_candidates(*this, tasks[which], {}, 7);
+  check_candidates(*this, named("rows_at_once"), {}, 7);
 }
 
 TEST_CASE_METHOD(torch_fixture, "schedules drawn blindly are right: windows along every axis") {

@@ -284,6 +284,7 @@ TEST_CASE("the starting schedule fits its program: axes that can be vectorised, 
         if (axes.empty()) CHECK((rs.vector_axis == -1 && r.axes.size() == (r.item >= 0 ? 1u : 0u))); // what has axes has one for the vectors
         else CHECK(rs.vector_axis == axes.front());
         if (rs.stream) CHECK(can_stream(r, rs, s.lanes));
+        CHECK(rows_together(r, rs, rs.together) == rs.together);
       }
     }
   }

@@ -148,6 +148,8 @@ inline const small_task tasks[] = {
      "[torch.randn(20, 70)]", "self.register_buffer('w', torch.randint(-128, 128, (33, 70)).to(torch.int8)); self.b = nn.Parameter(torch.randn(33))"},
     {"int8_weights", "return F.linear(x, self.w.to(x.dtype) * self.s), x[:1] @ (self.s * self.w.float()).t(), F.linear(y, self.w.to(y.dtype)) * self.s.to(y.dtype).t()",
      "[torch.randn(20, 70), torch.randn(18, 70).bfloat16()]", "self.register_buffer('w', torch.randint(-128, 128, (33, 70)).to(torch.int8)); self.register_buffer('s', torch.rand(33, 1) * 0.02)", "x, y"},
+    {"rows_at_once", "return x @ self.v, F.silu(F.linear(y, self.w, self.b)), z @ self.u, ((x - self.v) ** 2).sum(1) + 1, (x * self.v).mean(-1)", "[torch.randn(12, 70), torch.randn(1, 37), torch.randn(7, 20000)]",
+     "self.v = nn.Parameter(torch.randn(70)); self.w = nn.Parameter(torch.randn(6, 37)); self.b = nn.Parameter(torch.randn(6)); self.u = nn.Parameter(torch.randn(20000))", "x, y, z"},
 };
 
 inline std::string text_of(const small_task& t) {
