@@ -123,8 +123,11 @@ def caller(folder):
     if not shutil.which("cc") or not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")):
         raise RuntimeError("%s cannot be loaded (%s), and to build it there is no C compiler or no Python.h" % (shipped_path, why))
     source = os.path.join(folder, "pragma_call.c")
-    with open(source, "rb") as f:
-        key = hashlib.sha256(f.read()).hexdigest()[:16]
+    text = hashlib.sha256()
+    for name in sorted(name for name in os.listdir(folder) if name.endswith((".c", ".h"))):  # with all that it includes
+        with open(os.path.join(folder, name), "rb") as f:
+            text.update(f.read())
+    key = text.hexdigest()[:16]
     return load_extension(build(folder, "pragma_call-%s.abi3.so" % key,
                                 [["cc", "-O2", "-fPIC", "-shared", "-pthread", "-I", sysconfig.get_paths()["include"], "-I", folder, "-o", "{out}", source]]))
 
