@@ -82,16 +82,20 @@ def one_program_of_several_models():
 def parameters_that_are_always_others():
     """Aliases of the same memory, made for each call, with versions of their own."""
     new, old = pair()
+    alive = []
     for _ in range(4):
         params = {name: tensor.data for name, tensor in new.state_dict(keep_vars=True).items()}
+        alive.append(params)
         x = torch.randn(16, 64)
         found = operator.call(x, params["linear.weight"], params["linear.bias"], params["shift"])
         with torch.no_grad():
             assert torch.allclose(found, old(x, 2.0), rtol=1e-5, atol=1e-3)
             for model in (new, old):
                 model.linear.weight.mul_(1.5)
-        del params
-        assert not operator.states, "kept though the tensors are gone"
+    assert len(operator.states) == 4
+    del params
+    alive.clear()
+    assert not operator.states, "kept though the tensors are gone"
 
 
 def ends_with_the_model():

@@ -114,7 +114,8 @@ norm_drop_in of_norm(const char* file, const std::string& language, const std::s
 
 const names every = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
                                  "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "trained_step_by_step", "copies", "freed",
-                                 "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once"};
+                                 "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once", "built_anew"};
+const names of_compilers = {"compiled", "compiled_by_inductor", "compiled_models", "surroundings", "compiled_gradients", "compiled_steps", "other_gradients", "exported"};
 
 } // namespace
 
@@ -123,11 +124,11 @@ TEST_CASE("A drop-in is right in any program: by its kernel, or else Torch's ver
 TEST_CASE("A drop-in is right with a newer Torch, compiled and exported too") {
   const char* python = std::getenv("PRAGMA_OTHER_PYTHON");
   if (!python) {
-    WARN("skipped: " << every.size() + 2 << " programs, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
+    WARN("skipped: " << every.size() + std::size(of_compilers) << " programs, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
     return;
   }
   auto all = every;
-  all.insert(all.end(), {"compiled", "exported"});
+  all.insert(all.end(), std::begin(of_compilers), std::end(of_compilers));
   right(python, written(), all);
 }
 
@@ -171,6 +172,8 @@ TEST_CASE("A device's kernels are launched by handle where nothing else would be
   const auto library = (folder.path() / "launches.so").string();
   run({"cc", "-O1", "-shared", "-fPIC", "-o", library, (here() / "launches.c").string()});
   run({python_here(), "-B", (here() / "launches.py").string(), folder.path().string(), library});
+  if (const char* python = std::getenv("PRAGMA_OTHER_PYTHON")) run({python, "-B", (here() / "compiled_launches.py").string(), folder.path().string(), library});
+  else WARN("skipped: compiled programs, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
 }
 
 TEST_CASE("Buffers that forward() updates are left as Model leaves them, by a kernel and on a device") {
