@@ -11,6 +11,7 @@ import weakref
 import torch
 
 AFTER = getattr(torch._C, "_after_autograd_keyset", None)
+ANY_VERSION, NO_VERSION = -1, -2  # of a buffer that each call updates; of a tensor of inference mode, which may be another one at any time
 MOST_STATES = 32  # sets of parameters that one operator has laid out on devices
 
 
@@ -133,7 +134,8 @@ class State:
             aliases = [t.detach() for t in params]
         self.model = shell(template, Slots(kept_in(task, operator.keeper, template), aliases))
         self.model.__dict__["_pragma_options"] = {"strict": False, "keep_buffers": True, "graph": False, "patient": True}
-        self.known = [(weakref.ref(t, lambda _: operator.forget(key)), None if t.is_inference() else t._version, t.data_ptr()) for t in params]
+        self.known = [(weakref.ref(t, lambda _: operator.forget(key)), ANY_VERSION if entry["name"] in task.updated else NO_VERSION if t.is_inference() else t._version, t.data_ptr())
+                      for t, entry in zip(params, task.params)]
         inputs = [(None, i) + task.specification(entry) for i, entry in enumerate(task.inputs)]
         places = [operator.place(self.model, entry["name"]) + task.specification(entry) for entry in task.params]
         self.bare = Bare()
@@ -143,7 +145,7 @@ class State:
 
     def holds(self, params):
         for (known, version, address), tensor in zip(self.known, params):
-            if known() is not tensor or version is None or tensor._version != version or tensor.data_ptr() != address:
+            if known() is not tensor or tensor.data_ptr() != address or version != ANY_VERSION and (version == NO_VERSION or tensor._version != version):
                 return False
         return True
 
@@ -179,8 +181,9 @@ class Operator:
         task, outputs = self.task, len(self.task.outputs)
         library = self.library = torch.library.Library("pragma", "FRAGMENT")
         tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
+        unsafe = getattr(torch.Tag, "cudagraph_unsafe", None) if task.launcher else None  # what a State keeps is no memory of a graph that Torch makes of a program
         library.define("%s(%s) -> %s" % (name, ", ".join("Tensor t%d" % i for i in range(len(task.inputs) + len(task.params))),
-                                         "Tensor" if outputs == 1 else "(%s)" % ", ".join(["Tensor"] * outputs)), tags=tags)
+                                         "Tensor" if outputs == 1 else "(%s)" % ", ".join(["Tensor"] * outputs)), tags=tags + ((unsafe,) if unsafe else ()))
         library.define("%s_gradients(Tensor?[] gradients, Tensor[] tensors, bool[] wanted) -> Tensor[]" % name, tags=tags)
         self.call, self.backward = getattr(torch.ops.pragma, name).default, getattr(torch.ops.pragma, name + "_gradients").default
         key = torch._C._dispatch_key_for_device(self.device)
