@@ -434,19 +434,24 @@ class DropIn:
     # -- torch.compile and torch.export --------------------------------------------------------------------------------------------
 
     def _pragma_graph(self, args, kwargs):
+        given, told, tensors = (args, kwargs), self._pragma_task.told(), []
+        for name, default in told["arguments"][len(args):]:
+            if name in kwargs:
+                args, kwargs = args + (kwargs[name],), {other: value for other, value in kwargs.items() if other != name}
+            elif default:
+                args += default
         if kwargs or not self._pragma_graphs or not self._pragma_fits(args):
-            return super().forward(*args, **kwargs)
-        told, tensors = self._pragma_task.told(), []
+            return super().forward(*given[0], **given[1])
         for position, path, _, _ in told["tensors"]:
             value = self if path else args[position]
             for part in path:
                 value = getattr(value, part)
             tensors.append(value)
         if not self._pragma_differentiable and torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
-            return super().forward(*args)
+            return super().forward(*given[0], **given[1])
         for tensor, (_, _, shape, dtype) in zip(tensors, told["tensors"]):
             if tuple(tensor.shape) != shape or tensor.dtype != dtype or tensor.device.type != told["device"] or tensor.device != tensors[0].device:
-                return super().forward(*args)
+                return super().forward(*given[0], **given[1])
         results = self._pragma_task.operator.call(*tensors)
         if not told["updates"]:
             return results
@@ -464,8 +469,12 @@ class DropIn:
         told = self._pragma_task.told()
         if len(args) != told["count"] or not told["surroundings"] or told["unknown_updates"] and not self._pragma_options["keep_buffers"]:
             return False
-        for position, text in told["scalars"]:
-            if repr(args[position]) != text:
+        for position, text, kinds, value in told["scalars"]:  # Dynamo may have made a number one of many, which has no repr()
+            given = args[position]
+            if kinds:
+                if (isinstance(given, bool), isinstance(given, int), isinstance(given, float)) != kinds or given != value:
+                    return False
+            elif repr(given) != text:
                 return False
         any_mode = told["same_in"] and any([all([module.training == same for module in self.modules()]) for same in told["same_in"]])
         for path, kind, values in told["modules"]:

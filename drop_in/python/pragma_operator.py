@@ -364,12 +364,18 @@ constant = getattr(getattr(torch, "compiler", None), "assume_constant_result", l
 
 def told_of(task):
     """What decides about a call in a compiled program, as plain values. "tensors": (position in the arguments or None, path in the model, shape, dtype).
-    "surroundings": do they fit while this is traced? Dynamo traces anew where one of them changes."""
+    "arguments": (name, its default in a tuple, where it is a plain value). "surroundings": do they fit while this is traced? Dynamo traces anew where one of them changes."""
     device, threads = task.settings.get("device", "cpu"), task.settings["threads"]
     watched = [one for one in task.constants.ambient(threads, device) if one[0] in ("deterministic mode", "default dtype", "number of threads", "functorch", "autocast")]
     fit = all(function(*args) == value for _, function, args, value in watched) and torch.autograd.forward_ad._current_level < 0
     tensors = [(position, ()) for position in task.positions] + [(None, tuple(entry["name"].split("."))) for entry in task.params]
-    return {"count": task.count, "device": device, "surroundings": fit, "scalars": tuple(task.scalars),
+    scalars = []
+    for position, text in task.scalars if task.operator else []:
+        value = literal(text)
+        kinds = tuple(isinstance(value, kind) for kind in (bool, int, float)) if text not in ("0.0", "-0.0", "nan") and isinstance(value, (bool, int, float, str, type(None))) else ()
+        scalars.append((position, text, kinds, value))
+    arguments = [(name, (p.default,) if isinstance(p.default, (bool, int, float, str, type(None))) else ()) for name, p in list(task.signature.parameters.items())[1:]]
+    return {"count": task.count, "arguments": tuple(arguments), "device": device, "surroundings": fit, "scalars": tuple(scalars),
             "same_in": tuple(task.made_for.get("same_in", [])), "unknown_updates": bool(task.settings["mutated"]) and not task.updates,
             "updates": tuple((tuple(path.split(".")) if path else (), name, output, add) for (path, _, name), output, add in task.updates), "own_results": task.own_results,
             "tensors": tuple(place + (tuple(entry["shape"]), getattr(torch, entry["dtype"])) for place, entry in zip(tensors, task.inputs + task.params)),

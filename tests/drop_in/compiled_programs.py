@@ -30,9 +30,12 @@ def compiled():
     program = torch.compile(new, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
         called(program, old, 1, x, 2.0)
-        called(program, old, 1, programs.data_x, 2.0)
+        called(program, old, 1, x, scale=2.0)
+        called(program, old, 1, scale=2.0, x=programs.data_x)
         called(program, old, 0, data(5), 2.0)
-        assert new.stats()["compiled"] == 2
+        called(program, old, 0, x, 3.0)
+        raises(Exception, lambda: program(x))
+        assert new.stats()["compiled"] == 3
         new(x, 2.0)
         assert new.stats()["hits"] == 1, "a model that was compiled is another one"
         new.eps = old.eps = 0.125
