@@ -51,7 +51,7 @@ class Cuda:
     def start():
         """The addresses of the driver's functions (driver_functions of pragma_launch.h)."""
         driver = ctypes.CDLL("libcuda.so.1")
-        return tuple(ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in ("cuLaunchKernel", "cuCtxGetCurrent", "cuCtxSetCurrent"))
+        return tuple(ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in ("cuLaunchKernel", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuStreamIsCapturing"))
 
     @staticmethod
     def context():
@@ -110,11 +110,6 @@ class Launcher:
         """Of a tensor without a version (of inference mode) nothing says that it is the same."""
         before = self.known
         return before is not None and all(a is b if isinstance(a, torch.Tensor) else a == b for a, b in zip(now, before)) and not any(t.is_inference() for t in now[::3])
-
-    @staticmethod
-    def capturing(device):
-        driver = DRIVERS.get(device.type)
-        return driver is not None and driver.capturing()
 
     def laid_out(self, now):
         args, kwargs = self.arguments

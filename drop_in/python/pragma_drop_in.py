@@ -1,7 +1,7 @@
 """What every drop-in of PRAGMA does: looks whether all that its kernel was made for holds, calls the kernel, and computes with Torch where
 something does not. model_new.py beside it says for which task; nothing here is changed for one. See docs/drop_in.md of PRAGMA."""
 import collections
-import copy
+import functools
 import inspect
 import json
 import threading
@@ -27,6 +27,7 @@ SENTENCES = {
     "gradients": "gradients of a task whose results are random",
     "kept layers": "gradients of a model with a function that keeps a layer (self.act = lambda x: self.layer(x))",
     "updates": "forward() updates buffers, which the kernel does not; ModelNew(..., keep_buffers=True) lets them keep their values",
+    "ties": "layers that shared a tensor when the model was made have one each",
     "hooks": "a module inside has hooks, which a kernel would leave out",
     "kernel": "no kernel for this machine",
     "dispatch mode": "a Torch dispatch mode is active",
@@ -156,6 +157,12 @@ class Task:
         verdict = missing or ("module: " + why if why else None)
         if verdict is None and self.unknown_updates(model):
             verdict = "updates"
+        for names in vars(model).get("_pragma_ties", ()):
+            kept = [(keeper(model, *name.rpartition(".")[::2]), name.rpartition(".")[2]) for name in names]
+            tied = [(table, name, table.get(name)) for table, name in kept if table is not None]
+            facts["same"] += tied
+            if len(tied) < len(names) or any(one[2] is not tied[0][2] for one in tied):
+                verdict = verdict or "ties"
         if verdict is None and any(self.constants.hook_tables(model)):
             verdict = "hooks"
         inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
@@ -289,7 +296,7 @@ class DropIn:
         task = self._pragma_task
         self.__dict__["_pragma_options"] = {"strict": strict, "keep_buffers": keep_buffers, "graph": graph}
         self.__dict__["_pragma_constructor"] = task.constants.constructor_of(task.reference.Model.__init__, args, kwargs)
-        self.__dict__["_pragma_arguments"] = args, kwargs
+        self.__dict__["_pragma_arguments"], self.__dict__["_pragma_ties"] = (args, kwargs), task.constants.ties_of(self)
         # torch.compile cannot look at all of it, nor load what is not there
         self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == ""
         self.__dict__["_pragma_differentiable"] = self._pragma_graphs and not task.settings["mutated"] and not task.constants.keeps_layers(self)
@@ -476,12 +483,16 @@ class DropIn:
                     return False
             elif repr(given) != text:
                 return False
+        for names in self._pragma_ties:
+            tied = [functools.reduce(getattr, name.split("."), self) for name in names]
+            if any([one is not tied[0] for one in tied]):
+                return False
         any_mode = told["same_in"] and any([all([module.training == same for module in self.modules()]) for same in told["same_in"]])
         for path, kind, values in told["modules"]:
             module = self
             for part in path:
                 module = getattr(module, part, None)
-            if path and (type(module).__name__ != kind or len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks) + len(module._backward_pre_hooks)):
+            if path and (type(module).__name__ != kind or len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks) + len(getattr(module, "_backward_pre_hooks", ()))):
                 return False
             for name, value in values:
                 if not (any_mode and name == "training") and getattr(module, name, _compiling) != value:

@@ -141,7 +141,6 @@ class State:
         self.bare = Bare()
         self.call = task.guarded(vars(self.bare), None, NO_FACTS, inputs, places, [], [], len(inputs), self.device, no_gradients)
         self.launcher = task.launcher(self.model, self.call)
-        self.capturing = getattr(self.launcher, "capturing", lambda device: False)
 
     def holds(self, params):
         for (known, version, address), tensor in zip(self.known, params):
@@ -178,7 +177,7 @@ class Operator:
 
     def define(self, name):
         """By torch.library.Library: what custom_op() puts around a function costs more than the call itself (docs/decisions/0056)."""
-        task, outputs = self.task, len(self.task.outputs)
+        task, outputs, key = self.task, len(self.task.outputs), torch._C._dispatch_key_for_device(self.device)
         library = self.library = torch.library.Library("pragma", "FRAGMENT")
         tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
         unsafe = getattr(torch.Tag, "cudagraph_unsafe", None) if task.launcher else None  # what a State keeps is no memory of a graph that Torch makes of a program
@@ -186,7 +185,6 @@ class Operator:
                                          "Tensor" if outputs == 1 else "(%s)" % ", ".join(["Tensor"] * outputs)), tags=tags + ((unsafe,) if unsafe else ()))
         library.define("%s_gradients(Tensor?[] gradients, Tensor[] tensors, bool[] wanted) -> Tensor[]" % name, tags=tags)
         self.call, self.backward = getattr(torch.ops.pragma, name).default, getattr(torch.ops.pragma, name + "_gradients").default
-        key = torch._C._dispatch_key_for_device(self.device)
         self.own_key, self.compute = getattr(torch._C.DispatchKey, key), self.launched if task.launcher else self.native
         library.impl(name, self.compute, key)
         library.impl(name, self.rule, "Autograd", with_keyset=True)
@@ -229,7 +227,7 @@ class Operator:
         state = self.latest
         if state is None or state.device != device or not state.holds(params):
             state = self.state_of(device, params)
-        result = None if state.capturing(device) else state.call.run(state.bare, inputs)
+        result = state.call.run(state.bare, inputs)
         if result.__class__ is str:
             inputs = tuple(t.contiguous() for t in inputs)
             result = self.checked(state.call.run(state.bare, inputs), tensors)
@@ -355,7 +353,7 @@ def operator_of(task, keeper):
         return None
     try:
         return Operator(task, keeper)
-    except ValueError:  # a constant argument that has no literal
+    except (ValueError, RuntimeError):  # a constant argument that has no literal; a device that this Torch does not know
         return None
 
 

@@ -135,6 +135,17 @@ def look_at(model):
     return {"same": same, "equal": equal, "sizes": sizes, "classes": classes}
 
 
+def ties_of(model):
+    """((path of a tensor, ...), ...) of tensors that are kept in several places: layers that share their weights."""
+    places = {}
+    for path, module in model.named_modules():
+        for table in (module._parameters, module._buffers):
+            for name, tensor in table.items():
+                if tensor is not None:
+                    places.setdefault(id(tensor), []).append((path + "." if path else "") + name)
+    return tuple(tuple(names) for names in places.values() if len(names) > 1)
+
+
 def hook_tables(model):
     """Of the modules inside, whose calls a kernel leaves out: those of the model itself run as they always do, in __call__."""
     everywhere = vars(torch.nn.modules.module)

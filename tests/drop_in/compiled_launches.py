@@ -124,9 +124,10 @@ def captured():
     new, old, program = compiled()
     for _ in range(3):
         right(program, old)
-    Processor.is_capturing, loads = True, kernel.loads
+    loads = kernel.loads
+    Processor.capture(True)
     assert right(program, old) == BY_DISPATCHER and kernel.loads == loads + 1
-    Processor.is_capturing = False
+    Processor.capture(False)
     assert right(program, old) == AFTER
 
 

@@ -60,10 +60,15 @@ class Processor:
     capturing = staticmethod(lambda: Processor.is_capturing)
     stream = staticmethod(lambda index: (lambda: Processor.now, (), Processor.now))
     current = staticmethod(lambda index: (lambda: 0, 0))
-    start = staticmethod(lambda: tuple(map(address, ("start", "current_context", "use_context"))))
+    start = staticmethod(lambda: tuple(map(address, ("start", "current_context", "use_context", "stream_capturing"))))
     context = staticmethod(lambda: CONTEXT)
     graphs = staticmethod(lambda: tuple(address("graph_" + name) for name in ("create", "add", "instantiate", "set", "launch", "end_replay", "end")) if Processor.has_graphs else None)
     empty = staticmethod(lambda tensor: (torch.empty, tuple(tensor.shape)))
+
+    @staticmethod
+    def capture(on):
+        Processor.is_capturing = on
+        library.capture(on)
 
 
 device.JITFunction = Function
@@ -173,9 +178,12 @@ def streams():
     assert right(new, old) == AFTER
     Processor.now = 7
     assert right(new, old) == AFTER and right(new, old) == AFTER
-    Processor.is_capturing = True
-    Processor.now = 9
-    assert right(new, old) == BY_DISPATCHER, "launches of a capture are the module's own"
+    Processor.capture(True)
+    for Processor.now in (9, 7):
+        loads = kernel.loads
+        assert right(new, old) == BY_DISPATCHER and kernel.loads == loads + 1, "launches of a capture are the module's own, and so is the layout of its parameters"
+    Processor.capture(False)
+    assert right(new, old) == AFTER
 
 
 def alignment():

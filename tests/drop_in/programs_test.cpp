@@ -17,26 +17,29 @@ const fs::path& here() {
   return path;
 }
 
+/// The drop-in of a task with a kernel in C++, built.
+temp_dir built_of(const char* task_file, const char* kernel) {
+  auto ref = reference::start({});
+  if (!ref) FAIL(render(ref.error()));
+  auto t = ref->load(here() / task_file, 2);
+  if (!t) FAIL(render(t.error()));
+  auto source = read_file(here() / kernel);
+  REQUIRE(source);
+  candidate code;
+  code.language = "c++";
+  code.compiler = "gcc";
+  code.source = *source;
+  code.flags = {"-O2", "-march=native"};
+  auto made = temp_dir::create("pragma-programs-");
+  REQUIRE(made);
+  if (auto done = write_drop_in(made->path(), *t, code, 1); !done) FAIL(render(done.error()));
+  if (auto objects = build_objects(made->path(), code); !objects) FAIL(render(objects.error()));
+  return std::move(*made);
+}
+
 /// Written and built once for all tests.
 const fs::path& written() {
-  static auto folder = [] {
-    auto ref = reference::start({});
-    if (!ref) FAIL(render(ref.error()));
-    auto t = ref->load(here() / "task_gate.py", 2);
-    if (!t) FAIL(render(t.error()));
-    auto source = read_file(here() / "kernel_gate.cpp");
-    REQUIRE(source);
-    candidate code;
-    code.language = "c++";
-    code.compiler = "gcc";
-    code.source = *source;
-    code.flags = {"-O2", "-march=native"};
-    auto made = temp_dir::create("pragma-programs-");
-    REQUIRE(made);
-    if (auto done = write_drop_in(made->path(), *t, code, 1); !done) FAIL(render(done.error()));
-    if (auto objects = build_objects(made->path(), code); !objects) FAIL(render(objects.error()));
-    return std::move(*made);
-  }();
+  static const auto folder = built_of("task_gate.py", "kernel_gate.cpp");
   return folder.path();
 }
 
@@ -197,6 +200,21 @@ TEST_CASE("Buffers that forward() updates are left as Model leaves them, by a ke
   const auto wrong = of_norm("kernel_norm.cpp", "c++", "64");
   REQUIRE(!wrong.checked);
   CHECK(wrong.checked.error().message.find("out2 is wrong") != std::string::npos);
+}
+
+TEST_CASE("Layers that share their weights get the reference's gradients, and Torch where they no longer share them") {
+  const auto folder = built_of("task_tied.py", "kernel_tied.cpp");
+  std::vector<std::string> pythons{python_here()};
+  if (const char* other = std::getenv("PRAGMA_OTHER_PYTHON")) pythons.emplace_back(other);
+  for (const auto& python : pythons) {
+    process_spec spec;
+    spec.argv = {python, "-B", (here() / "tied.py").string(), folder.path().string()};
+    spec.limits.wall_seconds = 240;
+    const auto ran = run_process(spec);
+    if (!ran) FAIL(render(ran.error()));
+    INFO(python << "\n" << ran->out << ran->err);
+    CHECK(ran->exit_code == 0);
+  }
 }
 
 TEST_CASE("Each built object is right, and without any that fits Torch computes") {
