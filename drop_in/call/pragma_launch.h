@@ -3,7 +3,12 @@
 
 typedef int (*launch_function)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                                unsigned shared, void* stream, void** arguments, void** extra);
-typedef struct { launch_function start; int (*context)(void** current); int (*use_context)(void* context); } driver_functions; /* cuLaunchKernel, cuCtxGetCurrent, cuCtxSetCurrent */
+typedef struct {
+  launch_function start;
+  int (*context)(void** current);
+  int (*use_context)(void* context);
+  int (*capturing)(void* stream, int* status);
+} driver_functions; /* cuLaunchKernel, cuCtxGetCurrent, cuCtxSetCurrent, cuStreamIsCapturing */
 
 /* A graph of all launches, whose arguments are set anew before each replay. Of CUDA's driver: cuGraphCreate, cuGraphAddKernelNode_v2, cuGraphInstantiateWithFlags,
  * cuGraphExecKernelNodeSetParams_v2, cuGraphLaunch, cuGraphExecDestroy, cuGraphDestroy; and CUDA_KERNEL_NODE_PARAMS_v2. */
@@ -113,6 +118,12 @@ static int enter_context(const struct plan* p) {
   return failed || current == p->context ? failed : p->driver.use_context(p->context);
 }
 
+/* What a program captures is the module's own: its replays are to be right when the parameters have changed, and when this plan is gone. */
+static int free_to_launch(const struct plan* p) {
+  int status = 0;
+  return !enter_context(p) && !p->driver.capturing((void*)p->on_stream, &status) && !status;
+}
+
 static Py_ssize_t replay_all(struct plan* p) {
   uintptr_t* before = p->values + p->n_addresses;
   for (Py_ssize_t i = 0; i < p->n_launches; ++i) {
@@ -177,7 +188,7 @@ static int launched(Call* c, const pragma_tensor* rows, PyObject* const* held, P
   struct plan* p = c->plan;
   if (!p) return 0;
   ++p->users;
-  const int holds = plan_holds(p, rows, held);
+  const int holds = plan_holds(p, rows, held) && free_to_launch(p);
   if (holds) *answer = launch_all(p, rows, c->data_ptr, NULL);
   else PyErr_Clear();
   drop_plan(p);
@@ -291,7 +302,7 @@ static int made_of(struct plan* p, PyObject* results, PyObject* aligned) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* attach((launch function, context functions), context, (stream function, its args, stream), (device function, its answer), results, aligned, parameters, addresses, launches, graph functions, keep): what run() launches from now
+/* attach(the driver's functions, context, (stream function, its args, stream), (device function, its answer), results, aligned, parameters, addresses, launches, graph functions, keep): what run() launches from now
  * on where it all holds. attach(None): nothing. */
 static PyObject* attach(PyObject* self, PyObject* args) {
   Call* c = (Call*)self;
@@ -302,11 +313,11 @@ static PyObject* attach(PyObject* self, PyObject* args) {
   struct plan* p = PyMem_Calloc(1, sizeof *p);
   if (!p) return PyErr_NoMemory();
   p->users = 1;
-  unsigned long long start, get_context, use_context, context, stream;
+  unsigned long long start, get_context, use_context, capturing, context, stream;
   PyObject *results, *aligned, *parameters, *addresses, *launches, *graphs, *keep;
   Py_INCREF(args);
   p->keep = args;
-  if (!PyArg_ParseTuple(args, "(KKK)K(OO!K)(OO)O!O!O!O!O!OO", &start, &get_context, &use_context, &context, &p->stream, &PyTuple_Type, &p->stream_args, &stream, &p->device, &p->device_now, &PyList_Type, &results,
+  if (!PyArg_ParseTuple(args, "(KKKK)K(OO!K)(OO)O!O!O!O!O!OO", &start, &get_context, &use_context, &capturing, &context, &p->stream, &PyTuple_Type, &p->stream_args, &stream, &p->device, &p->device_now, &PyList_Type, &results,
                         &PyList_Type, &aligned, &PyList_Type, &parameters, &PyList_Type, &addresses, &PyList_Type, &launches, &graphs, &keep) ||
       made_of(p, results, aligned) || parameters_of(p, parameters) || addresses_of(p, addresses) || launches_of(p, launches) || graphs_of(p, graphs)) {
     drop_plan(p);
@@ -317,7 +328,7 @@ static PyObject* attach(PyObject* self, PyObject* args) {
     PyErr_SetString(PyExc_ValueError, "launches of another call");
     return NULL;
   }
-  const uintptr_t functions[3] = {(uintptr_t)start, (uintptr_t)get_context, (uintptr_t)use_context};
+  const uintptr_t functions[4] = {(uintptr_t)start, (uintptr_t)get_context, (uintptr_t)use_context, (uintptr_t)capturing};
   memcpy(&p->driver, functions, sizeof functions);
   p->context = (void*)(uintptr_t)context;
   p->on_stream = (uintptr_t)stream;

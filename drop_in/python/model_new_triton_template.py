@@ -34,9 +34,4 @@ else:
         return _device.Launcher(model, call, _kernel, model._pragma_arguments, _settings, _drop_in.keeper)
 
     class ModelNew(_drop_in.DropIn, _reference.Model):
-        _pragma_task = _drop_in.Task(FOLDER, _settings, _reference, _load("constants"), _load("pragma_native"), _launcher)
-
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            own = {k: v for k, v in kwargs.items() if k not in ("strict", "keep_buffers", "graph")}
-            self.__dict__["_pragma_arguments"] = args, own
+        _pragma_task = _drop_in.Task(FOLDER, _settings, _reference, _load("constants"), _load("pragma_native"), _load("pragma_operator"), _launcher)

@@ -51,7 +51,7 @@ class Cuda:
     def start():
         """The addresses of the driver's functions (driver_functions of pragma_launch.h)."""
         driver = ctypes.CDLL("libcuda.so.1")
-        return tuple(ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in ("cuLaunchKernel", "cuCtxGetCurrent", "cuCtxSetCurrent"))
+        return tuple(ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in ("cuLaunchKernel", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuStreamIsCapturing"))
 
     @staticmethod
     def context():
@@ -86,6 +86,7 @@ class Launcher:
 
     def __init__(self, model, call, kernels, arguments, settings, keeper):
         self.call, self.kernels, self.arguments, self.settings, self.graphed = call, kernels, arguments, settings, model._pragma_options["graph"]
+        self.patient = model._pragma_options.get("patient", False)  # nothing is written down on the first call: with parameters that change there is no second
         self.places = []  # (holder, name, does its version count: each call updates some buffers)
         updated = {u["name"] for u in settings["updates"]} | vars(model).get("_pragma_updated", set())
         for entry in settings["params"]:
@@ -106,8 +107,15 @@ class Launcher:
         return found
 
     def same(self, now):
+        """Of a tensor without a version (of inference mode) nothing says that it is the same."""
         before = self.known
-        return before is not None and all(a is b if isinstance(a, torch.Tensor) else a == b for a, b in zip(now, before))
+        return before is not None and all(a is b if isinstance(a, torch.Tensor) else a == b for a, b in zip(now, before)) and not any(t.is_inference() for t in now[::3])
+
+    def laid_out(self, now):
+        args, kwargs = self.arguments
+        fast = self.kernels.ModelNew(*args, **kwargs)
+        fast.load_params([t.detach().contiguous() for t in now[::3]])
+        return fast
 
     def __call__(self, *inputs):
         """The results, computed on the device of the inputs, which need not be the current one."""
@@ -116,14 +124,12 @@ class Launcher:
         driver = DRIVERS.get(device.type)
         with driver.on(device.index) if driver else contextlib.nullcontext(), self.lock:
             now = self.state()
-            if not self.same(now):
-                args, kwargs = self.arguments
-                fast = self.kernels.ModelNew(*args, **kwargs)
-                fast.load_params([t.detach().contiguous() for t in now[::3]])
-                self.fast, self.known, self.graph, self.plans = fast, now, None, {}
-                self.call.attach(None)
             if driver is not None and driver.capturing():
-                return self.fast(*inputs)
+                return self.laid_out(now)(*inputs)  # by what is captured: it is replayed when the parameters are others, and when this is gone
+            if not self.same(now):
+                self.fast, self.known, self.graph, self.plans = self.laid_out(now), now, None, {}
+                self.memory = [memory_of(t) for t in now[::3]]  # nothing else comes to lie at these addresses
+                self.call.attach(None)
             if self.graphed and self.on_graph(driver, device, inputs, tensors):
                 return self.graph(inputs)
             return self.planned(driver, device, inputs, tensors)
@@ -138,6 +144,9 @@ class Launcher:
         key = self.key_of(driver, device, tensors)
         if key not in self.plans:
             results = self.fast(*inputs)  # compiles and tunes
+            if self.patient:
+                self.patient = False
+                return results
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             self.plans[key] = self.written_down(driver, inputs, tensors, key)

@@ -1,7 +1,7 @@
 """What every drop-in of PRAGMA does: looks whether all that its kernel was made for holds, calls the kernel, and computes with Torch where
 something does not. model_new.py beside it says for which task; nothing here is changed for one. See docs/drop_in.md of PRAGMA."""
 import collections
-import copy
+import functools
 import inspect
 import json
 import threading
@@ -27,6 +27,7 @@ SENTENCES = {
     "gradients": "gradients of a task whose results are random",
     "kept layers": "gradients of a model with a function that keeps a layer (self.act = lambda x: self.layer(x))",
     "updates": "forward() updates buffers, which the kernel does not; ModelNew(..., keep_buffers=True) lets them keep their values",
+    "ties": "layers that shared a tensor when the model was made have one each",
     "hooks": "a module inside has hooks, which a kernel would leave out",
     "kernel": "no kernel for this machine",
     "dispatch mode": "a Torch dispatch mode is active",
@@ -48,10 +49,10 @@ def describe(tensor):
 class Task:
     """One drop-in: its settings, the reference, the kernel. One for a process, shared by all models."""
 
-    def __init__(self, folder, settings, reference, constants, native, launcher=None):
+    def __init__(self, folder, settings, reference, constants, native, operators, launcher=None):
         """`launcher`: for a device, where Python launches the kernels: a function of a model and its Call that gives a function of the inputs."""
         self.folder, self.settings, self.reference, self.constants, self.native = folder, settings, reference, constants, native
-        self.launcher = launcher
+        self.operators, self.launcher, self.kind = operators, launcher, None  # the kind of its models
         self.inputs, self.params, self.outputs = settings["inputs"], settings["params"], settings["outputs"]
         self.updates = [(u["name"].rpartition("."), u["output"], u["add"]) for u in settings["updates"]]
         self.updated = {u["name"] for u in settings["updates"]}
@@ -64,8 +65,8 @@ class Task:
         self.made_for = settings.get("constants") or {}
         self.lock = threading.Lock()
         self.kernel, self.why_none, self.call = None, "", None
-        self.literals = self.constants.literals_of(self.made_for.get("modules", []))
-        self.operator = native.operator_of(self) if launcher is None and hasattr(torch.library, "custom_op") else None
+        self.operator = operators.operator_of(self, keeper)
+        self.told = operators.constant(lambda: operators.told_of(self))
 
     def load(self):
         """The kernel and the module that calls it: made on the first call, once."""
@@ -99,8 +100,8 @@ class Task:
                             else (torch.empty, shape, number, shape))  # of the default type, which is a guard
         return made
 
-    def guarded(self, root, verdict, facts, inputs, params, state, scalars, count, device=None):
-        functions = (torch.Tensor.data_ptr, torch.Tensor.is_contiguous, torch.Tensor.is_neg, torch.is_grad_enabled)
+    def guarded(self, root, verdict, facts, inputs, params, state, scalars, count, device=None, with_gradients=torch.is_grad_enabled):
+        functions = (torch.Tensor.data_ptr, torch.Tensor.is_contiguous, torch.Tensor.is_neg, with_gradients)
         kernel = None if self.launcher else self.kernel
         return self.call.Call(kernel, self.settings["threads"], count, functions, (torch.Tensor, torch.nn.Parameter), device, root, verdict,
                               facts["same"], facts["equal"], facts["sizes"], facts["classes"], state, inputs, params, scalars, self.results())
@@ -156,6 +157,12 @@ class Task:
         verdict = missing or ("module: " + why if why else None)
         if verdict is None and self.unknown_updates(model):
             verdict = "updates"
+        for names in vars(model).get("_pragma_ties", ()):
+            kept = [(keeper(model, *name.rpartition(".")[::2]), name.rpartition(".")[2]) for name in names]
+            tied = [(table, name, table.get(name)) for table, name in kept if table is not None]
+            facts["same"] += tied
+            if len(tied) < len(names) or any(one[2] is not tied[0][2] for one in tied):
+                verdict = verdict or "ties"
         if verdict is None and any(self.constants.hook_tables(model)):
             verdict = "hooks"
         inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
@@ -270,41 +277,12 @@ class WithGradients(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        task, saved = ctx.model._pragma_task, ctx.saved_tensors
-        again = torch.is_grad_enabled()  # create_graph: what is computed here is differentiated too
-        with torch.enable_grad():
-            tensors = [t.view_as(t) if again and t.requires_grad else t.detach().requires_grad_(t.requires_grad) for t in saved]
-            args, count = list(ctx.args), len(task.inputs)
-            for position, tensor in zip(task.positions, tensors):
-                args[position] = tensor
-            model = shell(ctx.model, {e["name"]: t for e, t in zip(task.params, tensors[count:])}, set(task.settings["mutated"]))
-            results = task.reference.Model.forward(model, *args)
-            results = results if isinstance(results, (list, tuple)) else (results,)
-            pairs = [(r, g) for r, g in zip(results, gradients) if r.requires_grad and g is not None]
-            wanted = [t for t, needed in zip(tensors, ctx.needs_input_grad[2:]) if needed]
-            found = iter(torch.autograd.grad([r for r, _ in pairs], wanted, [g for _, g in pairs], create_graph=again, allow_unused=True)
-                         if pairs and wanted else [None] * len(wanted))
-        return (None, None) + tuple(next(found) if needed else None for needed in ctx.needs_input_grad[2:])
+        task, needed = ctx.model._pragma_task, ctx.needs_input_grad[2:]
+        return (None, None) + tuple(task.operators.gradients_of(task, keeper, ctx.model, ctx.args, ctx.saved_tensors, gradients, needed, torch.is_grad_enabled())[1])
 
 
 class Refused(Exception):
     pass
-
-
-def shell(module, tensors, copied, path=""):
-    """The module with other tensors, which nobody else sees."""
-    new = copy.copy(module)
-    own = vars(new)
-    for table in ("_parameters", "_buffers"):
-        own[table] = type(own[table])((k, tensors.get(path + k, v)) for k, v in own[table].items())
-    for name in list(own):
-        if isinstance(own[name], torch.Tensor):
-            own[name] = tensors.get(path + name, own[name])
-    for name, buffer in own["_buffers"].items():
-        if path + name in copied:
-            own["_buffers"][name] = buffer.detach().clone()
-    own["_modules"] = type(own["_modules"])((k, v if v is None else shell(v, tensors, copied, path + k + ".")) for k, v in own["_modules"].items())
-    return new
 
 
 _compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
@@ -318,8 +296,17 @@ class DropIn:
         task = self._pragma_task
         self.__dict__["_pragma_options"] = {"strict": strict, "keep_buffers": keep_buffers, "graph": graph}
         self.__dict__["_pragma_constructor"] = task.constants.constructor_of(task.reference.Model.__init__, args, kwargs)
+        self.__dict__["_pragma_arguments"], self.__dict__["_pragma_ties"] = (args, kwargs), task.constants.ties_of(self)
         # torch.compile cannot look at all of it, nor load what is not there
         self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == ""
+        self.__dict__["_pragma_differentiable"] = self._pragma_graphs and not task.settings["mutated"] and not task.constants.keeps_layers(self)
+        if self._pragma_graphs:
+            task.operator.learn(self)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "_pragma_task" in vars(cls):
+            cls._pragma_task.kind = cls
 
     def __getstate__(self):
         state = dict(vars(self))
@@ -327,10 +314,13 @@ class DropIn:
         return state
 
     def stats(self):
-        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} since the model was made; on a device and in parts "launches": how, too."""
+        """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} since the model was made; on a device and in parts
+        "launches": how, too. "compiled": how often compiled programs called the kernel, for all models of the task."""
         session = self._pragma_own()
         hits, fallbacks = session.hits(), dict(session.fallbacks)
         found = {"calls": hits + sum(fallbacks.values()), "hits": hits, "fallbacks": fallbacks}
+        if self._pragma_task.operator is not None:
+            found["compiled"] = self._pragma_task.operator.calls()
         found.update(session.told())
         return found
 
@@ -451,47 +441,60 @@ class DropIn:
     # -- torch.compile and torch.export --------------------------------------------------------------------------------------------
 
     def _pragma_graph(self, args, kwargs):
-        task = self._pragma_task
+        given, told, tensors = (args, kwargs), self._pragma_task.told(), []
+        for name, default in told["arguments"][len(args):]:
+            if name in kwargs:
+                args, kwargs = args + (kwargs[name],), {other: value for other, value in kwargs.items() if other != name}
+            elif default:
+                args += default
         if kwargs or not self._pragma_graphs or not self._pragma_fits(args):
-            return super().forward(*args, **kwargs)
-        tensors = [args[i] for i in task.positions]
-        for entry in task.params:
-            value = self
-            for part in entry["name"].split("."):
+            return super().forward(*given[0], **given[1])
+        for position, path, _, _ in told["tensors"]:
+            value = self if path else args[position]
+            for part in path:
                 value = getattr(value, part)
             tensors.append(value)
-        if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
-            return super().forward(*args)
-        for tensor, entry in zip(tensors, task.inputs + task.params):
-            if tuple(tensor.shape) != tuple(entry["shape"]) or str(tensor.dtype)[6:] != entry["dtype"] or tensor.device.type != "cpu":
-                return super().forward(*args)
-        results = task.operator(*tensors)
-        if not task.updates:
+        if not self._pragma_differentiable and torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
+            return super().forward(*given[0], **given[1])
+        for tensor, (_, _, shape, dtype) in zip(tensors, told["tensors"]):
+            if tuple(tensor.shape) != shape or tensor.dtype != dtype or tensor.device.type != told["device"] or tensor.device != tensors[0].device:
+                return super().forward(*given[0], **given[1])
+        results = self._pragma_task.operator.call(*tensors)
+        if not told["updates"]:
             return results
         if not self._pragma_options["keep_buffers"]:
-            for (path, _, name), output, add in task.updates:
+            for path, name, output, add in told["updates"]:
                 module = self
-                for part in path.split(".") if path else []:
+                for part in path:
                     module = getattr(module, part)
                 buffer = getattr(module, name)
                 buffer.add_(add) if output < 0 else buffer.copy_(results[output])
-        return results[0] if task.own_results == 1 else results[:task.own_results]
+        return results[0] if told["own_results"] == 1 else results[:told["own_results"]]
 
     def _pragma_fits(self, args):
-        """difference() in words that Dynamo can follow: each value read here is a guard of the compiled program."""
-        task = self._pragma_task
-        if len(args) != task.count or task.unknown_updates(self):
+        """difference() and the surroundings in words that Dynamo can follow: each value read of the model is a guard of the compiled program."""
+        told = self._pragma_task.told()
+        if len(args) != told["count"] or not told["surroundings"] or told["unknown_updates"] and not self._pragma_options["keep_buffers"]:
             return False
-        for position, text in task.scalars:
-            if repr(args[position]) != text:
+        for position, text, kinds, value in told["scalars"]:  # Dynamo may have made a number one of many, which has no repr()
+            given = args[position]
+            if kinds:
+                if (isinstance(given, bool), isinstance(given, int), isinstance(given, float)) != kinds or given != value:
+                    return False
+            elif repr(given) != text:
                 return False
-        any_mode = task.other_mode_fits([module.training for module in self.modules()])
-        for path, name, value in task.literals:
-            if any_mode and name == "training":
-                continue
+        for names in self._pragma_ties:
+            tied = [functools.reduce(getattr, name.split("."), self) for name in names]
+            if any([one is not tied[0] for one in tied]):
+                return False
+        any_mode = told["same_in"] and any([all([module.training == same for module in self.modules()]) for same in told["same_in"]])
+        for path, kind, values in told["modules"]:
             module = self
             for part in path:
-                module = getattr(module, part)
-            if getattr(module, name) != value:
+                module = getattr(module, part, None)
+            if path and (type(module).__name__ != kind or len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks) + len(getattr(module, "_backward_pre_hooks", ()))):
                 return False
+            for name, value in values:
+                if not (any_mode and name == "training") and getattr(module, name, _compiling) != value:
+                    return False
         return True

@@ -1,5 +1,5 @@
 """The compiled parts of a drop-in for a CPU: the kernel's object for this processor, built here where none that is shipped fits and there is a
-compiler, the module that calls it, and the kernel as an operator of Torch's."""
+compiler, and the module that calls it."""
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -9,8 +9,6 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-
-import torch
 
 ALIGNMENT = 64  # of a kernel's tensors, bytes
 
@@ -125,8 +123,11 @@ def caller(folder):
     if not shutil.which("cc") or not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")):
         raise RuntimeError("%s cannot be loaded (%s), and to build it there is no C compiler or no Python.h" % (shipped_path, why))
     source = os.path.join(folder, "pragma_call.c")
-    with open(source, "rb") as f:
-        key = hashlib.sha256(f.read()).hexdigest()[:16]
+    text = hashlib.sha256()
+    for name in sorted(name for name in os.listdir(folder) if name.endswith((".c", ".h"))):  # with all that it includes
+        with open(os.path.join(folder, name), "rb") as f:
+            text.update(f.read())
+    key = text.hexdigest()[:16]
     return load_extension(build(folder, "pragma_call-%s.abi3.so" % key,
                                 [["cc", "-O2", "-fPIC", "-shared", "-pthread", "-I", sysconfig.get_paths()["include"], "-I", folder, "-o", "{out}", source]]))
 
@@ -136,42 +137,3 @@ def load_extension(path):
     module = importlib.util.module_from_spec(importlib.util.spec_from_file_location("pragma_call", path, loader=loader))
     loader.exec_module(module)
     return module
-
-
-class Bare:
-    """In a model's place, for a Call that is given its parameters like its inputs."""
-
-
-def operator_of(task):
-    """The kernel as an operator of Torch's, with inputs and then parameters as arguments: what torch.compile and torch.export keep."""
-    entries, bare, made = task.inputs + task.params, Bare(), []
-    one = len(task.outputs) == 1
-
-    def compute(*tensors):
-        if not made:
-            if task.load() is None:
-                raise RuntimeError("no kernel for this machine: " + task.why_none)
-            given = [(None, i) + task.specification(entry) for i, entry in enumerate(entries)]
-            facts = {"same": [], "equal": [], "sizes": [], "classes": []}
-            count = len(task.inputs)
-            made.append(task.guarded(vars(bare), None, facts, given[:count], given[count:], [], [], len(entries)))
-        with torch.no_grad():
-            result = made[0].run(bare, tuple(tensors))
-            if result.__class__ is str and result in ("strides", "alignment"):
-                tensors = [t.contiguous() for t in tensors]
-                result = made[0].run(bare, tuple(t if t.data_ptr() % ALIGNMENT == 0 else t.clone() for t in tensors))
-        if result.__class__ is str:
-            raise RuntimeError("the kernel was called with " + task.sentence(result, tensors))
-        return result
-
-    def fake(*tensors):
-        results = tuple(tensors[0].new_empty(entry["shape"], dtype=getattr(torch, entry["dtype"])) for entry in task.outputs)
-        return results[0] if one else results
-
-    with open(os.path.join(task.folder, "kernel.cpp"), "rb") as f:
-        name = "k" + hashlib.sha256(f.read() + json.dumps(task.settings).encode()).hexdigest()[:16]
-    schema = "(%s) -> %s" % (", ".join("Tensor t%d" % i for i in range(len(entries))), "Tensor" if one else "(%s)" % ", ".join(["Tensor"] * len(task.outputs)))
-    operator = torch.library.custom_op("pragma::" + name, compute, mutates_args=(), schema=schema, device_types="cpu")
-    operator.register_fake(fake)
-    task.operator_calls = lambda: made[0].hits() if made else 0
-    return getattr(torch.ops.pragma, name).default

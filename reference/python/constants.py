@@ -9,7 +9,7 @@ import types
 
 import torch
 
-INTERNAL = set(vars(torch.nn.Module())) - {"training"} | {"_is_replica", "_former_parameters"}
+INTERNAL = set(vars(torch.nn.Module())) - {"training"} | {"_is_replica", "_former_parameters", "_compiled_call_impl", "_is_torch_compile"}  # the last two: torch.compile(model) was called
 PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format, slice)
 
 
@@ -60,16 +60,14 @@ def constants_of(model):
     return [{"path": path, "class": class_name(type(module)) if path else "", "values": values_of(module)} for path, module in model.named_modules()]
 
 
-def literals_of(modules):
-    """[(path, name, value)] of the constants that are plain values: those that Dynamo can compare and watch."""
+def literals_of(values):
+    """[(name, value)] of the constants of a module that are plain values: those that Dynamo can compare and watch."""
     found = []
-    for module in modules:
-        path = tuple(module["path"].split(".")) if module["path"] else ()
-        for name, text in module["values"].items():
-            try:
-                found.append((path, name, ast.literal_eval(text)))
-            except (ValueError, SyntaxError):
-                pass
+    for name, text in values.items():
+        try:
+            found.append((name, ast.literal_eval(text)))
+        except (ValueError, SyntaxError):
+            pass
     return found
 
 
@@ -135,6 +133,17 @@ def look_at(model):
     sizes += [(table, None, len(table)) for table in hook_tables(model) + own_hooks(model)]
     same.append((vars(torch.autograd.forward_ad), "_current_level", -1))
     return {"same": same, "equal": equal, "sizes": sizes, "classes": classes}
+
+
+def ties_of(model):
+    """((path of a tensor, ...), ...) of tensors that are kept in several places: layers that share their weights."""
+    places = {}
+    for path, module in model.named_modules():
+        for table in (module._parameters, module._buffers):
+            for name, tensor in table.items():
+                if tensor is not None:
+                    places.setdefault(id(tensor), []).append((path + "." if path else "") + name)
+    return tuple(tuple(names) for names in places.values() if len(names) > 1)
 
 
 def hook_tables(model):

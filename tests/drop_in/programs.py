@@ -1,9 +1,12 @@
 """Programs that use a drop-in as any Torch program would, each attacking one promise: the drop-in of task_gate.py with kernel_gate.cpp. Run by
 run_programs.py. An error where the promise does not hold; exit code 77 where this Torch has no such thing."""
 import copy
+import importlib
 import io
 import os
+import shutil
 import sys
+import tempfile
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -452,39 +455,24 @@ def device_parameters():
     hits(new, 7)
 
 
-def newer():
-    if not hasattr(torch.library, "custom_op"):
-        sys.exit(77)
-
-
-def compiled():
-    newer()
-    new, old = pair()
-    x = data()
-    program = torch.compile(new, fullgraph=True, backend="aot_eager")
-    with torch.no_grad():
-        near(program(x, 2.0), old(x, 2.0))
-        assert new._pragma_task.operator_calls() == 1, "the compiled program does not call the kernel"
-        near(program(data_x, 2.0), old(data_x, 2.0))
-        assert new._pragma_task.operator_calls() == 2
-        near(program(data(5), 2.0) * 0 + 1, torch.ones(5, FEATURES))
-        new.eps = old.eps = 0.125
-        near(program(x, 2.0), old(x, 2.0))
-    own = x.clone().requires_grad_()
-    program(own, 2.0).sum().backward()
-    reference = x.clone().requires_grad_()
-    old(reference, 2.0).sum().backward()
-    near(own.grad, reference.grad)
-
-
-def exported():
-    newer()
-    new, old = pair()
-    x = data()
-    with torch.no_grad():
-        program = torch.export.export(new, (x, 2.0))
-        assert "pragma" in str(program.graph), program.graph
-        near(program.module()(x, 2.0), old(x, 2.0))
+def built_anew():
+    """The module that calls the kernel is built again where any file that it is made of is another one."""
+    folder = os.path.dirname(model_new.__file__)
+    task = ModelNew._pragma_task
+    with tempfile.TemporaryDirectory() as copied:
+        for name in os.listdir(folder):
+            if name.endswith((".c", ".h")):
+                shutil.copy(os.path.join(folder, name), copied)
+        built = lambda: {name for name in os.listdir(copied) if name.endswith(".so")}
+        sources = sorted(os.listdir(copied))
+        assert len(sources) == 4, sources
+        task.native.caller(copied)
+        assert len(built()) == 1
+        for count, name in enumerate(sources):
+            with open(os.path.join(copied, name), "a") as f:
+                f.write("/* newer */\n")
+            task.native.caller(copied)
+            assert len(built()) == count + 2, "an older build was taken for one with another " + name
 
 
 def run(folder, case):
@@ -497,4 +485,4 @@ def run(folder, case):
     from model_new import ModelNew
     Model = model_new._reference.Model
     data_x = data()
-    globals()[case]()
+    (globals().get(case) or getattr(importlib.import_module("compiled_programs"), case))()

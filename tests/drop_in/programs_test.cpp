@@ -17,26 +17,29 @@ const fs::path& here() {
   return path;
 }
 
+/// The drop-in of a task with a kernel in C++, built.
+temp_dir built_of(const char* task_file, const char* kernel) {
+  auto ref = reference::start({});
+  if (!ref) FAIL(render(ref.error()));
+  auto t = ref->load(here() / task_file, 2);
+  if (!t) FAIL(render(t.error()));
+  auto source = read_file(here() / kernel);
+  REQUIRE(source);
+  candidate code;
+  code.language = "c++";
+  code.compiler = "gcc";
+  code.source = *source;
+  code.flags = {"-O2", "-march=native"};
+  auto made = temp_dir::create("pragma-programs-");
+  REQUIRE(made);
+  if (auto done = write_drop_in(made->path(), *t, code, 1); !done) FAIL(render(done.error()));
+  if (auto objects = build_objects(made->path(), code); !objects) FAIL(render(objects.error()));
+  return std::move(*made);
+}
+
 /// Written and built once for all tests.
 const fs::path& written() {
-  static auto folder = [] {
-    auto ref = reference::start({});
-    if (!ref) FAIL(render(ref.error()));
-    auto t = ref->load(here() / "task_gate.py", 2);
-    if (!t) FAIL(render(t.error()));
-    auto source = read_file(here() / "kernel_gate.cpp");
-    REQUIRE(source);
-    candidate code;
-    code.language = "c++";
-    code.compiler = "gcc";
-    code.source = *source;
-    code.flags = {"-O2", "-march=native"};
-    auto made = temp_dir::create("pragma-programs-");
-    REQUIRE(made);
-    if (auto done = write_drop_in(made->path(), *t, code, 1); !done) FAIL(render(done.error()));
-    if (auto objects = build_objects(made->path(), code); !objects) FAIL(render(objects.error()));
-    return std::move(*made);
-  }();
+  static const auto folder = built_of("task_gate.py", "kernel_gate.cpp");
   return folder.path();
 }
 
@@ -114,7 +117,8 @@ norm_drop_in of_norm(const char* file, const std::string& language, const std::s
 
 const names every = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
                                  "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "trained_step_by_step", "copies", "freed",
-                                 "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once"};
+                                 "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once", "built_anew"};
+const names of_compilers = {"compiled", "compiled_by_inductor", "compiled_models", "surroundings", "compiled_gradients", "compiled_steps", "other_gradients", "exported"};
 
 } // namespace
 
@@ -123,11 +127,11 @@ TEST_CASE("A drop-in is right in any program: by its kernel, or else Torch's ver
 TEST_CASE("A drop-in is right with a newer Torch, compiled and exported too") {
   const char* python = std::getenv("PRAGMA_OTHER_PYTHON");
   if (!python) {
-    WARN("skipped: " << every.size() + 2 << " programs, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
+    WARN("skipped: " << every.size() + std::size(of_compilers) << " programs, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
     return;
   }
   auto all = every;
-  all.insert(all.end(), {"compiled", "exported"});
+  all.insert(all.end(), std::begin(of_compilers), std::end(of_compilers));
   right(python, written(), all);
 }
 
@@ -171,6 +175,8 @@ TEST_CASE("A device's kernels are launched by handle where nothing else would be
   const auto library = (folder.path() / "launches.so").string();
   run({"cc", "-O1", "-shared", "-fPIC", "-o", library, (here() / "launches.c").string()});
   run({python_here(), "-B", (here() / "launches.py").string(), folder.path().string(), library});
+  if (const char* python = std::getenv("PRAGMA_OTHER_PYTHON")) run({python, "-B", (here() / "compiled_launches.py").string(), folder.path().string(), library});
+  else WARN("skipped: compiled programs, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
 }
 
 TEST_CASE("Buffers that forward() updates are left as Model leaves them, by a kernel and on a device") {
@@ -194,6 +200,21 @@ TEST_CASE("Buffers that forward() updates are left as Model leaves them, by a ke
   const auto wrong = of_norm("kernel_norm.cpp", "c++", "64");
   REQUIRE(!wrong.checked);
   CHECK(wrong.checked.error().message.find("out2 is wrong") != std::string::npos);
+}
+
+TEST_CASE("Layers that share their weights get the reference's gradients, and Torch where they no longer share them") {
+  const auto folder = built_of("task_tied.py", "kernel_tied.cpp");
+  std::vector<std::string> pythons{python_here()};
+  if (const char* other = std::getenv("PRAGMA_OTHER_PYTHON")) pythons.emplace_back(other);
+  for (const auto& python : pythons) {
+    process_spec spec;
+    spec.argv = {python, "-B", (here() / "tied.py").string(), folder.path().string()};
+    spec.limits.wall_seconds = 240;
+    const auto ran = run_process(spec);
+    if (!ran) FAIL(render(ran.error()));
+    INFO(python << "\n" << ran->out << ran->err);
+    CHECK(ran->exit_code == 0);
+  }
 }
 
 TEST_CASE("Each built object is right, and without any that fits Torch computes") {

@@ -114,11 +114,19 @@ for keep in (lambda m: lambda x: m.norm(x), lambda m: functools.partial(m.norm.f
     other.act = keep(other)
     assert constants.keeps_layers(other)
 
-if loaded is None and hasattr(torch.library, "custom_op"):
-    compiled_of = made(strict=True)
+if hasattr(torch.library, "custom_op"):
+    compiled_of, before = made(strict=True), loaded and loaded.loaded
     compiled = torch.compile(compiled_of, fullgraph=True)
     with torch.no_grad():
         for _ in range(3):
             inputs = task.get_inputs()
             assert close(compiled(*inputs), model(*inputs))
-    assert same_buffers(compiled_of), "compiled"
+            assert same_buffers(compiled_of), "compiled"
+    assert compiled_of.stats()["compiled"] == 3, compiled_of.stats()
+    assert loaded is None or loaded.loaded == before + 1, "laid out %d times for one model" % (loaded.loaded - before)
+    for one in (model, compiled_of):  # gradients with buffers that are updated: the reference's
+        one.zero_grad()
+    (model(*inputs) ** 2).sum().backward(), (compiled(*inputs) ** 2).sum().backward()
+    assert same_buffers(compiled_of) and compiled_of.stats()["compiled"] == 3
+    for a, b in zip(compiled_of.parameters(), model.parameters()):
+        assert close(a.grad, b.grad)
