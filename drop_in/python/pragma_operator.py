@@ -106,11 +106,13 @@ class Kept(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, operator, keys, *tensors):
-        ctx.operator = operator
-        ctx.save_for_backward(*tensors)
+        ctx.operator, task = operator, operator.task
+        named = zip(tensors, [None] * operator.count + [entry["name"] for entry in task.params])
+        ctx.save_for_backward(*[t.clone() if name in task.updated else t for t, name in named])  # a buffer will have its new values by then
         results = operator.below(keys, tensors)
         differentiable, ctx.reached = operator.paths(tuple(ctx.needs_input_grad[2:]))
-        ctx.mark_non_differentiable(*[r for r, d in zip(results if isinstance(results, tuple) else (results,), differentiable) if not d])
+        made, own = results if isinstance(results, tuple) else (results,), task.own_results  # behind these: new values of buffers
+        ctx.mark_non_differentiable(*[r for i, r in enumerate(made) if i >= own or not differentiable[i]])
         return results
 
     @staticmethod
