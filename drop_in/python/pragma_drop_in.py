@@ -296,7 +296,7 @@ class DropIn:
         task = self._pragma_task
         self.__dict__["_pragma_options"] = {"strict": strict, "keep_buffers": keep_buffers, "graph": graph}
         self.__dict__["_pragma_constructor"] = task.constants.constructor_of(task.reference.Model.__init__, args, kwargs)
-        self.__dict__["_pragma_arguments"], self.__dict__["_pragma_ties"] = (args, kwargs), task.constants.ties_of(self)
+        self.__dict__["_pragma_arguments"], self.__dict__["_pragma_ties"] = (args, kwargs) if task.launcher else None, task.constants.ties_of(self)
         # torch.compile cannot look at all of it, nor load what is not there
         self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == ""
         self.__dict__["_pragma_differentiable"] = self._pragma_graphs and not task.settings["mutated"] and not task.constants.keeps_layers(self)

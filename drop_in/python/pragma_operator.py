@@ -102,15 +102,17 @@ no_gradients = bool  # asked whether gradients are enabled it says False
 
 
 class Kept(torch.autograd.Function):
-    """Forward by the kernel, backward by the operator of the reference's gradients; where that is differentiated again, by the reference itself."""
+    """Forward by the kernel, backward by the reference: traced into the program's own backward, where that cannot be done by the operator of its gradients."""
 
     @staticmethod
     def forward(ctx, operator, keys, *tensors):
-        ctx.operator = operator
-        ctx.save_for_backward(*tensors)
+        ctx.operator, task = operator, operator.task
+        named = zip(tensors, [None] * operator.count + [entry["name"] for entry in task.params])
+        ctx.save_for_backward(*[t.clone() if name in task.updated else t for t, name in named])  # a buffer will have its new values by then
         results = operator.below(keys, tensors)
         differentiable, ctx.reached = operator.paths(tuple(ctx.needs_input_grad[2:]))
-        ctx.mark_non_differentiable(*[r for r, d in zip(results if isinstance(results, tuple) else (results,), differentiable) if not d])
+        made, own = results if isinstance(results, tuple) else (results,), task.own_results  # behind these: new values of buffers
+        ctx.mark_non_differentiable(*[r for i, r in enumerate(made) if i >= own or not differentiable[i]])
         return results
 
     @staticmethod
@@ -118,6 +120,11 @@ class Kept(torch.autograd.Function):
         operator, tensors, needed = ctx.operator, ctx.saved_tensors, ctx.needs_input_grad[2:]
         if torch.is_grad_enabled():
             return (None, None) + tuple(operator.by_reference(gradients, tensors, needed, True)[1])
+        if any(type(t) not in (torch.Tensor, torch.nn.Parameter) for t in tensors):  # a compiler traces this
+            try:
+                return (None, None) + tuple(operator.by_reference(gradients, tensors, needed)[1])
+            except Exception:  # whatever it is about the reference that cannot be traced
+                pass
         wanted = [n and r for n, r in zip(needed, ctx.reached)]
         found = iter(operator.backward(list(gradients), list(tensors), wanted) if any(wanted) else ())
         return (None, None) + tuple(next(found) if w else None for w in wanted)
@@ -163,9 +170,9 @@ class Operator:
         self.define(self.name())
 
     def name(self):
-        """The same for the same kernel, in every process: exported programs find it by that."""
+        """The same for the same kernel and reference, in every process: exported programs find it by that."""
         text = json.dumps(self.task.settings).encode()
-        for file in ("kernel.cpp", "kernel.py", "parts.json"):
+        for file in ("task_reference.py", "kernel.cpp", "kernel.py", "parts.json"):  # what compilers keep of a program holds the reference, too
             path = os.path.join(self.task.folder, file)
             if os.path.exists(path):
                 with open(path, "rb") as f:

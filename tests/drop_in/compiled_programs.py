@@ -104,9 +104,18 @@ def step(model, x, own, parameters):
 
 
 def compiled_gradients():
-    """Forward by the kernel, backward the reference's: of all that asks for it, and of nothing else."""
-    x = data()
-    for backend in ("aot_eager", "inductor"):
+    """Forward by the kernel, backward the reference's: of all that asks for it, and of nothing else; traced into the program, or where that cannot be by an operator."""
+    torch._inductor.config.force_disable_caches = True
+    x, computed, usual = data(), [], operator().by_reference
+
+    def watched(gradients, tensors, *rest):
+        computed.append(type(tensors[0]) is torch.Tensor)
+        if untraceable and not computed[-1]:
+            raise RuntimeError("this reference cannot be traced")
+        return usual(gradients, tensors, *rest)
+
+    operator().by_reference = watched
+    for backend, untraceable in (("aot_eager", False), ("inductor", False), ("aot_eager", True), ("inductor", True)):
         torch._dynamo.reset()
         new, old = pair(strict=True)
         program = torch.compile(new, fullgraph=True, backend=backend)
@@ -114,9 +123,11 @@ def compiled_gradients():
             for model in (new, old):
                 model.linear.weight.requires_grad_(weight), model.linear.bias.requires_grad_(bias)
             before = operator().calls()
+            computed.clear()
             found, wanted = [step(f, x, own, list(m.parameters())) for f, m in ((program, new), (old, old))]
             assert operator().calls() == before + 1, "the kernel was not called"
             assert len(found) == len(wanted) and all(a.dtype == b.dtype and torch.allclose(a, b, rtol=1e-4, atol=1e-4 * float(b.detach().abs().max())) for a, b in zip(found, wanted))
+            assert False in computed and (True in computed) == untraceable, computed
         new.requires_grad_(False)
         assert not program(x, 2.0).requires_grad
 

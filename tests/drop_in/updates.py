@@ -130,3 +130,12 @@ if hasattr(torch.library, "custom_op"):
     assert same_buffers(compiled_of) and compiled_of.stats()["compiled"] == 3
     for a, b in zip(compiled_of.parameters(), model.parameters()):
         assert close(a.grad, b.grad)
+    with torch.no_grad():
+        exported = torch.export.export(made(strict=True), tuple(inputs)).module()
+    model.zero_grad()
+    sides = [one(*inputs) for one in (model, exported)]
+    for result in sides:
+        (result ** 2).sum().backward()
+    assert close(*sides) and not any(buffer.requires_grad for buffer in exported.buffers())
+    wanted = {name: p.grad for name, p in model.named_parameters()}
+    assert all(close(p.grad, wanted[name]) for name, p in exported.named_parameters() if name in wanted)
