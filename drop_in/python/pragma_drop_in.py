@@ -285,6 +285,11 @@ class Refused(Exception):
     pass
 
 
+def differ(some, others):
+    """Are two sequences of plain values different? Of a constant tuple Dynamo asks for a guard of its type where it is compared as a whole, and some versions (2.11) have none."""
+    return len(some) != len(others) or any([a != b for a, b in zip(some, others)])
+
+
 _compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
 
@@ -457,7 +462,7 @@ class DropIn:
         if not self._pragma_differentiable and torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
             return super().forward(*given[0], **given[1])
         for tensor, (_, _, shape, dtype) in zip(tensors, told["tensors"]):
-            if tuple(tensor.shape) != shape or tensor.dtype != dtype or tensor.device.type != told["device"] or tensor.device != tensors[0].device:
+            if differ(tensor.shape, shape) or tensor.dtype != dtype or tensor.device.type != told["device"] or tensor.device != tensors[0].device:
                 return super().forward(*given[0], **given[1])
         results = self._pragma_task.operator.call(*tensors)
         if not told["updates"]:
@@ -479,7 +484,7 @@ class DropIn:
         for position, text, kinds, value in told["scalars"]:  # Dynamo may have made a number one of many, which has no repr()
             given = args[position]
             if kinds:
-                if (isinstance(given, bool), isinstance(given, int), isinstance(given, float)) != kinds or given != value:
+                if differ((isinstance(given, bool), isinstance(given, int), isinstance(given, float)), kinds) or given != value:
                     return False
             elif repr(given) != text:
                 return False
@@ -488,7 +493,7 @@ class DropIn:
             if any([one is not tied[0] for one in tied]):
                 return False
         any_mode = told["same_in"] and any([all([module.training == same for module in self.modules()]) for same in told["same_in"]])
-        for path, kind, values in told["modules"]:
+        for path, kind, values, containers in told["modules"]:
             module = self
             for part in path:
                 module = getattr(module, part, None)
@@ -496,5 +501,8 @@ class DropIn:
                 return False
             for name, value in values:
                 if not (any_mode and name == "training") and getattr(module, name, _compiling) != value:
+                    return False
+            for name, number in containers:
+                if getattr(module, name, _compiling) != self._pragma_task.containers[number]:
                     return False
         return True

@@ -379,10 +379,17 @@ def told_of(task):
         value = literal(text)
         kinds = tuple(isinstance(value, kind) for kind in (bool, int, float)) if text not in ("0.0", "-0.0", "nan") and isinstance(value, (bool, int, float, str, type(None))) else ()
         scalars.append((position, text, kinds, value))
+    modules, containers = [], []  # containers are compared as a whole, for which they must be no constant (differ() of pragma_drop_in.py)
+    for m in task.made_for.get("modules", []):
+        values = task.constants.literals_of(m["values"])
+        whole = [(name, value) for name, value in values if isinstance(value, (tuple, list, dict, set))]
+        modules.append((tuple(m["path"].split(".")) if m["path"] else (), m["class"].rpartition(".")[2], tuple(one for one in values if one not in whole),
+                        tuple((name, len(containers) + i) for i, (name, _) in enumerate(whole))))
+        containers += [value for _, value in whole]
+    task.containers = containers
     arguments = [(name, (p.default,) if isinstance(p.default, (bool, int, float, str, type(None))) else ()) for name, p in list(task.signature.parameters.items())[1:]]
     return {"count": task.count, "arguments": tuple(arguments), "device": device, "surroundings": fit, "scalars": tuple(scalars),
             "same_in": tuple(task.made_for.get("same_in", [])), "unknown_updates": bool(task.settings["mutated"]) and not task.updates,
             "updates": tuple((tuple(path.split(".")) if path else (), name, output, add) for (path, _, name), output, add in task.updates), "own_results": task.own_results,
             "tensors": tuple(place + (tuple(entry["shape"]), getattr(torch, entry["dtype"])) for place, entry in zip(tensors, task.inputs + task.params)),
-            "modules": tuple((tuple(m["path"].split(".")) if m["path"] else (), m["class"].rpartition(".")[2], tuple(task.constants.literals_of(m["values"])))
-                             for m in task.made_for.get("modules", []))}
+            "modules": tuple(modules)}
