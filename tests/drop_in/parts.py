@@ -97,4 +97,20 @@ def calls(i):
 with ThreadPoolExecutor(4) as pool:  # an exception in one of them is one here
     list(pool.map(calls, range(4)))
 assert not wrong, "%d of 400 results of four threads are wrong" % len(wrong)
+
+# In a compiled program the parts and what is between them are one operator.
+if hasattr(torch.library, "custom_op"):
+    compiled = torch.compile(again, fullgraph=True, backend="aot_eager")
+    again.load_state_dict(model.state_dict())
+    agree("a compiled program", *inputs, one=compiled)
+    with torch.no_grad():
+        for one in (model, again):
+            one.gate.weight.mul_(0.5)
+    agree("a compiled program, with changed parameters", *inputs, one=compiled)
+    model.zero_grad(), again.zero_grad()
+    loss(model).backward()
+    loss(compiled).backward()
+    for a, b in zip(model.parameters(), again.parameters()):
+        assert torch.allclose(a.grad, b.grad, rtol=1e-3, atol=1e-5), "gradients of a compiled program"
+    assert again.stats()["compiled"] == 3, again.stats()
 print("ok")
