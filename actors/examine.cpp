@@ -83,7 +83,9 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
   e.compared = measured->compared;
   e.side_by_side = std::move(measured->against_best);
   if (e.verdict.passed() && request.profile) {
-    const auto input = diagnosis_of(loaded, load, e.profile, nullptr, request.candidate.source, request.candidate.flags);
+    auto known = loaded;
+    if (measured->limits.peak_gflops > 0) known.limits = measured->limits;
+    const auto input = diagnosis_of(known, load, e.profile, nullptr, request.candidate.source, request.candidate.flags);
     e.findings = diagnose(input);
     e.table = table_of(input);
   }

@@ -1,5 +1,6 @@
+#include "diagnosis/roofline.hpp"
+
 #include "base/text.hpp"
-#include "diagnosis/rules.hpp"
 
 #include <algorithm>
 
@@ -138,6 +139,18 @@ roofline_point place_on_roofline(double seconds, double flops, double bytes, con
   point.needed_share = point.attainable_seconds / seconds;
   if (point.attainable_seconds > 0) point.limit = compute > move ? unit : std::string(level_names[level]) + " bandwidth";
   return point;
+}
+
+machine_limits better_of(machine_limits limits, const machine_limits& others) {
+  const auto higher = [](std::vector<double>& ours, const std::vector<double>& theirs) {
+    for (size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) ours[i] = std::max(ours[i], theirs[i]);
+  };
+  higher(limits.copy_gbs, others.copy_gbs);
+  higher(limits.read_gbs, others.read_gbs);
+  for (const auto figure : {&machine_limits::peak_gflops, &machine_limits::tf32_gflops, &machine_limits::half_gflops, &machine_limits::clock_ghz})
+    limits.*figure = std::max(limits.*figure, others.*figure);
+  if (others.launch_seconds > 0 && (limits.launch_seconds <= 0 || others.launch_seconds < limits.launch_seconds)) limits.launch_seconds = others.launch_seconds;
+  return limits;
 }
 
 std::string roofline_text(const roofline_point& point) {
