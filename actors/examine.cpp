@@ -12,12 +12,8 @@ diagnosis_input diagnosis_of(const loaded_task& loaded, const load_request& load
   input.limits = loaded.limits.peak_gflops > 0 ? &loaded.limits : nullptr;
   input.source = source;
   input.flags = flags;
-  input.flops = loaded.task.flops;
-  input.bytes = loaded.task.bytes;
-  input.written_bytes = 0;
-  for (const auto& output : loaded.task.outputs) input.written_bytes += static_cast<double>(output.bytes());
+  static_cast<roofline_work&>(input) = work_of(loaded.task, load.allow_tf32);
   input.threads = load.threads;
-  input.products = products_of(loaded.task, load.allow_tf32);
   return input;
 }
 

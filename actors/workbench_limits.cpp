@@ -45,11 +45,7 @@ expected<machine_limits> workbench::limits_of(reference& ref, const task& t, boo
 std::function<std::string(double)> workbench::beyond_limits() {
   const auto& t = loaded_.task;
   if (loaded_.limits.peak_gflops <= 0 || t.bytes <= 0) return {};
-  double written = 0;
-  for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-  const auto place = [&t, written, this](double seconds) {
-    return place_on_roofline(seconds, t.flops, t.bytes, loaded_.limits, written, products_of(t, request_.allow_tf32));
-  };
+  const auto place = [work = work_of(t, request_.allow_tf32), this](double seconds) { return place_on_roofline(seconds, work, loaded_.limits); };
   return [place, this](double seconds) -> std::string {
     if (place(seconds).needed_share <= timing_slack) return {};
     const auto again = limits_of(*reference_, loaded_.task, true);

@@ -15,6 +15,15 @@ enum class product_precision {
 /// Half where all of the task's inputs and parameters of floating type have two bytes; else TF32 where that is allowed.
 product_precision products_of(const task& t, bool allow_tf32);
 
+/// What of a task decides where a time of one call lies on the roofline.
+struct roofline_work {
+  double flops = 0, bytes = 0;           ///< of the reference's way to the answer; compulsory bytes of one call
+  double written_bytes = -1;             ///< the outputs' part of `bytes`; < 0 = unknown
+  product_precision products = product_precision::float32; ///< devices
+};
+/// Of a task as it was loaded or as run.json has it, which needs its flops, bytes, inputs, params and outputs. Of a task without outputs what is written is unknown.
+roofline_work work_of(const task& t, bool allow_tf32);
+
 /// Position on the measured roofline.
 struct roofline_point {
   double gflops = 0, gbs = 0;            ///< achieved
@@ -26,15 +35,14 @@ struct roofline_point {
   std::string limit;                     ///< "memory bandwidth", "L2 bandwidth", "L3 bandwidth", "peak FLOP/s", "peak FLOP/s (bfloat16 tiles)"; of a device
                                          ///< "DRAM bandwidth", "peak FLOP/s (FP32)" and the like, "launch latency"
 };
-/// Which level serves `bytes` per call is decided by the working set against cache_bytes. With `written_bytes` (the
-/// outputs' part of `bytes`) reads and writes are charged at their own measured cost; without it the faster of copying
+/// Which level serves `bytes` per call is decided by the working set against cache_bytes. With `written_bytes`
+/// reads and writes are charged at their own measured cost; without it the faster of copying
 /// and reading is taken, so that attainable_seconds is never too long and share never too high.
 /// `flops` are those of the reference's way to the answer: a time that they rule out shows that there is a shorter one (a diagonal
 /// factor, a sum that is pulled out of a product), and then only bytes are known to be needed (`skips_work`).
 /// On a device (limits.backend is not "cpu") L2 is flushed before each call: inputs come from its memory, outputs beyond half of
 /// L2 go there, and a launch is part of every call. A share above 1 then means less time than the work alone needs.
-roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes = -1,
-                                 product_precision products = product_precision::float32);
+roofline_point place_on_roofline(double seconds, const roofline_work& work, const machine_limits& limits);
 
 /// "63% of the measured peak FLOP/s"; of a kernel that skips work "more FLOP/s than the peak for the work as the reference writes it: part of that is not
 /// executed; its bytes need 5% of the time at the measured L3 bandwidth". Empty for a point without a limit.

@@ -7,17 +7,14 @@
 
 namespace pragma {
 
-/// What diagnose() may know besides the profile.
-struct diagnosis_input {
+/// What diagnose() may know besides the profile: the task's work among it.
+struct diagnosis_input : roofline_work {
   const profile* current = nullptr;      ///< never null
   const profile* best = nullptr;         ///< the best version so far; may be null
   const machine_limits* limits = nullptr;///< may be null: no roofline findings then
   std::string source;                    ///< the candidate's source (streaming stores, accumulators)
   std::vector<std::string> flags;        ///< that it was built with
-  double flops = 0, bytes = 0;           ///< compulsory work of one call, from the task
   int threads = 1;
-  double written_bytes = -1;             ///< the outputs' part of `bytes`; < 0 = unknown
-  product_precision products = product_precision::float32; ///< devices
 };
 
 std::vector<finding> diagnose(const diagnosis_input& input);
