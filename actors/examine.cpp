@@ -12,12 +12,8 @@ diagnosis_input diagnosis_of(const loaded_task& loaded, const load_request& load
   input.limits = loaded.limits.peak_gflops > 0 ? &loaded.limits : nullptr;
   input.source = source;
   input.flags = flags;
-  input.flops = loaded.task.flops;
-  input.bytes = loaded.task.bytes;
-  input.written_bytes = 0;
-  for (const auto& output : loaded.task.outputs) input.written_bytes += static_cast<double>(output.bytes());
+  static_cast<roofline_work&>(input) = work_of(loaded.task, load.allow_tf32);
   input.threads = load.threads;
-  input.products = products_of(loaded.task, load.allow_tf32);
   return input;
 }
 
@@ -83,7 +79,9 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
   e.compared = measured->compared;
   e.side_by_side = std::move(measured->against_best);
   if (e.verdict.passed() && request.profile) {
-    const auto input = diagnosis_of(loaded, load, e.profile, nullptr, request.candidate.source, request.candidate.flags);
+    auto known = loaded;
+    if (measured->limits.peak_gflops > 0) known.limits = measured->limits;
+    const auto input = diagnosis_of(known, load, e.profile, nullptr, request.candidate.source, request.candidate.flags);
     e.findings = diagnose(input);
     e.table = table_of(input);
   }

@@ -2,6 +2,7 @@
 
 #include "actors/examine.hpp"
 #include "base/text.hpp"
+#include "diagnosis/roofline.hpp"
 #include "profilers/by_manifest.hpp"
 
 #include <algorithm>
@@ -185,7 +186,13 @@ measure_request loop::measure_request_now() const {
   return request;
 }
 
+void loop::measured_again(const machine_limits& limits) {
+  auto& known = header_.environment.limits;
+  if (limits.peak_gflops > 0 && limits.cpu == known.cpu) known = better_of(limits, known); // another node's are another machine's
+}
+
 void loop::measured(const measurement& m) {
+  measured_again(m.limits);
   const double build = current_.build_seconds, verify = current_.verify_seconds;
   verified(m.verdict);
   current_.build_seconds = build;
@@ -299,6 +306,7 @@ candidate loop::best_candidate() const {
 std::string loop::stop_reason() const { return pragma::stop_reason(header_.request.stop, history_, seconds()); }
 
 bool loop::confirmed(const confirmation& c, double confirm_seconds) {
+  measured_again(c.limits);
   header_.confirm_seconds += confirm_seconds;
   refused_ = 0;
   header_.not_confirmed.clear();

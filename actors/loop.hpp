@@ -69,6 +69,8 @@ public:
 
 private:
   double seconds() const;
+  /// Limits that were too low before: what is diagnosed and reported from here on rests on the better ones.
+  void measured_again(const machine_limits& limits);
   void rank();
   code_request request_after(size_t finished) const;
 

@@ -64,8 +64,9 @@ struct measurement {
   timing against_best;
   timing best_again;                      ///< the best against the reference, where that had been measured under contention; else without a value
   double time_seconds = 0, profile_seconds = 0;
+  machine_limits limits;                  ///< of where it was measured, if they were measured again since the task was loaded; else without a peak
 };
-PRAGMA_JSON(measurement, verdict, profile, compared, against_best, best_again, time_seconds, profile_seconds)
+PRAGMA_JSON(measurement, verdict, profile, compared, against_best, best_again, time_seconds, profile_seconds, limits)
 
 /// Profiler -> Conductor, at the end of a run: the winner in a fresh process with unseen seeds. This is the figure reported.
 /// What the Conductor wants explained, by the names in a profile, and what the compendium knows of it.
@@ -87,8 +88,9 @@ struct confirmation {
   called_numbers numbers;
   std::string not_called;                 ///< why it was not tried: nothing is wrong with it
   std::vector<operator_time> torch;       ///< where eager Torch's time goes; empty: not known
+  machine_limits limits;                  ///< as in measurement
 };
-PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, numbers, not_called, torch)
+PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, numbers, not_called, torch, limits)
 
 /// Conductor -> Coder, per attempt. The built-in coder reads the outcome, an LLM the brief.
 struct code_request {

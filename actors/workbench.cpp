@@ -23,13 +23,6 @@ namespace pragma {
 
 namespace {
 
-/// Are there factors that a processor's tiles take, bfloat16 or int8, anywhere in the task? Of others the tiles are no limit.
-bool multiplies_on_tiles(const task& t) {
-  const auto narrow = [](const tensor_spec& x) { return x.dtype == dtype::bfloat16 || x.dtype == dtype::int8; };
-  return t.graph.find("\"bfloat16\"") != std::string::npos || t.graph.find("\"int8\"") != std::string::npos || std::any_of(t.inputs.begin(), t.inputs.end(), narrow) ||
-         std::any_of(t.params.begin(), t.params.end(), narrow);
-}
-
 using clock = std::chrono::steady_clock;
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
@@ -39,10 +32,7 @@ constexpr double search_timing_share = 0.5;
 /// A profiler may see a call's kernels take so much longer than we timed it, as it flushes the caches before each kernel and lets no two overlap;
 /// beyond that the candidate's process told us wrong times.
 constexpr double profiler_factor = 3, profiler_slack = 10e-6;
-constexpr int busy_tries = 10;         ///< for the limits of a device that somebody else uses just now
-constexpr std::chrono::seconds busy_pause{2};
 constexpr int confirm_waits = 3;       ///< pauses for a busy machine before a winner is timed all the same: this is the figure that is reported
-constexpr double timing_slack = 1.25;  ///< times the measured roofline: what is faster is not believed (bandwidth was measured on another day)
 
 /// Where the profiler saw no kernel of a call, or was cut off: asks it once more, for the names of kernels alone. The result is a reason to refuse the
 /// candidate, which hides its kernels; empty where there is none.
@@ -171,14 +161,9 @@ expected<loaded_task> workbench::load(const load_request& request) {
     result.notes.push_back(std::move(crowded));
   result.unverifiable = audit_.passing_nulls;
   result.limits.backend = request.backend; // also where nothing can be measured: it says in which language the Coder writes
-  auto limits = request.where().on_device() ? ref->limits() : machine_roofline(request.threads);
-  for (int again = 0; again < busy_tries && !limits && request.where().on_device() && limits.error().code == ec::measurement_failed && !(cancel_ && *cancel_); ++again) {
-    std::this_thread::sleep_for(busy_pause); // another process works on the device: a start, a check of somebody's
-    limits = ref->limits();
-  }
+  auto limits = limits_of(*ref, result.task);
   if (limits) result.limits = std::move(*limits);
   else result.notes.push_back("no roofline: " + limits.error().message);
-  if (!request.where().on_device() && !multiplies_on_tiles(result.task)) result.limits.half_gflops = 0;
   result.python = ref->python().executable + " " + ref->python().version;
   result.torch = ref->python().torch;
   result.baseline = ref->baseline_name();
@@ -187,6 +172,7 @@ expected<loaded_task> workbench::load(const load_request& request) {
   result.seconds = since(start);
   reference_ = std::move(ref);
   loaded_ = result;
+  limits_again_ = false;
   prepare_next(); // of the first one
   return result;
 }
@@ -221,7 +207,7 @@ expected<std::shared_ptr<build_output>> workbench::built(const candidate& c, boo
   return builds_.front().second;
 }
 
-timing_options workbench::timing_for(const verify_options& checks) const {
+timing_options workbench::timing_for(const verify_options& checks) {
   timing_options options;
   options.input_seed = checks.seed;
   options.keep_sets = checks.keep_sets;
@@ -229,18 +215,6 @@ timing_options workbench::timing_for(const verify_options& checks) const {
   options.cancel = cancel_;
   options.beyond_limits = beyond_limits();
   return options;
-}
-
-/// The roofline that a time of one call lies beyond, where it does. With slack: bandwidth was measured on another day.
-std::function<std::string(double)> workbench::beyond_limits() const {
-  const auto& t = loaded_.task;
-  if (loaded_.limits.peak_gflops <= 0 || t.bytes <= 0) return {};
-  double written = 0;
-  for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-  return [flops = t.flops, bytes = t.bytes, written, limits = loaded_.limits, products = products_of(t, request_.allow_tf32)](double seconds) {
-    const auto point = place_on_roofline(seconds, flops, bytes, limits, written, products);
-    return point.needed_share > timing_slack ? point.limit : std::string();
-  };
 }
 
 device_choice workbench::where() {
@@ -403,6 +377,7 @@ expected<measurement> workbench::measure(const measure_request& request) {
     by_way_of_the_reference(request, result);
   }
   result.time_seconds = since(start);
+  if (limits_again_) result.limits = loaded_.limits;
   release_processes(request.has_best ? request.best.id() : std::string());
   if (result.verdict.passed() && request.profile) {
     const auto profile_start = clock::now();
@@ -454,6 +429,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   if (!timed) return fail(timed.error());
   result.verdict = std::move(timed->result);
   result.time = result.kernel = std::move(timed->time);
+  if (limits_again_) result.limits = loaded_.limits;
   if (!result.verdict.passed()) return result;
   const bool on_device = request_.where().on_device();
   // On a device the kernel was compared with Torch's replayed graph, which no program calls.

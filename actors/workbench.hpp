@@ -15,12 +15,18 @@ namespace pragma {
 /// For people, where more threads are asked for than can run at once; else empty.
 std::string too_many_threads(int threads, int processors);
 
+/// What the machine or the device of `request` can do at most; `again`: measured now, whatever is known of it.
+using limits_source = std::function<expected<machine_limits>(reference& ref, const load_request& request, bool again)>;
+/// machine_roofline() (profilers/hardware.hpp), or reference::limits() of a device.
+expected<machine_limits> measured_limits(reference& ref, const load_request& request, bool again);
+
 class workbench {
 public:
   /// `more_follow`: after each candidate another one will be built; false where all are known beforehand (`pragma verify`).
   /// `turns`: the file that processes of this machine lock while they measure (machine_lease.hpp); empty: this process measures whenever it wants to (a node).
-  explicit workbench(const std::atomic<bool>* cancel = nullptr, bool more_follow = true, std::filesystem::path turns = {})
-      : cancel_(cancel), more_follow_(more_follow), turns_(std::move(turns)) {}
+  /// `limits`: where they come from (tests hand in their own).
+  explicit workbench(const std::atomic<bool>* cancel = nullptr, bool more_follow = true, std::filesystem::path turns = {}, limits_source limits = measured_limits)
+      : cancel_(cancel), more_follow_(more_follow), turns_(std::move(turns)), measure_limits_(std::move(limits)) {}
 
   /// Starts the reference (or restarts a dead one), reads and audits the task, measures the machine's roofline once.
   expected<loaded_task> load(const load_request& request);
@@ -51,16 +57,19 @@ private:
   expected<void> time_best_again(const measure_request& request, measurement& result);
   /// Of all builds but the latest and this one: a device's memory is not for those that lost.
   void release_processes(const std::string& best);
-  std::function<std::string(double)> beyond_limits() const;
-  timing_options timing_for(const verify_options& checks) const;
+  expected<machine_limits> limits_of(reference& ref, const task& t, bool again = false);
+  std::function<std::string(double)> beyond_limits();
+  timing_options timing_for(const verify_options& checks);
 
   const std::atomic<bool>* cancel_;
   bool more_follow_;
   std::filesystem::path turns_;
+  limits_source measure_limits_;
   std::recursive_mutex mutex_;
   std::unique_ptr<reference> reference_;
   load_request request_;
   loaded_task loaded_;
+  bool limits_again_ = false;                    ///< loaded_.limits were measured again
   task_audit audit_;
   verify_options search_checks_;                 ///< of all attempts: one set of seeds, drawn at load
   std::optional<build_output> next_;             ///< prepare_next()'s

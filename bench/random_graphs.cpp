@@ -1,6 +1,6 @@
 // Is the built-in coder right beyond the suites? Random tasks (tests/synthesis/random_task.hpp) against the float64 oracle.
 //   build/bin/random_graphs [COUNT] [FIRST SEED] [tiles]   default: 500 from seed 1000; from seed 1000000 on with the operators of everyday modules and bfloat16, from 2000000 on also with
-//                                                        those that scatter or carry along a dimension; "tiles": planned for a processor with vectors of 512 bits and tiles (AMX)
+//                                                        those that scatter or carry along a dimension, from 10000000 on with two outputs; "tiles": planned for a processor with vectors of 512 bits and tiles (AMX)
 // Where one went wrong, its task and its kernel are left in pragma-out/random.
 #include "tests/synthesis/random_task.hpp"
 

@@ -249,11 +249,22 @@ std::string speedup_curve(const std::vector<iteration_record>& iterations) {
 
 namespace {
 
-std::string roofline(const sheet& on, const machine_limits& limits, double flops, double bytes, const std::vector<roofline_dot>& dots) {
+/// Peaks above that of float32's own units, which the task's products may reach.
+std::vector<std::pair<std::string, double>> matrix_units(const machine_limits& limits, product_precision products) {
+  std::vector<std::pair<std::string, double>> units;
+  const bool device = limits.backend != "cpu";
+  if (device && limits.tf32_gflops > limits.peak_gflops) units.emplace_back("TF32 ", limits.tf32_gflops);
+  if ((!device || products == product_precision::half) && limits.half_gflops > limits.peak_gflops) units.emplace_back(device ? "FP16 " : "tiles ", limits.half_gflops);
+  return units;
+}
+
+std::string roofline(const sheet& on, const machine_limits& limits, const roofline_work& work, const std::vector<roofline_dot>& dots) {
   const auto ceilings = ceilings_of(limits);
   constexpr double height = 420;
-  const double intensity = flops / bytes, peak = limits.peak_gflops;
-  double x_low = intensity / 8, x_high = intensity * 8, y_low = peak, y_high = std::max(peak, limits.tf32_gflops) * 2;
+  const double flops = work.flops, intensity = flops / work.bytes, peak = limits.peak_gflops;
+  const auto units = matrix_units(limits, work.products);
+  double x_low = intensity / 8, x_high = intensity * 8, y_low = peak, y_high = peak * 2;
+  for (const auto& [name, gflops] : units) y_high = std::max(y_high, gflops * 2);
   for (const auto& c : ceilings) x_high = std::max(x_high, peak / c.gbs * 3);
   x_low = std::min(x_low, peak / ceilings.front().gbs / 4);
   for (const auto& d : dots) {
@@ -292,10 +303,11 @@ std::string roofline(const sheet& on, const machine_limits& limits, double flops
               text(0, places[i].below ? 14 : -5, c.name + " " + quantity(c.gbs, "GB/s"), "class=\"s\" text-anchor=\"end\"") + "</g>\n";
   }
   out += line(x.at(peak / ceilings.front().gbs), y.at(peak), x.to, y.at(peak), "stroke=\"var(--soft)\" stroke-width=\"1.5\"") + "</g>\n" + labels;
-  const bool matrix_units = limits.tf32_gflops > peak;
-  if (matrix_units) out += line(x.at(limits.tf32_gflops / ceilings.front().gbs), y.at(limits.tf32_gflops), x.to, y.at(limits.tf32_gflops), "stroke=\"var(--soft)\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"");
-  std::vector<std::pair<double, std::string>> peaks = {{y.at(peak) + 4, (matrix_units ? "FP32 " : "peak ") + quantity(peak, "GFLOP/s")}};
-  if (matrix_units) peaks.emplace_back(y.at(limits.tf32_gflops) + 4, "TF32 " + quantity(limits.tf32_gflops, "GFLOP/s"));
+  std::vector<std::pair<double, std::string>> peaks = {{y.at(peak) + 4, (units.empty() ? "peak " : "FP32 ") + quantity(peak, "GFLOP/s")}};
+  for (const auto& [name, gflops] : units) {
+    out += line(x.at(gflops / ceilings.front().gbs), y.at(gflops), x.to, y.at(gflops), "stroke=\"var(--soft)\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"");
+    peaks.emplace_back(y.at(gflops) + 4, name + quantity(gflops, "GFLOP/s"));
+  }
   spread(peaks, 14);
   for (const auto& [at, name] : peaks) out += text(x.to + 8, at, name, "class=\"s\"");
   std::vector<std::pair<double, std::string>> names;
@@ -312,15 +324,15 @@ std::string roofline(const sheet& on, const machine_limits& limits, double flops
 
 } // namespace
 
-std::string roofline_plot(const machine_limits& limits, double flops, double bytes, const std::vector<roofline_dot>& all) {
+std::string roofline_plot(const machine_limits& limits, const roofline_work& work, const std::vector<roofline_dot>& all) {
   std::vector<roofline_dot> dots;
   for (const auto& d : all)
     if (d.seconds > 0) dots.push_back(d);
   const auto ceilings = ceilings_of(limits);
-  if (dots.empty() || ceilings.empty() || bytes <= 0) return {};
-  const bool by_bandwidth = flops <= 0 || limits.peak_gflops <= 0;
+  if (dots.empty() || ceilings.empty() || work.bytes <= 0) return {};
+  const bool by_bandwidth = work.flops <= 0 || limits.peak_gflops <= 0;
   std::string out, key;
-  for (const auto& on : sheets) out += by_bandwidth ? bandwidth_plot(on, limits, bytes, dots) : roofline(on, limits, flops, bytes, dots);
+  for (const auto& on : sheets) out += by_bandwidth ? bandwidth_plot(on, limits, work.bytes, dots) : roofline(on, limits, work, dots);
   if (by_bandwidth) return out;
   for (const auto& c : ceilings) key += (key.empty() ? "" : ", ") + c.name + " " + quantity(c.gbs, "GB/s");
   return out + "<p class=\"narrow soft\">Lines from above: " + escape(key) + "</p>\n";

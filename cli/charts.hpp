@@ -3,6 +3,7 @@
 #pragma once
 
 #include "diagnosis/conductor.hpp"
+#include "diagnosis/roofline.hpp"
 
 #include <string>
 #include <utility>
@@ -18,9 +19,9 @@ struct roofline_dot {
   double seconds = 0;     ///< of one call
   bool best = false, reference = false;
 };
-/// Log-log: FLOP per byte against GFLOP/s with the measured ceilings; without FLOPs, GB/s of each attempt against the
+/// Log-log: FLOP per byte against GFLOP/s with the measured ceilings, those of matrix units where the task's products may use them; without FLOPs, GB/s of each attempt against the
 /// measured bandwidths. Empty when there is nothing to compare with.
-std::string roofline_plot(const machine_limits& limits, double flops, double bytes, const std::vector<roofline_dot>& dots);
+std::string roofline_plot(const machine_limits& limits, const roofline_work& work, const std::vector<roofline_dot>& dots);
 
 /// One stacked bar with its key: shares of a whole, in seconds.
 std::string time_split(const std::vector<std::pair<std::string, double>>& parts);

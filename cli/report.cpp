@@ -27,7 +27,7 @@ struct report_data {
   std::vector<std::string> unreadable;
   const iteration_record *best = nullptr, *first = nullptr; ///< first: the first that passed
   std::optional<machine_limits> limits;
-  double flops = 0, bytes = 0;
+  roofline_work work;
 };
 
 /// A measurement that is not finite is none: drawings and ratios would come to nothing.
@@ -41,7 +41,7 @@ void keep_finite(timing& t) {
 
 report_data read_document(const json& document) {
   const auto& run = object_at(document, "run");
-  report_data d{run, object_at(run, "task"), {}, {}, nullptr, nullptr, std::nullopt, 0, 0};
+  report_data d{run, object_at(run, "task"), {}, {}, nullptr, nullptr, std::nullopt, {}};
   for (const auto& value : array_at(document, "iterations")) {
     auto record = from_json_value<iteration_record>(value, "attempt " + text_at(value, "number"));
     if (record) {
@@ -59,8 +59,9 @@ report_data read_document(const json& document) {
   const auto& limits = object_at(object_at(run, "environment"), "limits");
   if (!limits.empty())
     if (auto decoded = from_json_value<machine_limits>(limits, "limits")) d.limits = *decoded;
-  d.flops = number_at(d.task, "flops");
-  d.bytes = number_at(d.task, "bytes");
+  const auto described = from_json_value<task>(d.task, "task");
+  if (described) d.work = work_of(*described, object_at(run, "options").value("allow_tf32", json()) == json(true));
+  else d.work = {number_at(d.task, "flops"), number_at(d.task, "bytes")};
   return d;
 }
 
@@ -120,8 +121,8 @@ std::string header_part(const report_data& d) {
     if (const auto kernel = kernel_timing(d); kernel && as_called(d))
       out += "<p>That is the drop-in as a Torch program calls it, in a fresh process. The kernel alone: " + times(kernel->speedup.value) + ", " +
              format_seconds(kernel->candidate_seconds) + " against " + format_seconds(kernel->baseline_seconds) + ".</p>\n";
-    if (d.limits && d.bytes > 0 && t.candidate_seconds > 0) {
-      const auto point = place_on_roofline(t.candidate_seconds, d.flops, d.bytes, *d.limits);
+    if (d.limits && d.work.bytes > 0 && t.candidate_seconds > 0) {
+      const auto point = place_on_roofline(t.candidate_seconds, d.work, *d.limits);
       if (std::isfinite(point.share) && point.share > 0)
         out += "<p>It reaches " + escape(roofline_text(point)) + ": one call cannot take less than " + format_seconds(point.attainable_seconds) +
                " on this machine.</p>\n";
@@ -167,10 +168,10 @@ std::optional<double> of_reference(const std::string& metric, const report_data&
   const double seconds = d.best->code.measured.time.baseline_seconds;
   if (seconds <= 0) return std::nullopt;
   if (metric == "seconds_per_call") return seconds;
-  if (metric == "achieved_gbs" && d.bytes > 0) return d.bytes / seconds / 1e9;
-  if (metric == "achieved_gflops" && d.flops > 0) return d.flops / seconds / 1e9;
-  if (metric == "arithmetic_intensity" && d.flops > 0 && d.bytes > 0) return d.flops / d.bytes;
-  if (metric == "roofline_share" && d.limits && d.bytes > 0) return 100 * place_on_roofline(seconds, d.flops, d.bytes, *d.limits).share;
+  if (metric == "achieved_gbs" && d.work.bytes > 0) return d.work.bytes / seconds / 1e9;
+  if (metric == "achieved_gflops" && d.work.flops > 0) return d.work.flops / seconds / 1e9;
+  if (metric == "arithmetic_intensity" && d.work.flops > 0 && d.work.bytes > 0) return d.work.flops / d.work.bytes;
+  if (metric == "roofline_share" && d.limits && d.work.bytes > 0) return 100 * place_on_roofline(seconds, d.work, *d.limits).share;
   return std::nullopt;
 }
 
@@ -213,11 +214,11 @@ std::string roofline_part(const report_data& d) {
   if (d.best) dots.push_back({"Torch", d.best->code.measured.time.baseline_seconds, false, true});
   for (const auto& it : d.iterations)
     if (it.passed()) dots.push_back({std::to_string(it.number), it.code.measured.time.candidate_seconds, &it == d.best, false});
-  auto plot = roofline_plot(*d.limits, d.flops, d.bytes, dots);
+  auto plot = roofline_plot(*d.limits, d.work, dots);
   if (plot.empty()) return {};
   return plot + "<p class=\"soft\">" + escape("Ceilings were measured on this machine (" + d.limits->cpu + ", " + std::to_string(d.limits->threads) + (d.limits->threads == 1 ? " thread" : " threads") +
                                               (d.limits->measured_at.empty() ? "" : ", " + d.limits->measured_at) + "): copy bandwidth per level, float32 FMA peak. The task needs " +
-                                              quantity(d.flops, "FLOP") + " and " + format_bytes(d.bytes) + " a call.") + "</p>\n";
+                                              quantity(d.work.flops, "FLOP") + " and " + format_bytes(d.work.bytes) + " a call.") + "</p>\n";
 }
 
 std::string findings_of(const std::vector<finding>& findings, const profile* p) {
@@ -383,7 +384,7 @@ std::string render_html_report(const json& document) {
   const auto d = read_document(document);
   std::string body = header_part(d);
   const auto confirmed = final_timing(d);
-  body += section("story", confirmed && confirmed->speedup.low > 1 ? "Why it is faster" : "What was found", render_story(d.iterations, d.best, confirmed ? &*confirmed : nullptr, d.limits ? &*d.limits : nullptr, d.flops, d.bytes, d.task));
+  body += section("story", confirmed && confirmed->speedup.low > 1 ? "Why it is faster" : "What was found", render_story(d.iterations, d.best, confirmed ? &*confirmed : nullptr, d.limits ? &*d.limits : nullptr, d.work, d.task));
   if (const auto parts = parts_table(d); !parts.empty()) body += section("parts", "Its parts", parts);
   body += section("curve", "Speed-up over attempts", speedup_curve(d.iterations) + attempts_table(d));
   if (const auto metrics = metrics_part(d); !metrics.empty()) body += section("metrics", "Metrics", details("Best, first and reference, side by side", metrics));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "diagnosis/conductor.hpp"
+#include "diagnosis/roofline.hpp"
 
 #include <string>
 
@@ -16,7 +17,7 @@ inline bool timed_in_search(const timing& confirmed, const timing& of_best) {
 /// "Why it is faster" in a few lines of facts and a chart of times: Torch's, each version that was kept, the machine's limit; then what did not
 /// help. `confirmed` and `limits` may be null; `task` as in the document, for what Torch does in a call. Empty without a version that was kept and timed.
 std::string render_story(const std::vector<iteration_record>& iterations, const iteration_record* best, const timing* confirmed, const machine_limits* limits,
-                         double flops, double bytes, const json& task);
+                         const roofline_work& work, const json& task);
 /// From the suite document (cli/bench.cpp): {"tasks": [...], "categories": [...], "overall": {...}, ...}.
 std::string render_suite_html(const json& suite);
 

@@ -130,9 +130,10 @@ std::vector<std::string> no_help(const std::vector<iteration_record>& iterations
 } // namespace
 
 std::string render_story(const std::vector<iteration_record>& iterations, const iteration_record* best, const timing* confirmed, const machine_limits* limits,
-                         double flops, double bytes, const json& task) {
+                         const roofline_work& work, const json& task) {
   if (!best || best->code.measured.time.candidate_seconds <= 0) return {};
   const auto& t = confirmed ? *confirmed : best->code.measured.time;
+  const double bytes = work.bytes;
   std::vector<step> steps = {{"Torch", "", t.baseline_seconds, "torch"}};
   const auto moves = moves_of(iterations);
   for (const auto* it : moves.told)
@@ -140,12 +141,12 @@ std::string render_story(const std::vector<iteration_record>& iterations, const 
       steps.push_back({"attempt " + std::to_string(it->number), it->against_best.value > 0 ? gain(it->against_best) : "", it->code.measured.time.candidate_seconds, ""});
   if (confirmed && !timed_in_search(t, best->code.measured.time)) steps.push_back({"confirmed", "fresh process, unseen seeds", t.candidate_seconds, "final"});
   std::vector<std::string> facts = {"Torch: " + format_seconds(t.baseline_seconds) + " a call" + rate(bytes, t.baseline_seconds) + (t.baseline.empty() ? "" : " (" + t.baseline + ")")};
-  const auto work = from_json_value<torch_work>(task.is_object() ? task.value("torch", json::object()) : json::object(), "torch").value_or(torch_work{});
-  if (auto text = of_torch(work, bytes); !text.empty()) facts.push_back(std::move(text));
-  for (auto& line : of_time(work.times, *best)) facts.push_back(std::move(line));
+  const auto torch = from_json_value<torch_work>(task.is_object() ? task.value("torch", json::object()) : json::object(), "torch").value_or(torch_work{});
+  if (auto text = of_torch(torch, bytes); !text.empty()) facts.push_back(std::move(text));
+  for (auto& line : of_time(torch.times, *best)) facts.push_back(std::move(line));
   facts.push_back("This kernel: " + format_seconds(t.candidate_seconds) + " a call" + rate(bytes, t.candidate_seconds) + in_regions(*best));
   if (limits && bytes > 0) {
-    const auto point = place_on_roofline(t.candidate_seconds, flops, bytes, *limits);
+    const auto point = place_on_roofline(t.candidate_seconds, work, *limits);
     if (std::isfinite(point.attainable_seconds) && point.attainable_seconds > 0) {
       steps.push_back({"limit", point.limit, point.attainable_seconds, "limit"});
       facts.push_back("The machine's limit for this task is " + point.limit + ": " + format_seconds(point.attainable_seconds) + " a call; it reaches " + roofline_text(point));

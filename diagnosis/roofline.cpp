@@ -1,5 +1,6 @@
+#include "diagnosis/roofline.hpp"
+
 #include "base/text.hpp"
-#include "diagnosis/rules.hpp"
 
 #include <algorithm>
 
@@ -75,11 +76,10 @@ double processor_compute_seconds(double seconds, double flops, const machine_lim
   return halves <= measured_low * seconds ? halves : bytes;
 }
 
-roofline_point place_on_device(roofline_point point, double seconds, double flops, double bytes, const machine_limits& limits, double written,
-                               product_precision products) {
-  const double move = bytes > 0 ? device_move_seconds(bytes, written, limits) : 0;
+roofline_point place_on_device(roofline_point point, double seconds, const roofline_work& call, const machine_limits& limits) {
+  const double move = call.bytes > 0 ? device_move_seconds(call.bytes, call.written_bytes, limits) : 0;
   std::string unit;
-  const double compute = device_compute_seconds(seconds, flops, products, limits, unit);
+  const double compute = device_compute_seconds(seconds, call.flops, call.products, limits, unit);
   const double launch = std::max(0.0, limits.launch_seconds), work = std::max(move, compute);
   point.attainable_seconds = launch + work;
   point.share = point.attainable_seconds / seconds;
@@ -103,13 +103,20 @@ product_precision products_of(const task& t, bool allow_tf32) {
   return half ? product_precision::half : allow_tf32 ? product_precision::tf32 : product_precision::float32;
 }
 
-roofline_point place_on_roofline(double seconds, double flops, double bytes, const machine_limits& limits, double written_bytes, product_precision products) {
+roofline_work work_of(const task& t, bool allow_tf32) {
+  roofline_work work{t.flops, t.bytes, t.outputs.empty() ? -1.0 : 0.0, products_of(t, allow_tf32)};
+  for (const auto& output : t.outputs) work.written_bytes += static_cast<double>(output.bytes());
+  return work;
+}
+
+roofline_point place_on_roofline(double seconds, const roofline_work& work, const machine_limits& limits) {
   roofline_point point;
   if (!(seconds > 0)) return point;
+  const auto [flops, bytes, written_bytes, products] = work;
   point.gflops = flops / seconds / 1e9;
   point.gbs = bytes / seconds / 1e9;
   if (bytes > 0) point.intensity = flops / bytes;
-  if (limits.backend != "cpu") return place_on_device(std::move(point), seconds, flops, bytes, limits, written_bytes, products);
+  if (limits.backend != "cpu") return place_on_device(std::move(point), seconds, work, limits);
 
   // Repeated calls on warm caches: the fastest level that holds all of the working set serves it. Just above a level's
   // size a part still hits, how much depends on the replacement policy: up to twice the size we grant the share that fits.
@@ -138,6 +145,18 @@ roofline_point place_on_roofline(double seconds, double flops, double bytes, con
   point.needed_share = point.attainable_seconds / seconds;
   if (point.attainable_seconds > 0) point.limit = compute > move ? unit : std::string(level_names[level]) + " bandwidth";
   return point;
+}
+
+machine_limits better_of(machine_limits limits, const machine_limits& others) {
+  const auto higher = [](std::vector<double>& ours, const std::vector<double>& theirs) {
+    for (size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) ours[i] = std::max(ours[i], theirs[i]);
+  };
+  higher(limits.copy_gbs, others.copy_gbs);
+  higher(limits.read_gbs, others.read_gbs);
+  for (const auto figure : {&machine_limits::peak_gflops, &machine_limits::tf32_gflops, &machine_limits::half_gflops, &machine_limits::clock_ghz})
+    limits.*figure = std::max(limits.*figure, others.*figure);
+  if (others.launch_seconds > 0 && (limits.launch_seconds <= 0 || others.launch_seconds < limits.launch_seconds)) limits.launch_seconds = others.launch_seconds;
+  return limits;
 }
 
 std::string roofline_text(const roofline_point& point) {

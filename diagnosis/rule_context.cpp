@@ -127,7 +127,7 @@ facts::facts(const diagnosis_input& input) : in(input) {
     written_bytes = in.bytes * *writes / (*reads + *writes); // vector loads and stores are as wide as each other
   }
   if (in.limits && seconds > 0 && (in.bytes > 0 || in.flops > 0)) {
-    roof = place_on_roofline(seconds, in.flops, in.bytes, *in.limits, in.written_bytes, in.products);
+    roof = place_on_roofline(seconds, in, *in.limits);
     if (roof.skips_work) roof.share = roof.needed_share; // of the work as written nothing is known then
     has_roof = roof.attainable_seconds > 0;
     const auto at = roof.limit.find(" bandwidth");

@@ -68,7 +68,7 @@ struct memory_side {
 memory_side memory_of(const diagnosis_input& in, double seconds) {
   memory_side m;
   if (!in.limits || in.bytes <= 0) return m;
-  const auto point = place_on_roofline(seconds, 0, in.bytes, *in.limits, in.written_bytes, in.products);
+  const auto point = place_on_roofline(seconds, {0, in.bytes, in.written_bytes, in.products}, *in.limits);
   m.needed_seconds = point.attainable_seconds;
   m.level = point.limit.substr(0, point.limit.find(" bandwidth"));
   const auto traffic = in.current->value(m.level == "memory" ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio").value_or(1);

@@ -54,7 +54,7 @@ struct verdict {
   std::string log;                    ///< compiler or runtime output, cut to what helps
   std::vector<mismatch> mismatches;   ///< worst first, at most a few
   double worst_error = 0;             ///< over all input sets: error / allowed
-  double tolerance = 0;               ///< what was applied
+  double tolerance = 0;               ///< what was applied, to the first output of floating type
   std::vector<std::string> checked;   ///< the input sets and audits that it passed
   std::vector<std::string> torch_operators; ///< Python: operators of aten that a call left to Torch, as "mm:1"
   std::string binary;                 ///< sha256 of the executable that was verified

@@ -158,9 +158,7 @@ void timer_metrics(const task& t, const timing& time, const machine_limits* limi
     out.missing.push_back("roofline: this machine's limits have not been measured (`pragma hardware`)");
     return;
   }
-  double written = 0;
-  for (const auto& output : t.outputs) written += static_cast<double>(output.bytes());
-  const auto point = place_on_roofline(seconds, t.flops, t.bytes, *limits, written, products_of(t, tf32));
+  const auto point = place_on_roofline(seconds, work_of(t, tf32), *limits);
   if (point.share > 0) add("roofline_share", 100 * point.share, "%", point.skips_work ? "as written: " + roofline_text(point) : "limit: " + point.limit);
 }
 

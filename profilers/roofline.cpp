@@ -6,6 +6,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "base/utc.hpp"
+#include "diagnosis/roofline.hpp"
 #include "profilers/hardware.hpp"
 #include "profilers/roofline_kernels.hpp"
 
@@ -301,17 +302,6 @@ std::optional<machine_limits> read_cached(const std::filesystem::path& file, con
   return *limits;
 }
 
-/// The best ever seen on this machine counts: a busy neighbour during one measurement must not lower the limit.
-void take_the_better(machine_limits& limits, const machine_limits& earlier) {
-  for (size_t i = 0; i < limits.copy_gbs.size(); ++i) {
-    limits.copy_gbs[i] = std::max(limits.copy_gbs[i], earlier.copy_gbs[i]);
-    limits.read_gbs[i] = std::max(limits.read_gbs[i], earlier.read_gbs[i]);
-  }
-  limits.peak_gflops = std::max(limits.peak_gflops, earlier.peak_gflops);
-  limits.half_gflops = std::max(limits.half_gflops, earlier.half_gflops);
-  limits.clock_ghz = std::max(limits.clock_ghz, earlier.clock_ghz);
-}
-
 /// What a slower level can do, a faster one can: keeps noise from turning the order round.
 void order_levels(machine_limits& limits) {
   for (size_t i = limits.copy_gbs.size() - 1; i > 0; --i) {
@@ -397,7 +387,7 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
                 "close other programs, or use fewer threads");
   limits.clock_ghz = measured_clock_ghz();
   if (earlier && earlier->cache_bytes == limits.cache_bytes) {
-    take_the_better(limits, *earlier);
+    limits = better_of(std::move(limits), *earlier); // the best ever seen on this machine counts
     quiet = true; // those were
   }
   order_levels(limits);

@@ -5,6 +5,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "base/utc.hpp"
+#include "diagnosis/roofline.hpp"
 #include "reference/limits_cache.hpp"
 #include "sandbox/memory_file.hpp"
 #include "reference/python_search.hpp"
@@ -435,6 +436,7 @@ expected<machine_limits> reference::limits(bool remeasure) {
   limits->backend = p.options.device.backend;
   limits->cores = limits->compute_units;
   limits->measured_at = utc_now();
+  if (const auto known = known_limits(p.options.device, p.process.device_name, p.process.python.torch)) limits = better_of(std::move(*limits), *known);
   keep_limits(*limits, p.options.device, p.process.device_name, p.process.python.torch);
   return limits;
 }

@@ -143,7 +143,7 @@ public:
   /// How much of the device's time is the reference's when it works without a pause, in (0, 1]; below least_device_share others work on it, too.
   expected<double> device_share();
   /// What the device is, and its bandwidths, peaks and shortest launch, measured now (about 3 s) or by an earlier process with the
-  /// same device, driver and Torch (cached in cache_home()). measurement_failed where another process works on the device.
+  /// same device, driver and Torch (cached in cache_home()). Measuring again can only raise a figure. measurement_failed where another process works on the device.
   expected<machine_limits> limits(bool remeasure = false);
   const device_choice& device() const;
   /// The loaded task's file.

@@ -77,6 +77,18 @@ template <class Left, class Right> expected<device_clock_kind> choose_clock(doub
   return *one && *other ? device_clock_kind::graphs : std::min(left, right) < short_call ? device_clock_kind::our_clock : device_clock_kind::events;
 }
 
+/// The first of these times that the machine cannot reach. All of the candidates stand still: to say so, the machine's limits may have to be measured.
+expected<std::optional<finding_of_audit>> beyond_limits(const std::vector<runner_process*>& candidates, const std::vector<double>& seconds, const timing_options& options) {
+  bool still = true;
+  for (auto* one : candidates) still = one->freeze() && still;
+  std::optional<finding_of_audit> found;
+  for (const double one : seconds)
+    if (still && !found) found = unbelievable(one, options);
+  for (auto* one : candidates) one->thaw();
+  if (!still) return fail(ec::tool_failed, "a candidate's process could not be stopped after it was timed");
+  return found;
+}
+
 } // namespace
 
 expected<void> keep_running(const build_output& built, const reference& ref, const timing_options& options) {
@@ -100,7 +112,9 @@ public:
   expected<timed_pair> run(const std::vector<std::string>& torch_operators) {
     for (const auto step : {&device_session::start, &device_session::first_look, &device_session::time, &device_session::nothing_in_between})
       if (auto done = (this->*step)(); !done || result_.found) return result_or(done);
-    if (result_.found = unbelievable(result_.time.candidate_seconds, options_); result_.found) return result_;
+    auto doubted = beyond_limits({side_->runner.get()}, {result_.time.candidate_seconds}, options_);
+    if (!doubted) return fail(doubted.error());
+    if (result_.found = std::move(*doubted); result_.found) return result_;
     if (lease_->owns_lock()) lease_->unlock(); // what follows asks for it as it needs it
     return result_or(audits(torch_operators));
   }
@@ -376,13 +390,14 @@ private:
     if (!time) return fail(ec::measurement_failed, time.error().message, time.error().hint);
     answer_.time = std::move(*time);
     answer_.time.cache = description(how_);
-    for (at_ = 0; at_ < 2; ++at_)
-      if (const auto doubted = unbelievable(at_ == 0 ? answer_.time.candidate_seconds : answer_.time.baseline_seconds, options_)) {
-        answer_.result.stage = doubted->stage;
-        answer_.result.why_not = doubted->why_not;
-        answer_.result.reason = doubted->reason;
-        return {};
-      }
+    const auto doubted = beyond_limits({sides_[0].runner.get(), sides_[1].runner.get()}, {answer_.time.candidate_seconds, answer_.time.baseline_seconds}, options_);
+    if (!doubted) return fail(doubted.error());
+    if (*doubted) {
+      answer_.result.stage = (*doubted)->stage;
+      answer_.result.why_not = (*doubted)->why_not;
+      answer_.result.reason = (*doubted)->reason;
+      return {};
+    }
     answer_.result.stage = verdict_stage::passed;
     return {};
   }

@@ -70,7 +70,7 @@ namespace {
 double chosen_tolerance(const task& t, reference& ref, const verdict& earlier, const task_audit& audit) {
   const slot_checker usual(t, ref, 0, audit.tightening);
   for (size_t i = 0; i < t.outputs.size(); ++i)
-    if (is_floating(t.outputs[i].dtype)) return earlier.tolerance > 0 && earlier.tolerance != usual.tolerance(i) ? earlier.tolerance / audit.tightening : 0;
+    if (is_floating(t.outputs[i].dtype)) return earlier.tolerance > 0 && earlier.tolerance != usual.tolerance(i) ? earlier.tolerance / audit.tightening_of(i) : 0;
   return 0;
 }
 

@@ -23,7 +23,8 @@ struct timed_pair {
 expected<timed_pair> time_pair(const task& t, const task_audit& audit, reference& ref, const contender& first, const contender& second,
                                const timing_options& options);
 
-/// A time that this machine cannot reach, of a candidate on a host or on a device.
+/// A time that this machine cannot reach, of a candidate on a host or on a device. Asking may measure the machine's limits (timing_options::beyond_limits): no candidate
+/// may run meanwhile.
 std::optional<finding_of_audit> unbelievable(double seconds, const timing_options& options);
 
 } // namespace pragma

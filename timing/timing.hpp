@@ -41,7 +41,7 @@ struct timing_options {
   size_t processes = 1;               ///< fresh ones, whose figures are put together (comparison.hpp); programs of the host only
   int waits = 1;                      ///< for a quiet machine, before a figure is taken under contention
   double first_wait = 1;              ///< seconds until a machine that was too busy is tried again; doubles
-  std::function<std::string(double seconds)> beyond_limits; ///< the limit of this machine that a call of so many seconds would break; else ""
+  std::function<std::string(double seconds)> beyond_limits; ///< the limit of this machine that a call of so many seconds would break, in words; else "". May measure the limits again: the candidates stand still while it is asked
   const std::atomic<bool>* cancel = nullptr;
   std::function<double()> clock;     ///< seconds; empty: the steady clock (tests inject their own)
   std::function<double()> others;    ///< seconds of the whole machine that others took so far; empty: others_watch

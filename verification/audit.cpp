@@ -253,32 +253,37 @@ private:
     return all[static_cast<size_t>(upper_quartile)];
   }
 
+  /// The factor on the tolerance of output `i` that refuses this null kernel there; 1 where it is refused, or drowned, as it is.
+  double tightened_by(const null_kernel& null, size_t i) const {
+    const double needed = null.needed[i];
+    if (is_drowned(null, i) || needed <= 0 || needed > 1) return 1;
+    // Of few different values, as in half types, by chance none may lie between what any rule takes for zero and what the null kernel leaves out.
+    const double honest = null.partial ? honest_roundings * epsilon_of(task_.outputs[i].dtype) / tolerances_[i] : 0;
+    if (needed < honest) return 1;
+    // Where the null kernel stays refused by far with what the output's rounding needs, an honest one gets that.
+    const double roundings = rounding(i) / tolerances_[i];
+    return std::max({needed / margin, 2 * roundings < needed ? roundings : 0, honest});
+  }
+  bool is_drowned(const null_kernel& null, size_t i) const { return tolerances_[i] > 0 && null.needed[i] * tolerances_[i] <= rounding(i); }
+
   void conclude() {
-    double tightest = 1, roundings = 0; ///< both as parts of the tolerance
-    for (size_t i = 0; i < task_.outputs.size(); ++i)
-      if (tolerances_[i] > 0) roundings = std::max(roundings, rounding(i) / tolerances_[i]);
-    std::string because;
+    std::vector<std::string> because(task_.outputs.size());
+    result_.tightening.assign(task_.outputs.size(), 1);
     for (const auto& null : nulls_) {
       bool refused = false;
       for (size_t i = 0; i < null.needed.size(); ++i) {
-        const bool drowned = tolerances_[i] > 0 && null.needed[i] * tolerances_[i] <= rounding(i);
-        const double needed = drowned ? 0 : null.needed[i];
-        refused = refused || needed > 0;
-        // Of few different values, as in half types, by chance none may lie between what any rule takes for zero and what the null kernel leaves out.
-        const double honest = null.partial && tolerances_[i] > 0 ? honest_roundings * epsilon_of(task_.outputs[i].dtype) / tolerances_[i] : 0;
-        // One factor serves all outputs. Where the null kernel stays refused by far with what their rounding needs, an honest one gets that.
-        const double factor = std::max({needed / margin, 2 * roundings < needed ? roundings : 0, honest});
-        if (needed > 0 && needed <= 1 && needed >= honest && factor < tightest) {
-          tightest = factor;
-          because = null.name;
+        refused = refused || (null.needed[i] > 0 && !is_drowned(null, i));
+        if (const double factor = tightened_by(null, i); factor < result_.tightening[i]) {
+          result_.tightening[i] = factor;
+          because[i] = null.name;
         }
       }
       if (!refused && !null.partial && !task_.outputs.empty()) result_.passing_nulls.push_back(null.name);
     }
-    result_.tightening = tightest;
-    if (tightest < 1)
-      result_.notes.push_back("tolerance tightened to " + short_number(tightest) + " of the default: otherwise " + because +
-                              " would pass");
+    for (size_t i = 0; i < because.size(); ++i)
+      if (!because[i].empty())
+        result_.notes.push_back("tolerance " + (because.size() > 1 ? "of " + task_.outputs[i].name + " " : std::string()) + "tightened to " + short_number(result_.tightening[i]) +
+                                " of the default: otherwise " + because[i] + " would pass");
     if (!random_.empty()) result_.passing_nulls.insert(result_.passing_nulls.begin(), random_);
   }
 

@@ -41,12 +41,14 @@ void judge_at_own_size(output_scale& scale, input_kind kind, double own_size) {
   if (kind == input_kind::constant_rows || kind == input_kind::large || equal) scale.mad = std::max(scale.mad, own_size);
 }
 
-slot_checker::slot_checker(const task& t, reference& ref, double tolerance, double tightening)
-    : ref_(ref), tolerance_of_values_((tolerance > 0 ? tolerance : t.tolerance > 0 ? t.tolerance : defaults::tolerance_float32) * tightening) {
-  for (const auto& spec : t.outputs) {
-    const double base = tolerance > 0 ? tolerance : t.tolerance > 0 ? t.tolerance : default_tolerance(spec.dtype);
-    tolerances_.push_back(is_floating(spec.dtype) ? base * tightening : 0);
+slot_checker::slot_checker(const task& t, reference& ref, double tolerance, const std::vector<double>& tightening)
+    : ref_(ref), tolerance_of_values_(tolerance > 0 ? tolerance : t.tolerance > 0 ? t.tolerance : defaults::tolerance_float32) {
+  for (size_t i = 0; i < t.outputs.size(); ++i) {
+    const auto type = t.outputs[i].dtype;
+    const double base = tolerance > 0 ? tolerance : t.tolerance > 0 ? t.tolerance : default_tolerance(type);
+    tolerances_.push_back(is_floating(type) ? base * (i < tightening.size() ? tightening[i] : 1) : 0);
   }
+  if (!tightening.empty()) tolerance_of_values_ *= *std::min_element(tightening.begin(), tightening.end());
   slots_.resize(static_cast<size_t>(ref.slots()));
 }
 

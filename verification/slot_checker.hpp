@@ -24,8 +24,8 @@ void judge_at_own_size(output_scale& scale, input_kind kind, double own_size);
 
 class slot_checker {
 public:
-  /// tolerance: 0 = the task's, else the dtype's default. tightening: from the audit of null kernels.
-  slot_checker(const task& t, reference& ref, double tolerance, double tightening);
+  /// tolerance: 0 = the task's, else the dtype's default. tightening: of each output, from the audit of null kernels; empty: none.
+  slot_checker(const task& t, reference& ref, double tolerance, const std::vector<double>& tightening);
 
   /// To be called after make_inputs(slot, ...), for the task's own inputs before any other kind.
   void refresh(int slot, std::string input_set, input_kind kind = input_kind::own);
@@ -56,7 +56,7 @@ private:
 
   reference& ref_;
   std::vector<double> tolerances_;
-  double tolerance_of_values_; ///< that indices point to
+  double tolerance_of_values_; ///< that indices point to: in a tensor that may be no output, so as tight as any of them
   std::vector<slot_state> slots_;
   std::vector<double> own_sizes_; ///< of each output: the largest mean absolute deviation on own inputs so far
 };

@@ -27,7 +27,8 @@ struct task_audit {
   std::vector<input_kind> usable;     ///< input kinds on which the reference gives finite, informative outputs
   std::vector<std::string> passing_nulls; ///< empty = verifiable
   std::vector<std::string> notes;     ///< "large values: the reference overflows at 12 elements"
-  double tightening = 1;              ///< factor on the tolerance (at most 1), so that no null kernel passes
+  std::vector<double> tightening;     ///< of each output: factor on its tolerance (at most 1), so that no null kernel passes there; empty: 1 of each
+  double tightening_of(size_t output) const { return output < tightening.size() ? tightening[output] : 1; }
 };
 /// One sentence for people when a null kernel passes, else empty: "this task cannot be verified: zeros would pass ...".
 std::string why_unverifiable(const task_audit& audit);

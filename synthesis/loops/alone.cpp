@@ -21,7 +21,12 @@ region_alone alone(const loop_program& program, size_t at) {
     if (i != at && program.regions[i].host != static_cast<int>(at)) continue;
     auto r = program.regions[i];
     if (i != at) r.host = 0;
-    for (auto& e : r.exprs) own(e.buffer);
+    const auto live = live_exprs(r);
+    for (size_t k = 0; k < r.exprs.size(); ++k) {
+      auto& e = r.exprs[k];
+      if (!live[k] && e.kind == expr_kind::load) e = {}; // nothing declares memory that nobody reads
+      own(e.buffer);
+    }
     if (r.anchor) {
       own(r.anchor->a);
       own(r.anchor->b);

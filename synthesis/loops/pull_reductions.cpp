@@ -95,8 +95,9 @@ int puller::scan(int n, const tensor_node& node, const std::vector<index_form>& 
   if (f.terms.size() != 1 || f.dynamic >= 0 || r.has_window()) refuse(n);
   const int a = f.terms[0].first;
   if (r.axes[static_cast<size_t>(a)].extent != extent) refuse(n);
+  const auto moves = [&](const index_form& i) { return i.coefficient(a) != 0 || (i.dynamic >= 0 && (r.exprs[static_cast<size_t>(i.dynamic)].axes & (1u << a))); };
   for (size_t i = 0; i < idx.size(); ++i)
-    if (i != dim && idx[i].coefficient(a) != 0) refuse(n);
+    if (i != dim && moves(idx[i])) refuse(n); // what is carried would be another column's
   if (f.terms[0].second == -1 && f.offset == extent - 1) {
     if (r.scan_axis >= 0 || a >= domain_axes_) refuse(n);
     throw needs_flip{a};

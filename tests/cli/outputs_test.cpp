@@ -4,9 +4,14 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
+#include "actors/examine.hpp"
 #include "base/text.hpp"
+#include "diagnosis/rules.hpp"
+#include "profilers/sources.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <algorithm>
 
 using namespace pragma;
 using Catch::Contains;
@@ -81,6 +86,89 @@ TEST_CASE("terminal, table and report place the same time on the roofline: the h
   REQUIRE(point.share > 0.3);
   REQUIRE(point.share < 0.7);
   CHECK_THAT(render_html_report(cli::run_document(result)), Contains("It reaches " + format_number(100 * point.share, 0) + "% of the measured " + point.limit));
+}
+
+namespace {
+
+/// Sixteen-bit products of a made-up GPU, at `seconds` a call, as the Profiler and the Conductor leave them in a run.
+run_result half_products(dtype type, double seconds) {
+  auto result = won_elsewhere();
+  auto& h = result.header;
+  h.request.load.backend = "cuda";
+  h.request.load.allow_tf32 = false;
+  auto& limits = h.environment.limits;
+  limits.backend = "cuda";
+  limits.cache_bytes = {50 << 20};
+  limits.copy_gbs = {5200, 4000};
+  limits.read_gbs = {5500, 4400};
+  limits.peak_gflops = 60e3;
+  limits.tf32_gflops = 400e3;
+  limits.half_gflops = 800e3;
+  limits.launch_seconds = 2e-6;
+  auto& t = h.environment.task;
+  tensor_spec square;
+  square.dtype = type;
+  square.shape = {4096, 4096};
+  t.inputs = {square, square};
+  t.outputs = {square};
+  t.flops = 2.0 * 4096 * 4096 * 4096;
+  t.bytes = 3.0 * static_cast<double>(square.bytes());
+  timing time;
+  time.candidate_seconds = seconds;
+  time.baseline_seconds = 2 * seconds;
+  time.speedup = {2, 1.9, 2.1};
+  h.final.time = h.final.kernel = time;
+  auto& it = result.iterations.front();
+  it.code.has_profile = true;
+  it.code.measured.backend = "cuda";
+  it.code.measured.time = time;
+  source_result timed;
+  timer_metrics(t, time, &limits, timed);
+  it.code.measured.metrics = std::move(timed.metrics);
+  it.findings = diagnose(diagnosis_of(h.environment, h.request.load, it.code.measured, nullptr, it.code.source));
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("terminal, report and findings place a float16 task on float16's roofline, an old run's document too") {
+  const auto result = half_products(dtype::float16, 600e-6); // 172 us at the peak of its units, 343 us at TF32's
+  const auto point = cli::roofline_as_reported(result.header);
+  const auto share = result.iterations.front().code.measured.value("roofline_share");
+  REQUIRE(share);
+  CHECK(100 * point.share == Approx(*share));
+  CHECK(point.share == Approx(0.29).epsilon(0.02));
+  CHECK(point.limit == "peak FLOP/s (FP16)");
+  const auto said = "It reaches " + roofline_text(point), story = "it reaches " + roofline_text(point);
+  auto document = cli::run_document(result);
+  CHECK_THAT(render_html_report(document), Contains(said) && Contains(story) && Contains("The machine&#39;s limit for this task is peak FLOP/s (FP16)"));
+  document["run"]["options"].erase("allow_tf32"); // as a version of before that flag wrote it
+  CHECK_THAT(render_html_report(document), Contains(said));
+
+  // At its roofline the findings say so, with the same share.
+  const auto done = half_products(dtype::float16, 176e-6);
+  REQUIRE_FALSE(done.iterations.front().findings.empty());
+  const auto& first = done.iterations.front().findings.front();
+  CHECK(first.what == bottleneck::at_roofline);
+  CHECK(first.proof.front().value == Approx(100 * cli::roofline_as_reported(done.header).share));
+
+  // What is written costs what writing costs, in the terminal and the report as in the findings.
+  auto copying = half_products(dtype::float16, 60e-6);
+  copying.header.environment.task.flops = 0;
+  source_result timed;
+  timer_metrics(copying.header.environment.task, copying.header.final.time, &copying.header.environment.limits, timed);
+  const auto moved = std::find_if(timed.metrics.begin(), timed.metrics.end(), [](const metric& m) { return m.name == "roofline_share"; });
+  REQUIRE(moved != timed.metrics.end());
+  CHECK(100 * cli::roofline_as_reported(copying.header).share == Approx(moved->value));
+  CHECK_THAT(render_html_report(cli::run_document(copying)), Contains("It reaches " + format_number(moved->value, 0) + "% of the measured DRAM bandwidth"));
+
+  // Products of float32 keep float32's; of a task of which a document tells no tensors, nothing is assumed.
+  const auto wide = half_products(dtype::float32, 2.4e-3);
+  CHECK(cli::roofline_as_reported(wide.header).limit == "peak FLOP/s (FP32)");
+  for (const char* key : {"inputs", "params", "outputs"}) document["run"]["task"].erase(key);
+  CHECK_THAT(render_html_report(document), Contains("% of the measured "));
+  document["run"]["task"]["inputs"] = "float16[4096, 4096]";
+  CHECK_THAT(render_html_report(document), Contains("% of the measured "));
 }
 
 TEST_CASE("a run that found nothing out is no failure of its candidates") {

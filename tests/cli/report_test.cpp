@@ -255,7 +255,7 @@ TEST_CASE("a device's roofline names L2 and DRAM on their own sides of lines tha
   limits.copy_gbs = {5200, 4200};
   limits.peak_gflops = 60e3;
   limits.tf32_gflops = 400e3;
-  const auto plot = html::roofline_plot(limits, 17e9, 50e6, {{"Torch", 700e-6, false, true}, {"2", 450e-6, true, false}});
+  const auto plot = html::roofline_plot(limits, {17e9, 50e6}, {{"Torch", 700e-6, false, true}, {"2", 450e-6, true, false}});
   const auto line_of = [&](const std::string& name) {
     const auto at = plot.find(name);
     REQUIRE(at != std::string::npos);
@@ -266,7 +266,11 @@ TEST_CASE("a device's roofline names L2 and DRAM on their own sides of lines tha
   CHECK(line_of("DRAM 4200 GB/s").find("y=\"14.0\"") != std::string::npos);
   CHECK(line_of("FP32 ") != line_of("TF32 "));
   CHECK(plot.find("memory") == std::string::npos);
-  CHECK(html::roofline_plot(limits, 0, 512e6, {{"2", 130e-6, true, false}}).find("DRAM 4200 GB/s") != std::string::npos);
+  CHECK(plot.find("FP16 ") == std::string::npos);
+  limits.half_gflops = 800e3;
+  CHECK(html::roofline_plot(limits, {17e9, 50e6}, {{"2", 450e-6, true, false}}).find("FP16 ") == std::string::npos); // its operands are float32
+  CHECK(html::roofline_plot(limits, {17e9, 50e6, -1, product_precision::half}, {{"2", 450e-6, true, false}}).find("FP16 ") != std::string::npos);
+  CHECK(html::roofline_plot(limits, {0, 512e6}, {{"2", 130e-6, true, false}}).find("DRAM 4200 GB/s") != std::string::npos);
 }
 
 TEST_CASE("the story says what helped by how much, what did not by which ratio, and how far the limit is") {
@@ -280,7 +284,7 @@ TEST_CASE("the story says what helped by how much, what did not by which ratio, 
   limits.read_gbs = {100, 60, 30, 12};
   limits.peak_gflops = 50;
   const std::vector<iteration_record> all = {first, second, third};
-  const auto story = render_story(all, &all[1], nullptr, &limits, 1e6, 8e6, {{"torch", torch_work{{"exp", hostile}, 3e9, {{hostile, 2, 0.7, 3}, {"add", 1, 0.297, 1}, {"t", 1, 0.002, 0}, {"u", 1, 0.001, 0}}}}});
+  const auto story = render_story(all, &all[1], nullptr, &limits, {1e6, 8e6}, {{"torch", torch_work{{"exp", hostile}, 3e9, {{hostile, 2, 0.7, 3}, {"add", 1, 0.297, 1}, {"t", 1, 0.002, 0}, {"u", 1, 0.001, 0}}}}});
   CHECK(has(story, "What helped"));
   CHECK(has(story, "rationale of 2"));
   CHECK(has(story, "0.99x (0.97 to 1.01) of best, no difference established"));
@@ -291,15 +295,15 @@ TEST_CASE("the story says what helped by how much, what did not by which ratio, 
   CHECK(has(story, "Eager Torch launches 4 kernels a call"));
   CHECK_FALSE(has(story, "<script"));
   auto again = all[1].code.measured.time; // what the search saw stands for the figure: no bar says that a fresh process did
-  CHECK_FALSE(has(render_story(all, &all[1], &again, nullptr, 0, 0, nullptr), "fresh process"));
+  CHECK_FALSE(has(render_story(all, &all[1], &again, nullptr, {}, nullptr), "fresh process"));
   again.candidate_seconds *= 1.01;
-  CHECK(has(render_story(all, &all[1], &again, nullptr, 0, 0, nullptr), "fresh process"));
-  CHECK(render_story({}, nullptr, nullptr, nullptr, 0, 0, nullptr).empty());
+  CHECK(has(render_story(all, &all[1], &again, nullptr, {}, nullptr), "fresh process"));
+  CHECK(render_story({}, nullptr, nullptr, nullptr, {}, nullptr).empty());
   auto failed = attempt(4, 1, false);
   failed.verdict.stage = verdict_stage::build;
   failed.verdict.reason = "no semicolon";
   const std::vector<iteration_record> more = {first, failed};
-  CHECK(has(render_story(more, &more[0], nullptr, nullptr, 0, 0, {{"torch", "of another shape"}}), "failed at build (no semicolon)"));
+  CHECK(has(render_story(more, &more[0], nullptr, nullptr, {}, {{"torch", "of another shape"}}), "failed at build (no semicolon)"));
 }
 
 TEST_CASE("the story of a long run tells the first version, the last, and those that gained most") {
@@ -308,7 +312,7 @@ TEST_CASE("the story of a long run tells the first version, the last, and those 
     all.push_back(attempt(i, 1 + 0.1 * i, true));
     all.back().against_best = {i == 17 ? 1.5 : 1.01, 1.005, 1.6};
   }
-  const auto story = render_story(all, &all.back(), nullptr, nullptr, 0, 0, nullptr);
+  const auto story = render_story(all, &all.back(), nullptr, nullptr, {}, nullptr);
   for (const char* number : {"Attempt 1,", "Attempt 17,", "Attempt 40,"}) CHECK(has(story, number));
   CHECK(has(story, "32 smaller steps below"));
 }

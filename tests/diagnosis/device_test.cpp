@@ -244,41 +244,41 @@ TEST_CASE("a device's profile without metrics says nothing") {
 TEST_CASE("a device's roofline: DRAM for what must be read, L2 may keep outputs, launches count") {
   const auto m = h200();
   // 440 MB read at 4400 GB/s: 100 us and a launch.
-  auto point = place_on_roofline(200e-6, 0, 440e6, m, 0);
+  auto point = place_on_roofline(200e-6, {0, 440e6, 0}, m);
   CHECK(point.attainable_seconds == Approx(102e-6));
   CHECK(point.limit == "DRAM bandwidth");
   CHECK(point.share == Approx(0.51));
   // 20 MB of outputs stay in L2, of 440 MB only 30 do.
-  CHECK(place_on_roofline(1, 0, 20e6 + 440e6, m, 20e6).attainable_seconds == Approx(102e-6));
-  CHECK(place_on_roofline(1, 0, 880e6, m, 440e6).attainable_seconds > 195e-6);
+  CHECK(place_on_roofline(1, {0, 20e6 + 440e6, 20e6}, m).attainable_seconds == Approx(102e-6));
+  CHECK(place_on_roofline(1, {0, 880e6, 440e6}, m).attainable_seconds > 195e-6);
   // A larger working set than L2 or a smaller one: inputs come from DRAM all the same.
-  CHECK(place_on_roofline(1, 0, 8e6, m, 0).attainable_seconds == Approx(2e-6 + 8e6 / 4400e9));
-  CHECK(place_on_roofline(4e-6, 0, 4096, m, 0).limit == "launch latency");
-  CHECK(place_on_roofline(1, 6e12, 1e6, m, 0).limit == "peak FLOP/s (FP32)");
+  CHECK(place_on_roofline(1, {0, 8e6, 0}, m).attainable_seconds == Approx(2e-6 + 8e6 / 4400e9));
+  CHECK(place_on_roofline(4e-6, {0, 4096, 0}, m).limit == "launch latency");
+  CHECK(place_on_roofline(1, {6e12, 1e6, 0}, m).limit == "peak FLOP/s (FP32)");
 }
 
 TEST_CASE("a device's roofline is not exceeded by errors of measurement, but by work that was not done") {
   const auto m = h200();
-  CHECK(place_on_roofline(100e-6, 0, 440e6, m, 0).share == 1); // the launch hides behind the reading
-  CHECK(place_on_roofline(97e-6, 0, 440e6, m, 0).share == 1);  // the bandwidth was measured 3% too low
-  CHECK(place_on_roofline(50e-6, 0, 440e6, m, 0).share > 1.5);
-  CHECK(place_on_roofline(9.4e-6, 0, 44e6, m, 0).share < 1.1); // 10 us of reading: the launch is not added to what is not believed
-  CHECK(place_on_roofline(1.5e-6, 0, 4096, m, 0).share == 1); // a graph starts faster than a launch: its outputs are judged elsewhere
+  CHECK(place_on_roofline(100e-6, {0, 440e6, 0}, m).share == 1); // the launch hides behind the reading
+  CHECK(place_on_roofline(97e-6, {0, 440e6, 0}, m).share == 1);  // the bandwidth was measured 3% too low
+  CHECK(place_on_roofline(50e-6, {0, 440e6, 0}, m).share > 1.5);
+  CHECK(place_on_roofline(9.4e-6, {0, 44e6, 0}, m).share < 1.1); // 10 us of reading: the launch is not added to what is not believed
+  CHECK(place_on_roofline(1.5e-6, {0, 4096, 0}, m).share == 1); // a graph starts faster than a launch: its outputs are judged elsewhere
   // 40 MB in and out in 13 us would be 6 TB/s, which this DRAM does not give: most of the outputs stay in L2.
-  CHECK(place_on_roofline(13e-6, 0, 80e6, m, 40e6).share <= 1);
-  CHECK(place_on_roofline(13e-6, 0, 80e6, m).share <= 1);
+  CHECK(place_on_roofline(13e-6, {0, 80e6, 40e6}, m).share <= 1);
+  CHECK(place_on_roofline(13e-6, {0, 80e6}, m).share <= 1);
 }
 
 TEST_CASE("a device's arithmetic peak is that of the units that the time does not rule out") {
   const auto m = h200();
   const double flops = 600e9; // 10 ms of FP32, 4.5 ms of three TF32 products, 1.5 ms of TF32, 0.75 ms of FP16
-  CHECK(place_on_roofline(11e-3, flops, 1e6, m, 0).limit == "peak FLOP/s (FP32)");
-  CHECK(place_on_roofline(11e-3, flops, 1e6, m, 0).share == Approx(0.91).epsilon(0.01));
-  CHECK(place_on_roofline(5e-3, flops, 1e6, m, 0).limit == "peak FLOP/s (3 x TF32)");
-  CHECK(place_on_roofline(2e-3, flops, 1e6, m, 0).limit == "peak FLOP/s (TF32)");
-  CHECK(place_on_roofline(11e-3, flops, 1e6, m, 0, product_precision::tf32).limit == "peak FLOP/s (TF32)");
-  CHECK(place_on_roofline(11e-3, flops, 1e6, m, 0, product_precision::tf32).share < 0.2);
-  CHECK(place_on_roofline(0.1e-3, flops, 1e6, m, 0).limit == "launch latency"); // fewer operations than the formula counts
+  CHECK(place_on_roofline(11e-3, {flops, 1e6, 0}, m).limit == "peak FLOP/s (FP32)");
+  CHECK(place_on_roofline(11e-3, {flops, 1e6, 0}, m).share == Approx(0.91).epsilon(0.01));
+  CHECK(place_on_roofline(5e-3, {flops, 1e6, 0}, m).limit == "peak FLOP/s (3 x TF32)");
+  CHECK(place_on_roofline(2e-3, {flops, 1e6, 0}, m).limit == "peak FLOP/s (TF32)");
+  CHECK(place_on_roofline(11e-3, {flops, 1e6, 0, product_precision::tf32}, m).limit == "peak FLOP/s (TF32)");
+  CHECK(place_on_roofline(11e-3, {flops, 1e6, 0, product_precision::tf32}, m).share < 0.2);
+  CHECK(place_on_roofline(0.1e-3, {flops, 1e6, 0}, m).limit == "launch latency"); // fewer operations than the formula counts
 }
 
 TEST_CASE("a device is at its roofline near DRAM's bandwidth or the peak, never by its launches") {

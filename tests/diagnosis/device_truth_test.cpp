@@ -128,8 +128,8 @@ TEST_CASE("DRAM is a cause where bytes move more than once") {
 
 TEST_CASE("operands of two bytes are judged by the matrix units' full rate") {
   const auto m = as_measured();
-  CHECK(place_on_roofline(180e-6, product.flops, product.bytes, m, product.written).limit == "peak FLOP/s (TF32)");
-  const auto half = place_on_roofline(180e-6, product.flops, product.bytes, m, product.written, product_precision::half);
+  CHECK(place_on_roofline(180e-6, {product.flops, product.bytes, product.written}, m).limit == "peak FLOP/s (TF32)");
+  const auto half = place_on_roofline(180e-6, {product.flops, product.bytes, product.written, product_precision::half}, m);
   CHECK(half.limit == "peak FLOP/s (FP16)");
   CHECK(half.share == Approx(0.54).epsilon(0.01));
   // With the roofline of TF32 it is at its end, and nothing else is said.

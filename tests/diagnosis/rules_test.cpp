@@ -293,56 +293,56 @@ TEST_CASE("the compiler's reason at the hot line is part of the finding") {
 
 TEST_CASE("the working set decides which level is the limit") {
   const auto m = machine();
-  CHECK(place_on_roofline(1e-6, 0, 16 << 10, m).limit == "L1 bandwidth");
-  CHECK(place_on_roofline(1e-5, 0, 200 << 10, m).limit == "L2 bandwidth");
-  CHECK(place_on_roofline(1e-4, 0, 8 << 20, m).limit == "L3 bandwidth");
-  CHECK(place_on_roofline(1e-1, 0, 128 << 20, m).limit == "memory bandwidth");
-  CHECK(place_on_roofline(1e-1, 1e9, 8 << 20, m).limit == "peak FLOP/s");
+  CHECK(place_on_roofline(1e-6, {0, 16 << 10}, m).limit == "L1 bandwidth");
+  CHECK(place_on_roofline(1e-5, {0, 200 << 10}, m).limit == "L2 bandwidth");
+  CHECK(place_on_roofline(1e-4, {0, 8 << 20}, m).limit == "L3 bandwidth");
+  CHECK(place_on_roofline(1e-1, {0, 128 << 20}, m).limit == "memory bandwidth");
+  CHECK(place_on_roofline(1e-1, {1e9, 8 << 20}, m).limit == "peak FLOP/s");
   // Far faster than its FLOPs allow: there is a way with fewer, so only the bytes limit.
   auto with_tiles = m; // ten times the vectors' peak
   with_tiles.half_gflops = 10 * m.peak_gflops;
-  CHECK(place_on_roofline(1, 0.9e9 * m.peak_gflops, 0, with_tiles).limit == "peak FLOP/s");
-  const auto on_tiles = place_on_roofline(1, 5e9 * m.peak_gflops, 0, with_tiles), of_bytes = place_on_roofline(1, 15e9 * m.peak_gflops, 0, with_tiles);
+  CHECK(place_on_roofline(1, {0.9e9 * m.peak_gflops, 0}, with_tiles).limit == "peak FLOP/s");
+  const auto on_tiles = place_on_roofline(1, {5e9 * m.peak_gflops, 0}, with_tiles), of_bytes = place_on_roofline(1, {15e9 * m.peak_gflops, 0}, with_tiles);
   CHECK(on_tiles.limit == "peak FLOP/s (bfloat16 tiles)");
   CHECK(on_tiles.share == Approx(0.5));
   CHECK(of_bytes.limit == "peak FLOP/s (int8 tiles)");
   CHECK(of_bytes.share == Approx(0.75));
-  CHECK(place_on_roofline(1, 50e9 * m.peak_gflops, 0, with_tiles).skips_work);
-  const auto shorter_way = place_on_roofline(1e-3, 1e12, 8 << 20, m);
+  CHECK(place_on_roofline(1, {50e9 * m.peak_gflops, 0}, with_tiles).skips_work);
+  const auto shorter_way = place_on_roofline(1e-3, {1e12, 8 << 20}, m);
   CHECK(shorter_way.limit == "L3 bandwidth");
   CHECK(shorter_way.skips_work);
   CHECK(shorter_way.needed_share < 1);
   // Private caches of all threads count together, the shared one once.
-  CHECK(place_on_roofline(1e-5, 0, 1 << 20, machine(4)).limit == "L2 bandwidth");
-  CHECK(place_on_roofline(1e-3, 0, 40 << 20, machine(4)).limit == "memory bandwidth");
+  CHECK(place_on_roofline(1e-5, {0, 1 << 20}, machine(4)).limit == "L2 bandwidth");
+  CHECK(place_on_roofline(1e-3, {0, 40 << 20}, machine(4)).limit == "memory bandwidth");
 }
 
 TEST_CASE("roofline figures") {
   const auto m = machine();
-  auto point = place_on_roofline(20e-3, 64e6, 128e6, m, 64e6); // a copy at 6.4 of 10 GB/s
+  auto point = place_on_roofline(20e-3, {64e6, 128e6, 64e6}, m); // a copy at 6.4 of 10 GB/s
   CHECK(point.gbs == Approx(6.4));
   CHECK(point.gflops == Approx(3.2));
   CHECK(point.intensity == Approx(0.5));
   CHECK(point.attainable_seconds == Approx(12.8e-3));
   CHECK(point.share == Approx(0.64));
-  CHECK(place_on_roofline(20e-3, 0, 120e6, m, 0).attainable_seconds == Approx(10e-3)); // reading at 12 GB/s
+  CHECK(place_on_roofline(20e-3, {0, 120e6, 0}, m).attainable_seconds == Approx(10e-3)); // reading at 12 GB/s
   // Without knowing what is written the limit is never too slow.
-  CHECK(place_on_roofline(20e-3, 0, 128e6, m).attainable_seconds <= place_on_roofline(20e-3, 0, 128e6, m, 64e6).attainable_seconds);
+  CHECK(place_on_roofline(20e-3, {0, 128e6}, m).attainable_seconds <= place_on_roofline(20e-3, {0, 128e6, 64e6}, m).attainable_seconds);
   // No jump at a cache's size.
-  const double below = place_on_roofline(1, 0, (16 << 20) - 64, m).attainable_seconds, above = place_on_roofline(1, 0, (16 << 20) + 64, m).attainable_seconds;
+  const double below = place_on_roofline(1, {0, (16 << 20) - 64}, m).attainable_seconds, above = place_on_roofline(1, {0, (16 << 20) + 64}, m).attainable_seconds;
   CHECK(above == Approx(below).epsilon(0.01));
   double last = 0;
   for (double bytes = 1024; bytes < 256e6; bytes *= 1.1) {
-    const double t = place_on_roofline(1, 0, bytes, m).attainable_seconds;
+    const double t = place_on_roofline(1, {0, bytes}, m).attainable_seconds;
     CHECK(t >= last);
     last = t;
   }
 }
 
 TEST_CASE("odd input to the roofline gives no nonsense") {
-  CHECK(place_on_roofline(0, 1, 1, machine()).share == 0);
-  CHECK(place_on_roofline(1, 0, 0, machine()).share == 0);
-  const auto point = place_on_roofline(1, 1e9, 1e9, machine_limits{});
+  CHECK(place_on_roofline(0, {1, 1}, machine()).share == 0);
+  CHECK(place_on_roofline(1, {0, 0}, machine()).share == 0);
+  const auto point = place_on_roofline(1, {1e9, 1e9}, machine_limits{});
   CHECK(point.share == 0);
   CHECK(point.limit.empty());
   diagnosis_input nothing;

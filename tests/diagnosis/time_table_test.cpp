@@ -287,17 +287,17 @@ TEST_CASE("the share of the roofline never falls when speed rises") {
   const auto m = machine();
   double last = 0;
   for (double seconds = 100e-3; seconds > 1e-4; seconds *= 0.9) {
-    const auto point = place_on_roofline(seconds, 2.0 * 1024 * 1024 * 1024, 12 << 20, m, 4 << 20);
+    const auto point = place_on_roofline(seconds, {2.0 * 1024 * 1024 * 1024, 12 << 20, 4 << 20}, m);
     CHECK(point.share > last);
     CHECK(point.needed_share <= point.share);
     last = point.share;
   }
-  const auto causal = place_on_roofline(10e-3, 2.0 * 1024 * 1024 * 1024, 12 << 20, m, 4 << 20); // needs 22 ms as written
+  const auto causal = place_on_roofline(10e-3, {2.0 * 1024 * 1024 * 1024, 12 << 20, 4 << 20}, m); // needs 22 ms as written
   CHECK(causal.skips_work);
   CHECK(causal.share == Approx(2.237).epsilon(0.01));
   CHECK(causal.needed_share < 0.1);
   CHECK(roofline_text(causal).find("work as the reference writes it") != std::string::npos);
-  CHECK(roofline_text(place_on_roofline(50e-3, 2.0 * 1024 * 1024 * 1024, 12 << 20, m, 4 << 20)) == "45% of the measured peak FLOP/s");
+  CHECK(roofline_text(place_on_roofline(50e-3, {2.0 * 1024 * 1024 * 1024, 12 << 20, 4 << 20}, m)) == "45% of the measured peak FLOP/s");
   auto r = passed(1, true, {});
   r.code.measured.metrics = {{"roofline_share", 223.7, "%", "timer", provenance::measured, ""}};
   CHECK(stop_reason({}, {r}, 0).empty()); // and that is no reason to stop

@@ -149,6 +149,19 @@ TEST_CASE("the roofline falls from level to level, is cached, and can only rise 
   CHECK(measured_again == 0);
   CHECK(cached->peak_gflops == first->peak_gflops);
 
+  // What an unlucky measurement left is raised, there too where it is kept; what is higher than this one's stays.
+  auto unlucky = *first;
+  for (auto& gbs : unlucky.copy_gbs) gbs /= 10;
+  unlucky.peak_gflops = 10 * first->peak_gflops;
+  REQUIRE(kept_limits().size() == 1);
+  REQUIRE(write_file_atomic(kept_limits().front(), json(unlucky).dump()));
+  const auto raised = machine_roofline(1, true);
+  REQUIRE(raised);
+  CHECK(raised->copy_gbs[3] > 2 * unlucky.copy_gbs[3]);
+  CHECK(raised->peak_gflops == unlucky.peak_gflops);
+  CHECK(machine_roofline(1)->copy_gbs == raised->copy_gbs);
+  REQUIRE(write_file_atomic(kept_limits().front(), json(*first).dump()));
+
   const auto repeated = machine_roofline(1, true);
   REQUIRE(repeated);
   CHECK(repeated->peak_gflops >= first->peak_gflops);

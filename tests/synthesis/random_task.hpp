@@ -1,6 +1,7 @@
 // Random tasks in KernelBench form: a matrix product, a convolution or nothing, then a tail of element-wise operators, reductions,
 // normalisations, pooling and views, on sizes that nobody chose kindly. From seed 1,000,000 on also the operators of everyday modules
-// (look-ups, rearranging, resizing, padding, rotary embedding) and bfloat16, from 2,000,000 on also those that scatter or carry along; the seeds below keep the tasks that they always named. And the check of the built-in coder on one: traced,
+// (look-ups, rearranging, resizing, padding, rotary embedding) and bfloat16, from 2,000,000 on also those that scatter or carry along, from 10,000,000 on with a second output, taken half
+// way; the seeds below keep the tasks that they always named. And the check of the built-in coder on one: traced,
 // written, built and verified against the float64 oracle like any other candidate. For tests and bench/random_graphs.
 #pragma once
 
@@ -19,8 +20,8 @@ namespace pragma {
 /// Writes one task. The same seed gives the same text everywhere.
 class random_task {
 public:
-  static constexpr uint64_t first_everyday = 1'000'000, first_scattering = 2'000'000;
-  explicit random_task(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x1234567), everyday_(seed >= first_everyday), scattering_(seed >= first_scattering) { make(); }
+  static constexpr uint64_t first_everyday = 1'000'000, first_scattering = 2'000'000, first_of_two = 10'000'000;
+  explicit random_task(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x1234567), everyday_(seed >= first_everyday), scattering_(seed >= first_scattering), two_(seed >= first_of_two) { make(); }
   const std::string& text() const { return text_; }
 
 private:
@@ -391,15 +392,19 @@ private:
   void make() {
     half_ = everyday_ && chance(25);
     start();
-    for (auto steps = between(0, 5); steps > 0; --steps) tail();
+    const auto steps = between(two_ ? 1 : 0, 5), second = two_ ? between(1, steps) : 0;
+    for (auto left = steps; left > 0; --left) {
+      if (left == second) forward_ += "        w = v\n";
+      tail();
+    }
     if (half_) init_ += "        self.to(torch.bfloat16)\n";
     text_ = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\nclass Model(nn.Module):\n    def __init__(self):\n"
-            "        super().__init__()\n" + init_ + "\n    def forward(self, " + arguments_ + "):\n" + forward_ + "        return v\n\n\n"
+            "        super().__init__()\n" + init_ + "\n    def forward(self, " + arguments_ + "):\n" + forward_ + "        return v" + (two_ ? ", w" : "") + "\n\n\n"
             "def get_inputs():\n    return [" + inputs_ + "]\n\n\ndef get_init_inputs():\n    return []\n";
   }
 
   uint64_t state_;
-  bool everyday_ = false, scattering_ = false, half_ = false;
+  bool everyday_ = false, scattering_ = false, two_ = false, half_ = false;
   int names_ = 0;
   sizes shape_;
   std::string text_, init_, forward_, arguments_, inputs_;

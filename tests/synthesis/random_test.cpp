@@ -39,6 +39,8 @@ TEST_CASE("tasks that were wrong once are right") {
       {8451, "sigmoids of large numbers, less their mean"},
       {61103, "a LayerNorm of what values near one saturate"},
       {71135, "a mean of what negative values saturate, subtracted"},
+      {7000144, "a table that a function of a region was given and nobody read"},
+      {10000029, "what is carried down columns, placed by row"},
       {5079, "the running mean of one channel, which no input changes but by rounding"},
   };
   for (const auto& [seed, what] : once) {

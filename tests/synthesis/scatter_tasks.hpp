@@ -34,6 +34,8 @@ inline const small_task scatter_tasks[] = {
      "[torch.randint(0, 50, (6, 8)), torch.randint(0, 50, (23,)), torch.tensor([0, 4, 4, 17]), torch.randn(23)]",
      "self.s = nn.EmbeddingBag(50, 20, mode='sum'); self.m = nn.EmbeddingBag(50, 20, mode='mean')", "x, y, o, w"},
     {"extremes_so_far", "return *torch.cummax(torch.round(x * 3), 1), *torch.cummin(x, 0), torch.cummax(y, 0)[1], torch.cummin(y, 0)[0]", "[torch.randn(7, 133), torch.randint(-9, 9, (70,))]", "", "x, y"},
+    {"placed_after_carrying", "c = torch.cumsum(x, 0); return torch.zeros_like(x).scatter(1, y, c * 2), torch.gather(torch.cummax(x, 0)[0], 1, y) + 1",
+     "[torch.randn(20, 33), torch.stack([torch.randperm(33) for _ in range(20)])]", "", "x, y"},
     {"log_sums_so_far", "return torch.logcumsumexp(x * 40, 1), torch.logcumsumexp(x, 0), torch.logcumsumexp(x.double(), 1), torch.logcumsumexp(torch.where(x > 0, x, float('-inf')), 1).clamp(min=-9)", "[torch.randn(7, 133)]"},
     {"patches", "return F.unfold(torch.relu(x), 3, padding=1), F.unfold(x, (2, 3), dilation=(2, 1), padding=(1, 0), stride=(1, 2)), F.unfold(x, (4, 6), stride=(4, 6)), F.unfold(x, (9, 8), padding=1)",
      "[torch.randn(2, 3, 12, 12)]"},

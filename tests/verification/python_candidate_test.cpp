@@ -245,6 +245,26 @@ TEST_CASE("Nothing is measured, and nobody accused, on a device that another pro
   CHECK_THAT(nobody.error().message, Contains("another process works on this device"));
 }
 
+TEST_CASE("A device's limits that are measured again can only rise, where they are kept as well", "[python]") {
+  const char* set = std::getenv("PRAGMA_HOME");
+  const std::string before = set ? set : "";
+  const auto cache = temp_dir::create("pragma-test-");
+  REQUIRE(cache);
+  graph_bench b("figures = [{'copy_gbs': [20.0, 1.0], 'peak_gflops': 5.0, 'launch_seconds': 3e-6}, {'copy_gbs': [10.0, 2.0], 'peak_gflops': 7.0, 'launch_seconds': 2e-6}]\n"
+                "sys.modules['device'].Device.share = lambda self: 1.0\n"
+                "sys.modules['device'].Device.limits = lambda self: figures.pop(0)\n");
+  ::setenv("PRAGMA_HOME", cache->path().c_str(), 1);
+  const auto first = b.loaded.ref.limits(), again = b.loaded.ref.limits(true), kept = b.loaded.ref.limits();
+  set ? ::setenv("PRAGMA_HOME", before.c_str(), 1) : ::unsetenv("PRAGMA_HOME");
+  REQUIRE((first && again && kept));
+  CHECK(first->copy_gbs == std::vector<double>{20, 1});
+  for (const auto* limits : {&*again, &*kept}) {
+    CHECK(limits->copy_gbs == std::vector<double>{20, 2});
+    CHECK(limits->peak_gflops == 7);
+    CHECK(limits->launch_seconds == 2e-6);
+  }
+}
+
 TEST_CASE("A device that is slow to launch after a copy accuses nobody of keeping answers", "[python][alone]") {
   // As one H200 did, by 25 us: after copies from the host that were waited for.
   graph_bench slow_to_wake(R"(

@@ -81,8 +81,8 @@ def matmul_2(memory0_ptr, memory1_ptr, memory2_ptr, memory3_ptr, BLOCK_M: tl.con
     m = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     n = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
-    rows_at = memory0_ptr + m[:, None] * 24 + k[None, :]
-    columns_at = memory1_ptr + n[:, None] * 24 + k[None, :]
+    rows_at = memory1_ptr + m[:, None] * 24 + k[None, :]
+    columns_at = memory2_ptr + n[:, None] * 24 + k[None, :]
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for k0 in range(0, 24 // BLOCK_K * BLOCK_K, BLOCK_K):
         rows = tl.load(rows_at + k0, mask=(m[:, None] < 5), other=0.0)
@@ -92,8 +92,8 @@ def matmul_2(memory0_ptr, memory1_ptr, memory2_ptr, memory3_ptr, BLOCK_M: tl.con
     rows = tl.load(rows_at + rest, mask=(m[:, None] < 5) & (k[None, :] < 24 - rest), other=0.0)
     columns = tl.trans(tl.load(columns_at + rest, mask=(k[None, :] < 24 - rest), other=0.0))
     acc = tl.dot(rows, columns, acc, input_precision="ieee")
-    memory2_3 = tl.load(memory2_ptr + n[None, :])
-    tl.store(memory3_ptr + 96 * m[:, None] + n[None, :], acc + memory2_3, mask=m[:, None] < 5)
+    memory0_3 = tl.load(memory0_ptr + n[None, :])
+    tl.store(memory3_ptr + 96 * m[:, None] + n[None, :], acc + memory0_3, mask=m[:, None] < 5)
 
 
 # Region 4: 5 x 24
@@ -200,13 +200,13 @@ class ModelNew(nn.Module):
         scratch5 = torch.empty(120, dtype=torch.float32, device=device)
         matmul_0[lambda meta: (1 * triton.cdiv(10, meta["BLOCK_M"]) * triton.cdiv(96, meta["BLOCK_N"]),)](x0, p0, p2, scratch1)
         elements_2[lambda meta: (triton.cdiv(120, meta["LANES"]),)](scratch3, LANES=128, num_warps=1, num_stages=1)
-        memory0, memory1, memory2, memory3 = scratch3, p1, p3, scratch2
+        memory0, memory1, memory2, memory3 = p3, scratch3, p1, scratch2
         matmul_2[lambda meta: (1 * triton.cdiv(5, meta["BLOCK_M"]) * triton.cdiv(96, meta["BLOCK_N"]),)](memory0, memory1, memory2, memory3)
         memory0, memory1, memory2, memory3 = scratch1, scratch2, scratch3, scratch0
         elements_4[lambda meta: (triton.cdiv(120, meta["LANES"]),)](memory0, memory1, memory2, memory3, LANES=128, num_warps=1, num_stages=1)
         memory0, memory1, memory2, memory3 = scratch1, scratch2, scratch3, scratch5
         elements_4[lambda meta: (triton.cdiv(120, meta["LANES"]),)](memory0, memory1, memory2, memory3, LANES=128, num_warps=1, num_stages=1)
-        memory0, memory1, memory2, memory3 = scratch5, p1, p3, scratch4
+        memory0, memory1, memory2, memory3 = p3, scratch5, p1, scratch4
         matmul_2[lambda meta: (1 * triton.cdiv(5, meta["BLOCK_M"]) * triton.cdiv(96, meta["BLOCK_N"]),)](memory0, memory1, memory2, memory3)
         elements_7[lambda meta: (triton.cdiv(120, meta["LANES"]),)](scratch0, scratch1, scratch2, scratch3, scratch4, LANES=128, num_warps=1, num_stages=1)
         elements_8[lambda meta: (triton.cdiv(240, meta["LANES"]),)](out0, scratch0, LANES=128, num_warps=1, num_stages=1)
