@@ -301,6 +301,7 @@ class DropIn:
         task = self._pragma_task
         self.__dict__["_pragma_options"] = {"strict": strict, "keep_buffers": keep_buffers, "graph": graph}
         self.__dict__["_pragma_constructor"] = task.constants.constructor_of(task.reference.Model.__init__, args, kwargs)
+        self.__dict__["_pragma_task"] = task  # the class has it as well, where torch.export did not look before 2.7
         self.__dict__["_pragma_arguments"], self.__dict__["_pragma_ties"] = (args, kwargs) if task.launcher else None, task.constants.ties_of(self)
         # torch.compile cannot look at all of it, nor load what is not there
         self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == ""
@@ -315,7 +316,8 @@ class DropIn:
 
     def __getstate__(self):
         state = dict(vars(self))
-        state.pop("_pragma_session", None)
+        for own in ("_pragma_session", "_pragma_task"):
+            state.pop(own, None)
         return state
 
     def stats(self):
