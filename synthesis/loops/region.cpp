@@ -14,7 +14,7 @@ namespace pragma::synthesis {
 
 namespace {
 
-/// Regions of which each waits for the next one's buffer: one to three for each layer of a network (ResNet-101 in training mode: 312). Each takes some of the stack, which has 8 MiB.
+/// Regions of which each waits for the next one's buffer: one to three for each layer of a network (ResNet-101 in training mode: more than 200). Each takes some of the stack, which has 8 MiB.
 constexpr int deepest = 3000;
 
 class program_builder {
