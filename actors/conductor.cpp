@@ -3,6 +3,7 @@
 #include "actors/loop.hpp"
 #include "base/hash.hpp"
 #include "base/utc.hpp"
+#include "verification/verify.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -131,12 +132,7 @@ struct conductor_state {
           event.what = "loaded";
           event.loaded = task;
           tell(std::move(event));
-          if (!task.unverifiable.empty()) {
-            std::string which;
-            for (const auto& n : task.unverifiable) which += (which.empty() ? "" : ", ") + n;
-            return end_with({ec::task_invalid, "this task cannot be verified: a kernel that gives " + which + " would pass",
-                             "change the task so that its output depends on its inputs, or set a smaller tolerance in its sidecar"});
-          }
+          if (!task.unverifiable.empty()) return end_with(unverifiable_task(task.unverifiable));
           recall();
         },
         or_fail());

@@ -1,6 +1,7 @@
 #include "actors/examine.hpp"
 
 #include "base/text.hpp"
+#include "verification/verify.hpp"
 
 namespace pragma {
 
@@ -30,8 +31,7 @@ json document(const examination& e) {
 expected<loaded_task> load_checked(workbench& bench, const load_request& load) {
   auto loaded = bench.load(load);
   if (loaded && !loaded->unverifiable.empty())
-    return fail(ec::task_invalid, "this task cannot be verified: a kernel that gives " + join(loaded->unverifiable, ", ") + " would pass",
-                "change the task so that its output depends on its inputs, or set a smaller tolerance in its sidecar");
+    return fail(unverifiable_task(loaded->unverifiable));
   return loaded;
 }
 

@@ -197,7 +197,7 @@ constexpr repair_words repair_table[] = {
      "The reference gives NaN or infinity here and the candidate a number: -ffast-math assumes that there are none, or a clamp hides them.",
      "Build with -fno-finite-math-only, and let NaN and infinity pass through as the reference does.",
      "Use a polynomial of higher degree or range reduction with two constants, several accumulators or double for long sums, and two passes or Welford's method for variances.",
-     "Check the reference's forward() step by step, the order of args->inputs and args->params (state_dict order), and that tensors are row-major."},
+     "Check the reference's forward() step by step, the order of args->inputs and args->params (parameters, then buffers), and that tensors are row-major."},
     {language_name::triton, diagnosis_detail::triton_patterns,
      "Return contiguous tensors of exactly the reference's shapes and dtypes, in its order.",
      "Cover all of the output with the grid (triton.cdiv), mask only what lies beyond it, and store every output.",

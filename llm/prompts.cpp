@@ -277,7 +277,7 @@ std::string cpp_task_text(const coding_task& t) {
 
 std::string triton_task_text(const coding_task& t) {
   return task_text(t, "Device: " + clip(t.device.empty() ? t.machine : t.device, 1000),
-                   {"Inputs of forward(), in order", "Parameters and buffers (state_dict order)", "Outputs of forward()"});
+                   {"Inputs of forward(), in order", "Parameters, then buffers (each in the order of state_dict())", "Outputs of forward()"});
 }
 
 /// What a model is told of a language: a row for each.

@@ -136,7 +136,7 @@ private:
 
   /// Its process, and inputs there that it has not seen.
   expected<void> start() {
-    if (const auto why = why_unverifiable(audit_); !why.empty()) return found(verdict_stage::audit, why);
+    if (const auto why = why_unverifiable(audit_.passing_nulls); !why.empty()) return found(verdict_stage::audit, why);
     auto runner = running(built_, ref_, options_);
     if (!runner) return blame(runner.error(), "", verdict_stage::load);
     const auto one_call = limit_of_call(ref_, shortest_device_command);

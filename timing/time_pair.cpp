@@ -173,7 +173,7 @@ std::optional<finding_of_audit> unbelievable(double seconds, const timing_option
 
 expected<timed_pair> time_pair(const task& t, const task_audit& audit, reference& ref, const contender& first, const contender& second,
                                const timing_options& options) {
-  if (const auto why = why_unverifiable(audit); !why.empty()) {
+  if (const auto why = why_unverifiable(audit.passing_nulls); !why.empty()) {
     timed_pair refused;
     refused.found = finding_of_audit{verdict_stage::audit, doubt::none, false, why, {}};
     return refused;

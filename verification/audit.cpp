@@ -27,6 +27,9 @@ constexpr input_kind other_kinds[] = {input_kind::large, input_kind::negative, i
                                       input_kind::ties,  input_kind::tiny,     input_kind::near_one};
 constexpr double kinds_seconds = 40; ///< no further kind is added after this; each costs every attempt two calls, too
 
+constexpr const char* another_answer = "the answer to another input";
+constexpr const char* random_reference = "the reference draws random numbers, so its own answer changes from call to call"; ///< stands for a null kernel: none can be told from a right one
+
 using buffer = std::vector<std::byte>;
 
 /// A kernel that does no work, and what tolerance each output would need to let it through on all sets so far.
@@ -47,6 +50,11 @@ bool is_reference_refusal(const error& e) {
   return e.code == ec::task_invalid || e.code == ec::unsupported || e.code == ec::torch_only || e.code == ec::invalid_argument;
 }
 
+/// How large an output is beside its largest error: of one with few large values these, since they have that error.
+double size_of_all(const output_scale& scale) { return (scale.heavy_tail ? scale.largest : scale.mad) + std::fabs(scale.mean); }
+
+bool is_random(const std::vector<std::string>& passing_nulls) { return !passing_nulls.empty() && passing_nulls.front() == random_reference; }
+
 class auditor {
 public:
   auditor(const task& t, reference& ref, const verify_options& options) : task_(t), ref_(ref), options_(options), first_seed_(options.seed ? options.seed : seed_source().next()) {
@@ -66,7 +74,7 @@ public:
     if (auto made = make_set(input_kind::own, 2); !made) return fail(made.error());
     have_second_ = true;
     add_set(input_kind::own);
-    if (random_.empty()) look_for_randomness(); // two draws may be close by chance
+    if (!random_) look_for_randomness(); // two draws may be close by chance
     for (auto kind : other_kinds) {
       if (options_.cancel && options_.cancel->load()) return fail(ec::interrupted, "checking the task was interrupted");
       if (!has_floating_input()) break; // every kind would be the task's own distribution again
@@ -124,7 +132,7 @@ private:
       if (!is_floating(v.spec.dtype)) continue;
       const auto found = compare_output(v.spec, v.reference, v.oracle, v.scale, v.reference.data(), random_distance);
       if (found.wrong == 0) continue;
-      random_ = "the reference draws random numbers, so its own answer changes from call to call";
+      random_ = true;
       return;
     }
   }
@@ -143,7 +151,7 @@ private:
       if (lost > 0)
         result_.notes.push_back(what + ": the reference gives NaN or Inf at " + std::to_string(lost) + " of " +
                                 std::to_string(v.spec.elements()) + " elements of " + v.spec.name);
-      const double size = (v.scale.heavy_tail ? v.scale.largest : v.scale.mad) + std::fabs(v.scale.mean);
+      const double size = size_of_all(v.scale);
       const bool drowned = defaults::reference_error_factor * v.scale.reference_error > hopeless_error * size && size > 0;
       if (drowned) result_.notes.push_back(what + ": the reference's rounding error is as large as " + v.spec.name + " itself");
       any = any || (2 * lost <= v.spec.elements() && !drowned);
@@ -168,7 +176,7 @@ private:
       consider("uninitialised memory", v, i, [&](int64_t, int64_t) { std::fill(scratch_.begin(), scratch_.end(), std::byte{0xa5}); });
       consider_partial(v, i);
       if (have_second_)
-        consider("the answer to another input", v, i, [&](int64_t first, int64_t count) {
+        consider(another_answer, v, i, [&](int64_t first, int64_t count) {
           const auto width = size_of(v.spec.dtype);
           std::memcpy(scratch_.data(), first_answer_[i].data() + static_cast<size_t>(first) * width, static_cast<size_t>(count) * width);
         });
@@ -240,7 +248,7 @@ private:
   /// What tolerance the reference's own rounding would need on this set, as an average over the elements.
   void note_rounding(const output_view& v, size_t i) {
     roundings_.resize(task_.outputs.size());
-    const double size = std::fabs(v.scale.mean) + v.scale.mad;
+    const double size = size_of_all(v.scale);
     if (is_floating(v.spec.dtype) && size > 0) roundings_[i].push_back(defaults::reference_error_factor * v.scale.reference_error / size);
   }
   /// The rounding of an output, from all sets: of few elements the reference's error on one set is small by luck (a running mean of one channel, random_graphs, seed 5079). Not the
@@ -284,7 +292,7 @@ private:
       if (!because[i].empty())
         result_.notes.push_back("tolerance " + (because.size() > 1 ? "of " + task_.outputs[i].name + " " : std::string()) + "tightened to " + short_number(result_.tightening[i]) +
                                 " of the default: otherwise " + because[i] + " would pass");
-    if (!random_.empty()) result_.passing_nulls.insert(result_.passing_nulls.begin(), random_);
+    if (random_) result_.passing_nulls.insert(result_.passing_nulls.begin(), random_reference);
   }
 
   static std::string short_number(double value) {
@@ -302,7 +310,7 @@ private:
   std::vector<buffer> first_answer_;
   buffer scratch_;
   std::vector<null_kernel> nulls_;
-  std::string random_;
+  bool random_ = false;
   bool have_second_ = false;
   task_audit result_;
 };
@@ -313,12 +321,20 @@ expected<task_audit> audit_task(const task& t, reference& ref, const verify_opti
   return auditor(t, ref, options).run();
 }
 
-std::string why_unverifiable(const task_audit& audit) {
-  if (audit.passing_nulls.empty()) return {};
-  const auto& first = audit.passing_nulls.front();
-  if (first.rfind("the reference ", 0) == 0) return "this task cannot be verified: " + first;
-  return "this task cannot be verified: " + join(audit.passing_nulls, ", ") + (audit.passing_nulls.size() == 1 ? "" : " each") +
+std::string why_unverifiable(const std::vector<std::string>& passing_nulls) {
+  if (passing_nulls.empty()) return {};
+  if (is_random(passing_nulls)) return "this task cannot be verified: " + passing_nulls.front();
+  return "this task cannot be verified: " + join(passing_nulls, ", ") + (passing_nulls.size() == 1 ? "" : " each") +
          " would pass on every input set (its output hardly depends on the input, or is lost in the reference's rounding error)";
+}
+
+error unverifiable_task(const std::vector<std::string>& passing_nulls) {
+  const bool alike = passing_nulls == std::vector<std::string>{another_answer};
+  return {ec::task_invalid, why_unverifiable(passing_nulls),
+          is_random(passing_nulls) ? "take the random numbers out of forward(), or call eval() on the layers that draw them"
+          : alike ? "let the output depend on the inputs: attention without batch_first=True takes the first dimension for the sequence, and many layers with initial weights may let nothing through; "
+                    "or set a smaller tolerance in the task's sidecar"
+                  : "change the task so that its output depends on its inputs, or set a smaller tolerance in its sidecar"};
 }
 
 } // namespace pragma

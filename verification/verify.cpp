@@ -89,7 +89,7 @@ private:
   }
 
   expected<void> all_groups() {
-    if (const auto why = why_unverifiable(audit_); !why.empty()) {
+    if (const auto why = why_unverifiable(audit_.passing_nulls); !why.empty()) {
       stop(verdict_stage::audit, why);
       return {};
     }

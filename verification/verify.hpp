@@ -31,7 +31,9 @@ struct task_audit {
   double tightening_of(size_t output) const { return output < tightening.size() ? tightening[output] : 1; }
 };
 /// One sentence for people when a null kernel passes, else empty: "this task cannot be verified: zeros would pass ...".
-std::string why_unverifiable(const task_audit& audit);
+std::string why_unverifiable(const std::vector<std::string>& passing_nulls);
+/// The same of a task that has some, with what to do about it.
+error unverifiable_task(const std::vector<std::string>& passing_nulls);
 
 expected<task_audit> audit_task(const task& t, reference& ref, const verify_options& options);
 

@@ -27,7 +27,7 @@ def _load(name):
 
 
 _drop_in, _reference = _load("pragma_drop_in"), _load("task_reference")
-_parts = _load("pragma_parts").Parts(FOLDER, _load("replay"), "pragma_@ID@_part_", _drop_in.keeper)
+_parts = _load("pragma_parts").Parts(FOLDER, _load("replay"), "pragma_@ID@_part_", _load("constants").keeper)
 
 
 class ModelNew(_drop_in.DropIn, _reference.Model):

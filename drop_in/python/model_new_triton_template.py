@@ -31,7 +31,7 @@ else:
     _settings = _drop_in.json.loads(SETTINGS)
 
     def _launcher(model, call):
-        return _device.Launcher(model, call, _kernel, model._pragma_arguments, _settings, _drop_in.keeper)
+        return _device.Launcher(model, call, _kernel, model._pragma_arguments, _settings, _load("constants").keeper)
 
     class ModelNew(_drop_in.DropIn, _reference.Model):
         _pragma_task = _drop_in.Task(FOLDER, _settings, _reference, _load("constants"), _load("pragma_native"), _load("pragma_operator"), _launcher)

@@ -65,7 +65,7 @@ class Task:
         self.made_for = settings.get("constants") or {}
         self.lock = threading.Lock()
         self.kernel, self.why_none, self.call = None, "", None
-        self.operator = operators.operator_of(self, keeper)
+        self.operator = operators.operator_of(self, constants.keeper)
         self.told = operators.constant(lambda: operators.told_of(self))
 
     def load(self):
@@ -148,7 +148,7 @@ class Task:
         params = []
         for entry in self.params:
             path, _, name = entry["name"].rpartition(".")
-            holder = keeper(model, path, name)
+            holder = self.constants.keeper(model, path, name)
             if holder is None:
                 missing = "module: there is no %s" % entry["name"]
                 break
@@ -158,7 +158,7 @@ class Task:
         if verdict is None and self.unknown_updates(model):
             verdict = "updates"
         for names in vars(model).get("_pragma_ties", ()):
-            kept = [(keeper(model, *name.rpartition(".")[::2]), name.rpartition(".")[2]) for name in names]
+            kept = [(self.constants.keeper(model, *name.rpartition(".")[::2]), name.rpartition(".")[2]) for name in names]
             tied = [(table, name, table.get(name)) for table, name in kept if table is not None]
             facts["same"] += tied
             if len(tied) < len(names) or any(one[2] is not tied[0][2] for one in tied):
@@ -181,7 +181,7 @@ class Task:
             return run
         kept, targets, counters = model._pragma_options["keep_buffers"], [], []
         for (path, _, name), output, add in self.updates:
-            (counters if output < 0 else targets).append((keeper(model, path, name), name, add if output < 0 else output))
+            (counters if output < 0 else targets).append((self.constants.keeper(model, path, name), name, add if output < 0 else output))
 
         def run_and_update(model, args):
             results = run(model, args)
@@ -202,7 +202,7 @@ class Task:
         tensors = [args[i] for i in self.positions if i < len(args)]
         if self.params:
             path, _, name = self.params[0]["name"].rpartition(".")
-            holder = keeper(model, path, name)
+            holder = self.constants.keeper(model, path, name)
             tensors = [holder[name]] if holder is not None else []
         return next((t.device for t in tensors if isinstance(t, torch.Tensor)), torch.device("cpu"))
 
@@ -212,15 +212,6 @@ def write_all(targets, values):
         return torch._foreach_copy_(targets, values)
     for target, value in zip(targets, values):
         target.copy_(value)
-
-
-def keeper(model, path, name):
-    """The dictionary in which a module keeps a tensor."""
-    for part in path.split(".") if path else []:
-        model = model._modules.get(part)
-        if model is None:
-            return None
-    return next((table for table in (model._parameters, model._buffers, vars(model)) if isinstance(table.get(name), torch.Tensor)), None)
 
 
 class Session:
@@ -278,16 +269,11 @@ class WithGradients(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         task, needed = ctx.model._pragma_task, ctx.needs_input_grad[2:]
-        return (None, None) + tuple(task.operators.gradients_of(task, keeper, ctx.model, ctx.args, ctx.saved_tensors, gradients, needed, torch.is_grad_enabled())[1])
+        return (None, None) + tuple(task.operators.gradients_of(task, task.constants.keeper, ctx.model, ctx.args, ctx.saved_tensors, gradients, needed, torch.is_grad_enabled())[1])
 
 
 class Refused(Exception):
     pass
-
-
-def differ(some, others):
-    """Are two sequences of plain values different? Of a constant tuple Dynamo asks for a guard of its type where it is compared as a whole, and some versions (2.11) have none."""
-    return len(some) != len(others) or any([a != b for a, b in zip(some, others)])
 
 
 _compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
@@ -412,7 +398,7 @@ class DropIn:
                 tensors = [args[i] for i in task.positions]
                 for entry in task.params:
                     path, _, name = entry["name"].rpartition(".")
-                    tensor = keeper(self, path, name)[name]
+                    tensor = task.constants.keeper(self, path, name)[name]
                     tensors.append(tensor.clone() if entry["name"] in task.updated else tensor)
                 result = WithGradients.apply(self, args, *tensors)
         except Refused as e:
@@ -464,7 +450,7 @@ class DropIn:
         if not self._pragma_differentiable and torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
             return super().forward(*given[0], **given[1])
         for tensor, (_, _, shape, dtype) in zip(tensors, told["tensors"]):
-            if differ(tensor.shape, shape) or tensor.dtype != dtype or tensor.device.type != told["device"] or tensor.device != tensors[0].device:
+            if self._pragma_task.constants.differ(tensor.shape, shape) or tensor.dtype != dtype or tensor.device.type != told["device"] or tensor.device != tensors[0].device:
                 return super().forward(*given[0], **given[1])
         results = self._pragma_task.operator.call(*tensors)
         if not told["updates"]:
@@ -486,7 +472,7 @@ class DropIn:
         for position, text, kinds, value in told["scalars"]:  # Dynamo may have made a number one of many, which has no repr()
             given = args[position]
             if kinds:
-                if differ((isinstance(given, bool), isinstance(given, int), isinstance(given, float)), kinds) or given != value:
+                if self._pragma_task.constants.differ((isinstance(given, bool), isinstance(given, int), isinstance(given, float)), kinds) or given != value:
                     return False
             elif repr(given) != text:
                 return False

@@ -160,7 +160,7 @@ class Operator:
     """Of one task. `call` is what the graph of a program keeps; `backward` gives the reference's gradients."""
 
     def __init__(self, task, keeper):
-        """`keeper`: where a model keeps a tensor, by path and name (pragma_drop_in.py)."""
+        """`keeper`: where a model keeps a tensor, by path and name (constants.py)."""
         self.task, self.keeper, self.count = task, keeper, len(task.inputs)
         self.scalars = [(position, literal(text)) for position, text in task.scalars]
         self.device = task.settings.get("device", "cpu")
@@ -379,7 +379,7 @@ def told_of(task):
         value = literal(text)
         kinds = tuple(isinstance(value, kind) for kind in (bool, int, float)) if text not in ("0.0", "-0.0", "nan") and isinstance(value, (bool, int, float, str, type(None))) else ()
         scalars.append((position, text, kinds, value))
-    modules, containers = [], []  # containers are compared as a whole, for which they must be no constant (differ() of pragma_drop_in.py)
+    modules, containers = [], []  # containers are compared as a whole, for which they must be no constant (differ() of constants.py)
     for m in task.made_for.get("modules", []):
         values = task.constants.literals_of(m["values"])
         whole = [(name, value) for name, value in values if isinstance(value, (tuple, list, dict, set))]

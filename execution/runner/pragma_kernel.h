@@ -29,7 +29,7 @@ typedef struct pragma_tensor {
 
 typedef struct pragma_args {
   const pragma_tensor* inputs;  /* tensor arguments of forward(), in order */
-  const pragma_tensor* params;  /* parameters and buffers, in state_dict order */
+  const pragma_tensor* params;  /* parameters, then buffers, each in the order of state_dict() */
   const pragma_tensor* outputs; /* to be written */
   int32_t n_inputs, n_params, n_outputs;
   int32_t threads;              /* threads that the call may use */

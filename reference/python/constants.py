@@ -71,6 +71,20 @@ def literals_of(values):
     return found
 
 
+def keeper(model, path, name):
+    """The dictionary in which a module keeps a tensor."""
+    for part in path.split(".") if path else []:
+        model = model._modules.get(part)
+        if model is None:
+            return None
+    return next((table for table in (model._parameters, model._buffers, vars(model)) if isinstance(table.get(name), torch.Tensor)), None)
+
+
+def differ(some, others):
+    """Are two sequences of plain values different? Of a constant tuple Dynamo asks for a guard of its type where it is compared as a whole, and some versions (2.11) have none."""
+    return len(some) != len(others) or any([a != b for a, b in zip(some, others)])
+
+
 def constructor_of(function, args, kwargs):
     """{parameter: text} of a call of Model.__init__."""
     bound = inspect.signature(function).bind(None, *args, **kwargs)

@@ -14,6 +14,9 @@ namespace pragma::synthesis {
 
 namespace {
 
+/// Regions of which each waits for the next one's buffer: one to three for each layer of a network (ResNet-101 in training mode: more than 200). Each takes some of the stack, which has 8 MiB.
+constexpr int deepest = 3000;
+
 class program_builder {
 public:
   explicit program_builder(const tensor_program& p) : p_(p), tails_(anchor_tails(p)) { out.buffers = p.buffers; }
@@ -72,8 +75,8 @@ private:
 
   /// A region over `space`, begun anew until `pulled` finds all it needs.
   void build_region(int n, domain space, const std::function<void(puller&, const domain&)>& pulled) {
-    if (++depth_ > 200) throw impossible{"nesting too deep"};
-    for (int attempt = 0; attempt < 100; ++attempt) {
+    if (++depth_ > deepest) throw impossible{"results of more than " + std::to_string(deepest) + " regions that wait for one another"};
+    for (int attempt = 0; attempt < 100;) { // a buffer more is a step towards the end, however many it takes
       try {
         puller pull(p_, stored_, tails_, space);
         pulled(pull, space);
@@ -101,10 +104,12 @@ private:
         out.buffers.push_back(b);
         const int made = static_cast<int>(out.buffers.size()) - 1;
         region_for(need.node, made);
-        stored_[need.node] = made;
+        if (!stored_.insert_or_assign(need.node, made).second) ++attempt;
       } catch (const needs_split& need) {
+        ++attempt;
         space.split(need.axis, need.inner);
       } catch (const needs_flip& need) {
+        ++attempt;
         space.flip(need.axis);
       }
     }

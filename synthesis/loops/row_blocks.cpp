@@ -11,6 +11,7 @@ namespace pragma::synthesis {
 namespace {
 
 constexpr int64_t most_block_elements = 64 << 10;   ///< of what lies between two regions: 256 KiB, a part of any second-level cache
+constexpr int64_t most_in_few_rows = 1 << 20;       ///< ... where that is not the least number of rows: 4 MiB in the third level, and not all rows in memory
 constexpr int64_t most_packed_elements = 1 << 20;   ///< of an operand that is packed once for all blocks: 4 MiB
 constexpr int64_t least_rows = 16, usual_rows = 64; ///< of a block: packing pays, and a diagonal is followed closely
 constexpr size_t most_axes = 30;                    ///< they are bits of expr::axes
@@ -40,7 +41,7 @@ bool walks_in_order(const region& r, const index_form& f, int last) {
 
 /// Rows of a block: all blocks are equal. 0: there is no good number.
 int64_t rows_of_block(int64_t rows, int64_t columns) {
-  const int64_t most = most_block_elements / columns;
+  const int64_t most = std::max(most_block_elements / columns, std::min(least_rows, most_in_few_rows / columns));
   int64_t best = 0;
   for (int64_t d = 1; d <= std::min(rows, most); ++d)
     if (rows % d == 0 && (d <= usual_rows || best < least_rows)) best = d;

@@ -1,4 +1,4 @@
-// Attention under a causal mask, whose masked part is not computed: right all the same where rows are masked as a whole, and where a masked value is infinite.
+// Attention by blocks of rows: under a causal mask, whose masked part is not computed, it is right all the same where rows are masked as a whole, and where a masked value is infinite; and with long rows.
 #include "golden.hpp"
 #include "kernel_fixture.hpp"
 
@@ -61,4 +61,34 @@ TEST_CASE("causal attention by blocks of rows: whole masked rows are NaN, and an
       changed = before;
     }
   }
+}
+
+TEST_CASE("rows of more than 4,096 columns run by blocks of 16, and their scores are never in memory as a whole") {
+  constexpr int64_t many = 8200, few = 32, inner = 8;
+  graph_text g;
+  const auto ref = [](const std::string& id) { return graph_text::ref(id); };
+  const auto q = g.input({1, few, inner}), k = g.input({1, inner, many}), v = g.input({1, many, inner});
+  const auto scores = g.node("aten.bmm.default", {{"self", ref(q)}, {"mat2", ref(k)}}, {1, few, many});
+  const auto weights = g.node("aten._softmax.default", {{"self", ref(scores)}, {"dim", -1}, {"half_to_float", false}}, {1, few, many});
+  auto coder = coder_for(g.finish({g.node("aten.bmm.default", {{"self", ref(weights)}, {"mat2", ref(v)}}, {1, few, inner})}));
+  const auto made = coder.next(std::nullopt);
+  REQUIRE(made);
+  CHECK(made->source.find("[" + std::to_string(16 * many) + "]") != std::string::npos);
+  CHECK(made->source.find("[" + std::to_string(few * many) + "]") == std::string::npos);
+  const loaded kernel(made->source, made->flags);
+  auto a = random_floats(few * inner, 1, -1, 1), b = random_floats(inner * many, 2, -1, 1), c = random_floats(many * inner, 3);
+  tensor<float> out(few * inner);
+  call(kernel, {a.data(), b.data(), c.data()}, {out.data()});
+  double worst = 0;
+  for (int64_t i = 0; i < few; ++i) {
+    double sum = 0, results[inner] = {};
+    for (int64_t n = 0; n < many; ++n) {
+      double s = 0;
+      for (int64_t x = 0; x < inner; ++x) s += double(a[static_cast<size_t>(i * inner + x)]) * b[static_cast<size_t>(x * many + n)];
+      sum += std::exp(s);
+      for (int64_t j = 0; j < inner; ++j) results[j] += std::exp(s) * c[static_cast<size_t>(n * inner + j)];
+    }
+    for (int64_t j = 0; j < inner; ++j) worst = std::max(worst, std::fabs(out[static_cast<size_t>(i * inner + j)] - results[j] / sum));
+  }
+  CHECK(worst < 2e-6);
 }

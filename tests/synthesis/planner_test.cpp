@@ -414,6 +414,22 @@ TEST_CASE("sums that another sum multiplies are stored, and not their many produ
     if (b.kind == buffer_kind::scratch) CHECK(b.elements == 6 * 50);
 }
 
+TEST_CASE("attention with long rows has 16 of them in a block, and no buffer of all scores") {
+  const auto scratch = [](int64_t rows) {
+    synthesis::test::primitives p;
+    const int scores = p.b.matmul(p.input({2, rows, 16}), p.input({2, 16, rows}));
+    const int power = p.b.unary(operation::exp_nonpositive, p.b.sub(scores, p.b.reduce(operation::peak, scores, {2})));
+    const auto made = p.loops({p.b.matmul(p.b.div(power, p.b.reduce(operation::sum, power, {2})), p.input({2, rows, 16}))});
+    int64_t most = 0;
+    for (const auto& b : made.buffers)
+      if (b.kind == buffer_kind::scratch) most = std::max(most, b.elements);
+    return most;
+  };
+  CHECK(scratch(4096) == 16 * 4096);
+  CHECK(scratch(16384) == 16 * 16384);
+  CHECK(scratch(128 << 10) == int64_t{2} * (128 << 10) * (128 << 10)); // neither a block nor a packed operand would stay in a cache
+}
+
 TEST_CASE("attention with few rows, as one token has them, is no block of rows: nothing is packed as a whole to be read once") {
   const auto blocks = [](int64_t rows) {
     synthesis::test::primitives p;
@@ -441,4 +457,14 @@ TEST_CASE("all pairs of rows multiplied element by element are a matrix product,
   for (const auto& n : made.nodes) CHECK(n.elements() <= 30 * 40);
   CHECK_FALSE(made.redundant.empty()); // it is said
   for (const auto& other : {product_of(20, true), product_of(4, false)}) CHECK(std::none_of(other.nodes.begin(), other.nodes.end(), is_product));
+}
+
+TEST_CASE("a network may be deep: 250 results of which each waits for the one before, or that meet in one sum") {
+  for (bool meet : {false, true}) {
+    synthesis::test::primitives p;
+    const int first = p.input({8, 16});
+    int x = first;
+    for (int layer = 0; layer < 250; ++layer) x = p.b.sub(meet ? x : first, p.b.reduce(operation::sum, p.b.unary(operation::exp, x), {layer % 2}));
+    CHECK(p.loops({x}).regions.size() >= 250);
+  }
 }

@@ -35,7 +35,7 @@ public:
       program.outputs.push_back(n);
     }
     auto made = build_program(program);
-    REQUIRE(made);
+    if (!made) FAIL(render(made.error()));
     return std::move(*made);
   }
 

@@ -431,7 +431,7 @@ inline random_outcome check_random_task(reference& ref, const std::filesystem::p
   checks.seeds = 2;
   const auto audit = audit_task(*loaded, ref, checks);
   if (!audit) return {kind::failed, audit.error().message, first->source};
-  if (const auto why = why_unverifiable(*audit); !why.empty()) return {kind::unverifiable, why, first->source};
+  if (const auto why = why_unverifiable(audit->passing_nulls); !why.empty()) return {kind::unverifiable, why, first->source};
   const auto built = build_candidate(*first, {});
   if (!built) return {built.error().code == ec::busy ? kind::failed : kind::wrong, built.error().message + "\n" + built.error().hint, first->source};
   for (const auto draw : draws) {

@@ -56,7 +56,7 @@ TEST_CASE("softmax can be verified: no null kernel passes") {
   const auto& audit = bench::get().audit;
   CHECK(audit.passing_nulls.empty());
   CHECK(audit.tightening == std::vector<double>{1});
-  CHECK(why_unverifiable(audit).empty());
+  CHECK(why_unverifiable(audit.passing_nulls).empty());
   CHECK(audit.usable.size() == 7);
 }
 
@@ -161,97 +161,6 @@ TEST_CASE("crashes and hangs are verdicts that name the input set", "[alone]") {
 
 TEST_CASE("the reference and the machine survive all of them") {
   CHECK(bench::get().judge(honest).passed());
-}
-
-TEST_CASE("an output that does not depend on the input cannot be verified") {
-  auto constant = loaded_task::load(R"(
-import torch, torch.nn as nn
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x.mean(dim=1, keepdim=True), dim=1)
-def get_inputs(): return [torch.randn(16, 64)]
-def get_init_inputs(): return []
-)");
-  auto audit = audit_task(constant.task, constant.ref, {});
-  REQUIRE(audit);
-  CHECK(std::count(audit->passing_nulls.begin(), audit->passing_nulls.end(), "ones") == 1);
-  CHECK(mentions(why_unverifiable(*audit), "ones"));
-  const auto built = build(softmax_kernel("for (int64_t i = 0; i < rows; ++i) y[i] = 1;"));
-  auto v = verify(constant.task, *audit, constant.ref, built, {});
-  REQUIRE(v);
-  CHECK(v->stage == verdict_stage::audit);
-  CHECK(mentions(v->reason, "cannot be verified"));
-}
-
-TEST_CASE("a random reference cannot be verified") {
-  auto random = loaded_task::load(R"(
-import random, torch, torch.nn as nn
-class Model(nn.Module):
-    def forward(self, x):
-        return x * random.random() ** 20 # which no graph shows; two draws of it are hardly ever close
-def get_inputs(): return [torch.randn(16, 64)]
-def get_init_inputs(): return []
-)");
-  auto audit = audit_task(random.task, random.ref, {});
-  REQUIRE(audit);
-  CHECK(mentions(why_unverifiable(*audit), "changes from call to call"));
-}
-
-TEST_CASE("a tolerance that would let the answer to another input pass is tightened") {
-  auto mean = loaded_task::load(R"(
-import torch, torch.nn as nn
-class Model(nn.Module):
-    def forward(self, x, y):
-        return 1000 + torch.softmax(x, dim=0).sum() * 0 + (x * y).mean()
-def get_inputs(): return [torch.rand(64, 256), torch.rand(64, 256)]
-def get_init_inputs(): return []
-)");
-  verify_options loose;
-  loose.tolerance = 10;
-  auto audit = audit_task(mean.task, mean.ref, loose);
-  REQUIRE(audit);
-  CHECK(audit->passing_nulls.empty());
-  CHECK(audit->tightening_of(0) < 1);
-  CHECK(mentions(audit->notes.back(), "tolerance tightened"));
-}
-
-TEST_CASE("an output on which a kernel that does no work nearly passes is judged more strictly, and the others are not") {
-  // The first output hardly depends on the input: 1 of everything needs 0.42 of the tolerance. The second one cancels: the reference's rounding alone needs 0.19 of it.
-  auto both = loaded_task::load(R"(
-import torch, torch.nn as nn
-class Model(nn.Module):
-    def forward(self, x):
-        return 1 + 4.2e-5 * torch.tanh(x), (x + 40) - 40
-def get_inputs(): return [torch.randn(64, 256)]
-def get_init_inputs(): return []
-)");
-  auto audit = audit_task(both.task, both.ref, {});
-  REQUIRE(audit);
-  CHECK(audit->passing_nulls.empty());
-  REQUIRE(audit->tightening.size() == 2);
-  CHECK(audit->tightening[0] == Approx(0.105).epsilon(0.05)); // a quarter of that null kernel's need: what the second one's rounding needs is nothing to it
-  CHECK(audit->tightening[1] == 1);
-  CHECK(mentions(audit->notes.back(), "tolerance of " + both.task.outputs[0].name + " tightened"));
-  const auto judge = [&](const std::string& first, const std::string& second) {
-    auto v = verify(both.task, *audit, both.ref, build("#include \"pragma_kernel.h\"\n#include <math.h>\nextern \"C\" void pragma_kernel(const pragma_args* a) {\n"
-                                                       "  const float* x = (const float*)a->inputs[0].data; float* y = (float*)a->outputs[0].data; float* z = (float*)a->outputs[1].data;\n"
-                                                       "  for (int i = 0; i < 64 * 256; ++i) { y[i] = " + first + "; z[i] = " + second + "; }\n}\n"), {});
-    if (!v) FAIL(render(v.error()));
-    INFO(v->reason);
-    return *v;
-  };
-  const std::string right = "(float)(1 + 4.2e-5 * tanhf(x[i]))", cancelled = "(x[i] + 40.0f) - 40.0f";
-  CHECK(judge(right, cancelled).passed());
-  CHECK(judge(right, "(" + cancelled + ") * 1.00005f").passed()); // an honest rounding that the usual tolerance allows
-  const auto refused = [&](const std::string& first, const std::string& second, size_t output) {
-    const auto v = judge(first, second);
-    CHECK(v.stage == verdict_stage::compare);
-    REQUIRE_FALSE(v.mismatches.empty());
-    CHECK(v.mismatches[0].output == both.task.outputs[output].name);
-  };
-  refused("1", cancelled, 0);                                            // no work at all
-  refused("(float)(1 + 0.64 * 4.2e-5 * tanhf(x[i]))", cancelled, 0);     // a third of it left out
-  refused(right, "(" + cancelled + ") * 1.0005f", 1);
 }
 
 TEST_CASE("integer outputs and several outputs") {
