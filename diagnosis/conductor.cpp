@@ -61,7 +61,7 @@ const std::vector<follow_up>& cuda_follow_ups() {
       {bottleneck::bank_conflicts, {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"}},
       {bottleneck::tail_effect, {"sm__cycles_active.min", "sm__cycles_active.max", "sm__ctas_launched.sum"}},
       {bottleneck::tensor_cores_idle, {"sm__inst_executed_pipe_tensor.sum", "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"}},
-      {bottleneck::atomic_contention, {"lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed", "lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed", "lts__t_sectors_op_red.sum", "lts__t_sectors_op_atom.sum"}},
+      {bottleneck::atomic_contention, {"lts__t_sectors_op_red.sum", "lts__t_sectors_op_atom.sum"}},
       {bottleneck::register_spills, {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"}},
   };
   return table;

@@ -104,7 +104,7 @@ product_precision products_of(const task& t, bool allow_tf32) {
 }
 
 roofline_work work_of(const task& t, bool allow_tf32) {
-  roofline_work work{t.flops, t.bytes, t.outputs.empty() ? -1.0 : 0.0, products_of(t, allow_tf32)};
+  roofline_work work{t.flops, t.bytes, t.outputs.empty() ? -1.0 : 0.0, products_of(t, allow_tf32), t.category == "matmul" || t.category == "conv"};
   for (const auto& output : t.outputs) work.written_bytes += static_cast<double>(output.bytes());
   return work;
 }
@@ -112,7 +112,7 @@ roofline_work work_of(const task& t, bool allow_tf32) {
 roofline_point place_on_roofline(double seconds, const roofline_work& work, const machine_limits& limits) {
   roofline_point point;
   if (!(seconds > 0)) return point;
-  const auto [flops, bytes, written_bytes, products] = work;
+  const double flops = work.flops, bytes = work.bytes, written_bytes = work.written_bytes;
   point.gflops = flops / seconds / 1e9;
   point.gbs = bytes / seconds / 1e9;
   if (bytes > 0) point.intensity = flops / bytes;

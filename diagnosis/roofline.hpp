@@ -20,8 +20,9 @@ struct roofline_work {
   double flops = 0, bytes = 0;           ///< of the reference's way to the answer; compulsory bytes of one call
   double written_bytes = -1;             ///< the outputs' part of `bytes`; < 0 = unknown
   product_precision products = product_precision::float32; ///< devices
+  bool contracts = true;                 ///< products of matrices or convolutions are among it, as far as is known
 };
-/// Of a task as it was loaded or as run.json has it, which needs its flops, bytes, inputs, params and outputs. Of a task without outputs what is written is unknown.
+/// Of a task as it was loaded or as run.json has it, which needs its flops, bytes, category, inputs, params and outputs. Of a task without outputs what is written is unknown.
 roofline_work work_of(const task& t, bool allow_tf32);
 
 /// Position on the measured roofline.

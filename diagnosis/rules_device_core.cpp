@@ -123,9 +123,11 @@ bool waits_for_operands(const facts& f) {
 std::optional<finding> tensor_cores_idle(const facts& f) {
   const auto* tensor = matrix_units(f);
   const auto* fma = f.first({"sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", "VALUBusy"});
-  constexpr double idle_percent = 2, contraction_intensity = 16; // FLOP/byte: nothing but products of matrices reuses data so often
+  constexpr double idle_percent = 2, contraction_intensity = 16; // FLOP/byte
   if (!tensor || !fma || tensor->value > idle_percent) return std::nullopt;
-  const bool product = mentions(f.in.source, "tl.dot") || (f.in.bytes > 0 && f.in.flops / f.in.bytes >= contraction_intensity);
+  // Many operations for each element alone are no contraction: steps of an iteration, a long polynomial.
+  const bool sums_products = f.in.contracts || mentions(f.in.source, "tl.sum");
+  const bool product = mentions(f.in.source, "tl.dot") || (sums_products && f.in.bytes > 0 && f.in.flops / f.in.bytes >= contraction_intensity);
   if (!product) return std::nullopt;
   evidence_for e(f, bottleneck::tensor_cores_idle);
   if (!e.metric(fma->name, limit::fma_without_tensor, "while the matrix units work " + short_number(tensor->value) + "% of the time")) return std::nullopt;

@@ -54,6 +54,27 @@ TEST_CASE("a device: passes, waves and launches that are not needed") {
   CHECK(promise(bound, bottleneck::latency_bound) == Approx(2));
 }
 
+TEST_CASE("many operations for each element are no contraction: its matrix units may be idle") {
+  const auto p = device_profile({{"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", 0}, {"sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", 85}, {sm, 85}});
+  diagnosis_input in;
+  in.current = &p;
+  in.flops = 100e6;
+  in.bytes = 1e6;
+  in.contracts = false;
+  in.source = "value = value + 0.02 * (goal - value)";
+  CHECK_FALSE(find(diagnose(in), bottleneck::tensor_cores_idle));
+  in.source = "total += tl.sum(rows * columns, 1)"; // written out, by a task that has no operator of a product
+  CHECK(find(diagnose(in), bottleneck::tensor_cores_idle));
+  in.source = "value = value + 0.02 * (goal - value)";
+  in.contracts = true;
+  CHECK(find(diagnose(in), bottleneck::tensor_cores_idle));
+  task t;
+  t.category = "others";
+  CHECK_FALSE(work_of(t, false).contracts);
+  t.category = "conv";
+  CHECK(work_of(t, false).contracts);
+}
+
 TEST_CASE("a finding of a device that promises nothing is hardly one") {
   const auto confidence = [](double busiest) {
     const auto found = run(device_profile({{sm, busiest}, {"launch__waves_per_multiprocessor", 1.2, ""}, {dram, busiest}}));
