@@ -60,7 +60,7 @@ TEST_CASE("ncu's command line is the one that was recorded to work") {
   collect_by_manifest(parsed(s.manifest), request, runs.run(), out);
   REQUIRE(runs.wrappers.size() == 2);
   const auto& w = runs.wrappers[0];
-  CHECK(w[0] == s.manifest["collect"]["program"][0]);
+  CHECK(w[0] == s.manifest["collect"]["program"][0].get<std::string>());
   CHECK(after(w, "--page") == "raw");
   CHECK(after(w, "--print-units") == "base");
   CHECK(after(w, "--clock-control") == "none");
