@@ -69,7 +69,9 @@ class Writer:
     def call(self, node):
         args = node["args"]
         if node["op"].startswith(BATCH_NORMS) and args.get("training"):
-            args = dict(args, running_mean=None, running_var=None)  # which it would write to; the graph says their new values by nodes of their own
+            # Without those that it would write to: the graph says their new values by nodes of their own. Only this one of the operators may be called so.
+            args = dict(args, running_mean=None, running_var=None)
+            node = dict(node, op="aten.native_batch_norm.default")
         if node["op"] == "getitem":
             return "%s[%d]" % (self.text(args["self"]), args["index"])
         op = operator(node)

@@ -308,7 +308,8 @@ class Converter:
         if target in ("aten.as_strided.default", "aten.as_strided_.default") and self._strided_as_view(node, args):
             return
         written = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
-        if written:
+        # What a batch norm writes, _moving_statistics() says (some versions' schema does, too); of rrelu it is noise, in training mode only.
+        if written and target not in BATCH_NORMS and not (target == "aten.rrelu_with_noise.default" and not args.get("training")):
             return self._in_place(node, target, written, args)
         if target.startswith("pragma_layers."):
             target = "aten.%s.input" % target.split(".")[1]

@@ -334,7 +334,7 @@ void add_scatter_rules(rule_table& t) {
   t["aten.index_copy"] = index_copy_rule;
   t["aten.index_fill"] = index_fill_rule;
   t["aten.index_put"] = index_put_rule;
-  t["aten.index"] = index_rule;
+  t["aten.index"] = t["aten._unsafe_index"] = index_rule; // the second: resizing as Torch 2.6 writes it
   t["aten.masked_scatter"] = masked_scatter_rule;
 }
 

@@ -163,9 +163,10 @@ TEST_CASE("Valgrind's manual of this machine: the list of event names, with its 
     return contains(s.text, "Conditional branches executed (Bc) and conditional branches mispredicted (Bcm).");
   });
   REQUIRE(events != all.end());
-  CHECK(events->anchor == "cg-manual.overview");
-  CHECK(events->headings.back() == "5.1. Overview");
-  CHECK(contains(events->text, "Cachegrind gathers the following statistics"));
+  const bool newer = contains(events->headings.back(), "Cache and Branch Simulation"); // Valgrind 3.21 moved the list
+  CHECK(events->anchor == (newer ? "cg-manual.cache-branch-sim" : "cg-manual.overview"));
+  CHECK(events->headings.back() == (newer ? "5.2.11. Cache and Branch Simulation" : "5.1. Overview"));
+  if (!newer) CHECK(contains(events->text, "Cachegrind gathers the following statistics"));
   CHECK_FALSE(std::any_of(all.begin(), all.end(), [](const auto& s) { return contains(s.text, "Table of Contents"); }));
   CHECK(std::any_of(d.links.begin(), d.links.end(), [](const auto& l) { return contains(l.target, "/cl-manual.html"); }));
 }

@@ -150,7 +150,7 @@ TEST_CASE("With one thread a second one is refused in plain words, from a constr
   CHECK_THAT(outcome(with_attack("#include <thread>", "std::thread([] {}).join();")), Catch::Contains("starting a second thread is one where it has one"));
   CHECK_THAT(outcome(with_attack("#include <thread>", "", "struct s { s() { std::thread([] {}).join(); } } early;")), Catch::Contains("starting a second thread"));
   CHECK(outcome(with_attack("#include <thread>", "std::thread([] {}).join();"), 2, 2).empty());
-  CHECK_THAT(outcome(with_attack("#include <unistd.h>", "fork();")), Catch::Contains("forbidden system call (clone)"));
+  CHECK_THAT(outcome(with_attack("#include <unistd.h>", "fork();")), Catch::Contains("forbidden system call")); // named only where fork() leaves signals open: glibc 2.41 does not
 }
 
 TEST_CASE("Something can be done in the middle of a call, and not when it is over", "[runner]") {

@@ -177,7 +177,7 @@ exec /usr/bin/python3 "$@"
     INFO(ended->out << ended->err);
     const auto said = ended->out + ended->err;
     CHECK(said.find("--device 7 is ignored") != std::string::npos);
-    CHECK(said.find("torch 1.") != std::string::npos); // the reference was started
+    CHECK(said.find("torch ") != std::string::npos); // the reference was started
     CHECK(said.find("measured on b/standin:") != std::string::npos);
   }
 }
