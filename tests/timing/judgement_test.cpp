@@ -128,24 +128,32 @@ TEST_CASE("an honest kernel that sorts a few rows in its outputs is judged on mo
 }
 
 TEST_CASE("a kernel that cannot bear other inputs in the middle of a call is neither accused nor believed", "[judgement]") {
+  // Reads each row twice, as who counts first and fills then, and compares bits: one changed element is enough.
   const std::string unsteady = R"(#include "pragma_kernel.h"
 extern "C" void pragma_kernel(const pragma_args* a) {
   const float* x = (const float*)a->inputs[0].data; float* y = (float*)a->outputs[0].data;
   const int64_t rows = a->inputs[0].shape[0], n = a->inputs[0].shape[1];
   for (int64_t r = 0; r < rows; ++r, x += n) {
-    float once = 0, twice = 0; // as who counts first and fills then
-    for (int64_t i = 0; i < n; ++i) once += x[i] * x[i];
-    for (volatile int64_t i = 0; i < n; i = i + 1) twice += x[i] * x[i];
-    if (once < 0.999f * twice || once > 1.001f * twice) __builtin_trap();
-    y[r] = once;
+    float sum = 0;
+    uint64_t once = 0, twice = 0;
+    for (int64_t i = 0; i < n; ++i) { sum += x[i] * x[i]; once = 31 * once + ((const uint32_t*)x)[i]; }
+    for (volatile int64_t i = 0; i < n; i = i + 1) twice = 31 * twice + ((const uint32_t*)x)[i];
+    if (once != twice) __builtin_trap();
+    y[r] = sum;
   }
 })";
   judged_task sums(row_sums_task);
+  const auto built = build(unsteady, {"-O2", "-fno-strict-aliasing"});
   timing_options options;
   options.max_seconds = 1;
-  const auto timed = sums.time(build(unsteady), options);
-  INFO(timed.result.reason);
-  CHECK_FALSE(timed.result.established());
+  int not_believed = 0;
+  for (int look = 0; look < 3 && !not_believed; ++look) { // other work may keep the exchange from the middle of a call
+    const auto timed = sums.time(built, options);
+    INFO(timed.result.reason);
+    CHECK((timed.result.passed() || !timed.result.established()));
+    not_believed += !timed.result.established();
+  }
+  CHECK(not_believed > 0);
 }
 
 TEST_CASE("a trick is found on a busy machine, too", "[judgement]") {
