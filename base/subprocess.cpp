@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -136,6 +137,7 @@ void standard_signals() {
 
 constexpr int most_launches = 7;      ///< of one program while the system has no process for it
 constexpr int first_pause_ms = 20;    ///< between them; doubles
+constexpr int ending_tries = 100, ending_pause_ms = 2; ///< for a process whose pipes are closed
 
 /// No process now (the user's or the machine's limit), or no memory for one.
 bool passes(int why) { return why == EAGAIN || why == ENOMEM; }
@@ -186,6 +188,15 @@ expected<launched> launch(const process_spec& spec) {
   }
 }
 
+/// How many processes were killed for want of memory since the machine started; 0 where the kernel does not say (before Linux 4.13).
+uint64_t killed_for_memory() {
+  std::ifstream file("/proc/vmstat");
+  std::string key;
+  for (uint64_t value = 0; file >> key >> value;)
+    if (key == "oom_kill") return value;
+  return 0;
+}
+
 void note_end(process_result& result, int status, const rusage& usage) {
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
@@ -198,6 +209,7 @@ void note_end(process_result& result, int status, const rusage& usage) {
 
 expected<process_result> run_process(const process_spec& spec) {
   const auto start = clock::now();
+  const auto killed_before = killed_for_memory();
   auto child = launch(spec);
   if (!child) return fail(child.error());
   const sigpipe_guard guard;
@@ -272,13 +284,16 @@ expected<process_result> run_process(const process_spec& spec) {
   pipe_pair::close(child->err);
   result.wall_seconds = exited_at;
   note_end(result, status, usage);
+  result.out_of_memory = result.signal == SIGKILL && !killed && killed_for_memory() > killed_before;
   return result;
 }
 
 expected<child_process> child_process::start(const process_spec& spec) {
+  const auto killed_before = killed_for_memory();
   auto started = launch(spec);
   if (!started) return fail(started.error());
   child_process child;
+  child.out_of_memory_before_ = killed_before;
   child.pid_ = started->pid;
   child.in_ = started->in;
   child.out_ = started->out;
@@ -296,6 +311,8 @@ child_process& child_process::operator=(child_process&& other) noexcept {
   std::swap(out_, other.out_);
   std::swap(err_, other.err_);
   std::swap(reaped_, other.reaped_);
+  std::swap(killed_, other.killed_);
+  std::swap(out_of_memory_before_, other.out_of_memory_before_);
   std::swap(status_, other.status_);
   std::swap(max_output_, other.max_output_);
   std::swap(err_text_, other.err_text_);
@@ -423,7 +440,12 @@ bool child_process::alive() {
 process_result child_process::kill() {
   if (pid_ > 0 && !reaped_) {
     reap(false);
+    for (int i = 0; i < ending_tries && !reaped_ && killed_for_memory() > out_of_memory_before_; ++i) { // its pipes close before it has ended: who killed it?
+      ::poll(nullptr, 0, ending_pause_ms);
+      reap(false);
+    }
     if (!reaped_) {
+      killed_ = true;
       ::kill(-pid_, SIGKILL);
       ::kill(pid_, SIGKILL);
       reap(true);
@@ -432,6 +454,7 @@ process_result child_process::kill() {
   drain_stderr();
   process_result result;
   note_end(result, status_, rusage{});
+  result.out_of_memory = result.signal == SIGKILL && !killed_ && killed_for_memory() > out_of_memory_before_;
   result.err = err_text_;
   return result;
 }
@@ -474,6 +497,7 @@ std::string describe_end(const process_result& result, double limit_seconds) {
   if (result.timed_out)
     return limit_seconds > 0 ? "timed out after " + std::to_string(static_cast<int>(limit_seconds)) + " s" : "timed out";
   if (result.cancelled) return "cancelled";
+  if (result.out_of_memory) return "killed: the machine ran out of memory";
   if (result.signal) {
     const char* abbreviation = ::sigabbrev_np(result.signal);
     const char* description = ::sigdescr_np(result.signal);

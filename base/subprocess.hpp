@@ -48,6 +48,7 @@ struct process_result {
   bool timed_out = false;
   bool cancelled = false;
   bool output_truncated = false;
+  bool out_of_memory = false;     ///< the kernel killed it, or another process meanwhile, since the machine (or its container) had no memory left: then SIGKILL is not its doing
   std::string out, err;
   double wall_seconds = 0, cpu_seconds = 0;
   uint64_t max_rss_bytes = 0;
@@ -99,7 +100,8 @@ private:
   void reap(bool block);
   pid_t pid_ = -1;
   int in_ = -1, out_ = -1, err_ = -1;
-  bool reaped_ = false;
+  bool reaped_ = false, killed_ = false; ///< killed: by us
+  uint64_t out_of_memory_before_ = 0;    ///< how many processes the machine had killed for it
   int status_ = 0;
   size_t max_output_ = 1 << 20;
   std::string err_text_, line_buffer_;

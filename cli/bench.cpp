@@ -88,6 +88,8 @@ task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
     t.baseline_seconds = h.final.time.baseline_seconds;
     t.candidate_seconds = h.final.time.candidate_seconds;
     t.contended = h.final.time.contended;
+    t.as_called = h.final.as_called;
+    t.not_called = h.final.not_called;
     t.dispatch_bound = !h.final.as_called && h.final.time.mostly_dispatch(); // as called, what a user gets counts
     t.roofline_share = 100 * std::min(1.0, roofline_as_reported(h).share);
   } else if (auto why = not_established(*run)) {
@@ -247,7 +249,7 @@ private:
     ++done_;
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     out_.line("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + ", " + format_seconds(elapsed) + "] " + t.name + "  " +
-              (t.status == "ok" ? speedup_text(t.speedup) + (t.contended ? "  under contention" : "") : t.status + ": " + t.reason));
+              (t.status == "ok" ? speedup_text(t.speedup) + (t.as_called ? "" : "  the kernel alone: " + t.not_called) + (t.contended ? "  under contention" : "") : t.status + ": " + t.reason));
     if (auto saved = save_locked(); !saved) out_.line(out_.red("cannot save: ") + saved.error().message);
   }
 
@@ -304,8 +306,12 @@ int bench(const bench_settings& s) {
   out.result(*document);
   out.line("\n" + table_text(suite_table(outcomes)));
   out.line("n counts every task of the suite that was tried; means are over the successes; fast_p is the share of all n that is right and faster than p x Torch.");
+  const auto all = figures_of("all", outcomes);
+  if (all.success > 0) out.line(all.as_called ? "Figures are those of drop-ins as a Torch program calls them." : "Figures are those of kernels alone, without the call from Python.");
   for (const auto& t : outcomes)
-    if (t.status == "ok" && t.dispatch_bound)
+    if (all.as_called && t.status == "ok" && !t.as_called) out.line("  in no mean, since it has the kernel's figure only: " + t.name + ": " + t.not_called);
+  for (const auto& t : outcomes)
+    if (t.status == "ok" && t.dispatch_bound && !all.as_called)
       out.line("  not in the means: " + t.name + ": Torch needs " + format_seconds(t.baseline_seconds) + ", mostly dispatch from Python, which a call from C does not pay");
   for (const auto& t : outcomes)
     if (t.status != "ok") out.line("  " + t.status + ": " + t.name + ": " + t.reason);

@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "execution/build.hpp"
+#include "execution/python_process.hpp"
 #include "reference/python_search.hpp"
 #include "reference/reference.hpp"
 #include "knowledge/library.hpp"
@@ -96,6 +97,11 @@ int doctor(bool json_output) {
     row(true, "python with torch", python_text(*python));
     for (const auto& r : python->rejected) out.line("          not taken: " + r);
     document["python"] = python_document(*python);
+    if (const auto at = barred_at(python->executable); !at.empty()) {
+      const auto why = unreachable_python(python->executable, at);
+      row(false, "drop-ins, GPU kernels", why.message + "; " + why.hint);
+      document["python"]["unreachable"] = why.message;
+    }
   } else {
     row(false, "python with torch", python.error().message + (python.error().hint.empty() ? "" : "; " + python.error().hint));
     document["python"] = nullptr;

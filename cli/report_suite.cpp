@@ -5,6 +5,7 @@
 #include "cli/charts.hpp"
 #include "cli/html.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 
@@ -113,11 +114,13 @@ std::string render_suite_html(const json& suite) {
   }
   std::string figures = speedup_bars(bars) + table({"category", "n", "success", "geometric mean", "arithmetic mean", "fast_1", "fast_1.5", "fast_2", "of roofline"}, rows, 1, 9);
   if (!figures.empty())
-    figures += "<p class=\"soft\">n counts every task that was tried, also those that failed or are unsupported. Means are over the successes; the arithmetic one is there for "
+    figures += std::string("<p class=\"soft\">") + (text_at(overall, "as_called") == "true" ? "Figures are those of drop-ins as a Torch program calls them. " : "Figures are those of kernels alone, without the call from Python. ") +
+               "n counts every task that was tried, also those that failed or are unsupported. Means are over the successes; the arithmetic one is there for "
                "comparison with the paper. fast_p is the share of all n that are right and faster than p times Torch. Of roofline: "
                "geometric means of what Torch and what the kernel reaches of the measured limit.</p>\n";
   body += section("categories", "By category", figures);
 
+  const auto alone = [&](const json& t) { return text_at(overall, "as_called") == "true" && text_at(t, "status") == "ok" && text_at(t, "as_called") != "true"; };
   std::vector<std::vector<std::string>> solved, failed;
   for (const auto& t : tasks) {
     const auto status = text_at(t, "status");
@@ -126,7 +129,7 @@ std::string render_suite_html(const json& suite) {
       const auto s = interval_of(t);
       const double share = number_at(t, "roofline_share");
       solved.push_back({report_link(t), escape(text_at(t, "category")),
-                        ratio_cell(s) + (text_at(t, "contended") == "true" ? " *" : ""),
+                        ratio_cell(s) + (text_at(t, "contended") == "true" ? " *" : "") + (alone(t) ? " &dagger;" : ""),
                         quantity(number_at(t, "baseline_seconds"), "s"), quantity(number_at(t, "candidate_seconds"), "s"), share > 0 ? format_number(share, 0) + "%" : "-",
                         quantity(number_at(t, "attempts"), ""), quantity(number_at(t, "wall_seconds"), "s"), hash});
     } else {
@@ -135,7 +138,8 @@ std::string render_suite_html(const json& suite) {
   }
   if (!solved.empty())
     body += section("tasks", "Solved tasks", table({"task", "category", "over Torch (95% interval)", "Torch", "kernel", "of roofline", "attempts", "took", "task hash"}, solved, 2, 8) +
-                                                 "<p class=\"soft\">Each figure was taken in a fresh process with unseen seeds. * other work was running meanwhile.</p>\n");
+                                                 "<p class=\"soft\">Each figure was taken in a fresh process with unseen seeds. * other work was running meanwhile." +
+                                                   (std::any_of(tasks.begin(), tasks.end(), alone) ? " &dagger; the kernel's figure alone, which is in no mean: it was not called from a Torch program." : "") + "</p>\n");
   body += section("compared", "Compared", compared_part(suite));
   if (!failed.empty()) body += section("failed", "Failed and left out", table({"task", "category", "state", "why", "task hash"}, failed, 9, 9));
 

@@ -13,14 +13,17 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
   double logs_before = 0, logs_after = 0;
   int placed = 0;
   int faster = 0, faster_1_5 = 0, faster_2 = 0;
+  f.as_called = std::any_of(tasks.begin(), tasks.end(), [](const auto& t) { return t.as_called && t.status == "ok"; });
   for (const auto& t : tasks) {
     if (category != "all" && t.category != category) continue;
     if (t.status == "interrupted") continue; // it was not tried to its end: no failure
     ++f.n;
     if (t.status != "ok" || t.speedup.value <= 0) continue;
     ++f.success;
-    // The ratio says what the kernel gains, not what Python costs: a mean must not be made by the latter.
-    if (t.dispatch_bound) ++f.dispatch_bound;
+    const bool other_kind = f.as_called && !t.as_called; // what a program gets and what a kernel takes are not averaged
+    // The ratio of kernels says what the kernel gains, not what Python costs: a mean must not be made by the latter.
+    if (other_kind) ++f.kernel_alone;
+    else if (t.dispatch_bound) ++f.dispatch_bound;
     else {
       sum += t.speedup.value;
       logs += std::log(t.speedup.value);
@@ -30,11 +33,12 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
       logs_after += std::log(t.roofline_share);
       logs_before += std::log(t.roofline_share * t.candidate_seconds / t.baseline_seconds);
     }
+    if (other_kind) continue;
     faster += t.speedup.value > 1;
     faster_1_5 += t.speedup.value > 1.5;
     faster_2 += t.speedup.value > 2;
   }
-  if (const int counted = f.success - f.dispatch_bound; counted > 0) {
+  if (const int counted = f.success - f.kernel_alone - f.dispatch_bound; counted > 0) {
     f.arithmetic_mean = sum / counted;
     f.geometric_mean = std::exp(logs / counted);
   }
@@ -60,6 +64,10 @@ suite_change change_between(const std::vector<task_outcome>& before, const std::
     const auto unsettled = [](const task_outcome& t) { return t.status == "interrupted" || t.status == "not established"; };
     if (was != is) (unsettled(was ? now : *then) ? change.open : was ? change.lost : change.won).push_back(now.name);
     else if (!was && unsettled(now)) change.open.push_back(now.name);
+    else if (was && then->as_called != now.as_called) {
+      change.open.push_back(now.name);
+      continue;
+    }
     if (!was || !is || then->speedup.low <= 0 || now.speedup.low <= 0) continue;
     const task_change one{now.name, {now.speedup.value / then->speedup.value, now.speedup.low / then->speedup.high, now.speedup.high / then->speedup.low}};
     logs.push_back(std::log(one.ratio.value));

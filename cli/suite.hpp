@@ -12,24 +12,28 @@ struct task_outcome {
   double baseline_seconds = 0, candidate_seconds = 0;
   bool contended = false;
   bool dispatch_bound = false;                          ///< timing::mostly_dispatch()
+  bool as_called = false;                               ///< the figure is the drop-in's, as a Torch program calls it; else the kernel's alone
+  std::string not_called;                               ///< ... and why
   int attempts = 0;
   double roofline_share = 0;                            ///< percent; 0 = not known
   double wall_seconds = 0;
   std::string run;                                      ///< run id
 };
-PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speedup, baseline_seconds, candidate_seconds, contended, dispatch_bound, attempts,
-            roofline_share, wall_seconds, run)
+PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speedup, baseline_seconds, candidate_seconds, contended, dispatch_bound, as_called, not_called,
+            attempts, roofline_share, wall_seconds, run)
 
 struct suite_figures {
   std::string category;                                 ///< or "all"
   int n = 0, success = 0;                               ///< n counts every task that was tried to its end, also those that failed or are unsupported
-  int dispatch_bound = 0;                               ///< successes whose Torch call is mostly dispatch: not in the means
+  bool as_called = false;                               ///< what the means and fast_p are of: drop-ins as they are called where the suite has any, else kernels alone
+  int kernel_alone = 0;                                 ///< successes of a suite as called that have the kernel's figure only: neither in the means nor in fast_p
+  int dispatch_bound = 0;                               ///< successes of kernels alone whose Torch call is mostly dispatch: not in the means
   double arithmetic_mean = 0, geometric_mean = 0;       ///< of the other successes; 0 when there are none
   double fast_1 = 0;                                    ///< share of all n that are right and faster than Torch
   double fast_1_5 = 0, fast_2 = 0;
   double limit_before = 0, limit_after = 0;             ///< percent of the measured roofline that Torch and the kernel reach, geometric means; 0 = not known
 };
-PRAGMA_JSON(suite_figures, category, n, success, dispatch_bound, arithmetic_mean, geometric_mean, fast_1, fast_1_5, fast_2, limit_before, limit_after)
+PRAGMA_JSON(suite_figures, category, n, success, as_called, kernel_alone, dispatch_bound, arithmetic_mean, geometric_mean, fast_1, fast_1_5, fast_2, limit_before, limit_after)
 
 suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks);
 /// One task in two suites: how many times as fast as before. Both were timed against Torch, apart from each other; the interval holds both of theirs.
@@ -41,7 +45,7 @@ PRAGMA_JSON(task_change, name, ratio)
 struct suite_change {
   std::vector<task_change> tasks;                       ///< right in both
   std::vector<std::string> won, lost;                   ///< right only after, right only before
-  std::vector<std::string> open;                        ///< right in one, and in the other not established or interrupted: nothing is said of them
+  std::vector<std::string> open;                        ///< right in one, and in the other not established or interrupted; or timed as called in one, by the kernel alone in the other: nothing is said of them
   interval mean;                                        ///< geometric, 95% over the tasks (normal); low and high 0 with fewer than three
 };
 PRAGMA_JSON(suite_change, tasks, won, lost, open, mean)

@@ -83,7 +83,7 @@ expected<std::vector<std::string>> build_kernels(const fs::path& folder, const t
 
   process_spec spec;
   sandbox_options sandbox;
-  confine_python(*device, python->executable, scratch, options.threads, spec, sandbox);
+  if (auto confined = confine_python(*device, python->executable, scratch, options.threads, spec, sandbox); !confined) return not_here(confined.error().message);
   sandbox.readable.push_back(files);
   spec.argv = {python->executable, "-B", (files / "pragma_built.py").string(), files.string(), scratch.string()};
   say_user_base(spec);

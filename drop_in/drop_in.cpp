@@ -124,10 +124,12 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
 
   process_spec spec;
   sandbox_options sandbox;
-  confine_python(*device, python->executable, scratch, options.threads, spec, sandbox);
+  if (auto confined = confine_python(*device, python->executable, scratch, options.threads, spec, sandbox); !confined) return not_here(confined.error().message + "; " + confined.error().hint);
+  auto scripts = readable_scripts();
+  if (!scripts) return fail(scripts.error());
   if (native) confine_native(spec, sandbox);
   for (const auto& path : {files, task_file.parent_path()}) sandbox.readable.push_back(path);
-  spec.argv = {python->executable, "-B", (share_dir() / "python" / "check_drop_in.py").string(), task_file.string(), files.string(), json(tolerance_of(t)).dump(), json(t.tolerance).dump(), json(options.measure_seconds).dump()};
+  spec.argv = {python->executable, "-B", (*scripts / "check_drop_in.py").string(), task_file.string(), files.string(), json(tolerance_of(t)).dump(), json(t.tolerance).dump(), json(options.measure_seconds).dump()};
   for (int i = 0; i < options.seeds; ++i) {
     uint32_t seed = 0;
     if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) return fail(ec::io_error, "no random numbers to be had");
@@ -145,7 +147,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   spec.limits.cpu_seconds = static_cast<uint64_t>(limit) * std::max(1u, std::thread::hardware_concurrency()) + 1;
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
   auto ran = run_process(spec);
-  if (!ran) return not_here("in the sandbox, " + ran.error().message); // as root: a Python that only root can reach
+  if (!ran) return not_here("in the sandbox, " + ran.error().message);
 
   if (ran->cancelled) return fail(ec::interrupted, "trying the drop-in was interrupted");
   const auto said = trim(cut_lines(printable(ran->err), 2, 6, 2000));
@@ -163,7 +165,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
     return fail(ec::timeout, where + ": " + no_result + ", in a call of the drop-in");
   }
   const auto reply = parse_json(seen.answer, "the drop-in's check");
-  if (!reply) return fail(ec::candidate_failed, where + " ended its process (" + describe_end(*ran) + "): " + said);
+  if (!reply) return fail(error{ec::candidate_failed, where + " ended its process (" + describe_end(*ran) + ")" + (said.empty() ? "" : ": " + said), "", ran->out_of_memory ? cause::out_of_memory : cause::unknown});
   const auto message = text_of(*reply, "message");
   const bool right = reply->is_object() && reply->value("ok", json()) == json(true);
   if (!right) {

@@ -5,6 +5,7 @@
 #include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "execution/python_process.hpp"
 #include "reference/python_search.hpp"
 
 #include <chrono>
@@ -45,7 +46,10 @@ expected<build_output> build_python(const candidate& c, const build_options& opt
   auto shell = options.shell ? expected<build_output>(*options.shell) : python_shell(options);
   if (!shell) return shell;
   auto& out = *shell;
-  const auto checker = share_dir() / "python" / "check_module.py";
+  if (const auto at = barred_at(out.executable); !at.empty()) return fail(unreachable_python(out.executable.string(), at));
+  auto scripts = readable_scripts();
+  if (!scripts) return fail(scripts.error());
+  const auto checker = *scripts / "check_module.py";
   if (auto written = write_file_atomic(out.module, c.source); !written) return fail(written.error());
   std::error_code failed;
   fs::permissions(out.module, fs::perms(0644), failed);

@@ -102,6 +102,7 @@ candidate_end end_of(const process_result& result, const candidate_output& print
             : one_thread ? "used a forbidden system call and was killed (starting a second thread is one where it has one, see --threads)"
                          : "used a forbidden system call and was killed"};
   if (result.signal == 0) return {"ended its process by itself (exit code " + std::to_string(result.exit_code) + ")"};
+  if (result.out_of_memory) return {"was " + describe_end(result), cause::out_of_memory};
   if (result.signal == SIGKILL) return {"was killed by SIGKILL (CPU time or memory ran out)"};
   candidate_end end{"was " + describe_end(result), result.signal == SIGILL ? cause::illegal_instruction : cause::unknown};
   if (!hint.empty() && (result.signal == SIGSEGV || result.signal == SIGBUS)) end.how += ": it " + hint;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
 namespace pragma {
 
@@ -26,7 +28,35 @@ expected<void> put_readable(const fs::path& file, std::string_view text) {
   return {};
 }
 
-void confine_python(const backend& device, const std::string& python, const fs::path& scratch, int threads, process_spec& spec, sandbox_options& sandbox) {
+error unreachable_python(const std::string& python, const fs::path& at) {
+  return {ec::unsupported, "generated code does not run as root here, and its user (uid 65534) cannot pass " + at.string() + " on the way to " + python,
+          "`chmod o+x " + at.string() + "` lets it pass (it may then still read nothing there but this Python), or name another Python with Torch: PRAGMA_PYTHON"};
+}
+
+expected<fs::path> readable_scripts() {
+  const auto own = share_dir() / "python";
+  if (barred_at(own).empty()) return own;
+  static std::mutex one;
+  static std::map<fs::path, temp_dir> copies;
+  const std::lock_guard lock(one);
+  if (const auto known = copies.find(own); known != copies.end()) return known->second.path();
+  auto copy = temp_dir::create("pragma-scripts-", 0755);
+  if (!copy) return fail(copy.error());
+  std::error_code failed;
+  for (const auto& file : fs::directory_iterator(own, failed)) {
+    if (!file.is_regular_file(failed)) continue;
+    auto text = read_file(file.path());
+    if (!text) return fail(text.error());
+    if (auto written = put_readable(copy->path() / file.path().filename(), *text); !written) return fail(written.error());
+  }
+  if (failed) return fail(ec::io_error, "cannot read " + own.string() + ": " + failed.message());
+  return copies.emplace(own, std::move(*copy)).first->second.path();
+}
+
+expected<void> confine_python(const backend& device, const std::string& python, const fs::path& scratch, int threads, process_spec& spec, sandbox_options& sandbox) {
+  if (const auto at = barred_at(python); !at.empty()) return fail(unreachable_python(python, at));
+  auto scripts = readable_scripts();
+  if (!scripts) return fail(scripts.error());
   spec.cwd = scratch.string();
   spec.env = {{"OMP_NUM_THREADS", std::to_string(std::max(1, threads))}, {"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHONHASHSEED", "0"},
               {"USER", "candidate"}, {"LOGNAME", "candidate"},
@@ -40,10 +70,11 @@ void confine_python(const backend& device, const std::string& python, const fs::
   sandbox.policy = sandbox_policy::device;
   sandbox.scratch = scratch;
   sandbox.readable = python_folders(python);
-  sandbox.readable.push_back(share_dir() / "python");
+  sandbox.readable.push_back(std::move(*scripts));
   for (const auto& path : matching_files({"/etc/python3*"})) sandbox.readable.push_back(path); // Debian's and Ubuntu's sitecustomize.py
   for (const auto& path : device.readable) sandbox.readable.emplace_back(path);
   sandbox.writable = matching_files(device.device_files);
+  return {};
 }
 
 void say_user_base(process_spec& spec) {
@@ -71,10 +102,12 @@ expected<void> prepare_python(const build_output& built, const runner_memory& me
   for (const auto& spec_of : memory.params.specs) names.push_back(spec_of.name);
   const json settings = {{"device", chosen->on_device() ? chosen->torch_device + ":" + std::to_string(built.device.index) : "cpu"},
                          {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"allow_tf32", built.allow_tf32}};
-  confine_python(*chosen, built.executable.string(), built.scratch, options.threads, spec, sandbox);
+  if (auto done = confine_python(*chosen, built.executable.string(), built.scratch, options.threads, spec, sandbox); !done) return done;
+  auto scripts = readable_scripts();
+  if (!scripts) return fail(scripts.error());
   spec.env.push_back({"PYTHONNOUSERSITE", "1"});
   spec.argv = options.wrapper;
-  for (const auto& word : {built.executable.string(), std::string("-B"), (share_dir() / "python" / "candidate_runner.py").string(), layout, settings.dump()})
+  for (const auto& word : {built.executable.string(), std::string("-B"), (*scripts / "candidate_runner.py").string(), layout, settings.dump()})
     spec.argv.push_back(word);
   spec.limits.wall_seconds = 0;
   spec.limits.cpu_seconds = options.cpu_seconds;

@@ -28,16 +28,6 @@ constexpr double import_timeout_seconds = 120;     ///< `import torch` from a co
 constexpr double cancel_poll_seconds = 0.05;
 constexpr uint64_t virtual_overhead = 8ull << 30;  ///< address space of Torch's libraries, stacks and arenas
 
-/// The number behind a key in a file of the kernel's, as "MemAvailable:  1234 kB" is a line of /proc/meminfo; 0 where there is none.
-uint64_t number_in(const char* path, const std::string& wanted) {
-  std::ifstream file(path);
-  std::string key;
-  uint64_t value = 0;
-  for (std::string rest; file >> key >> value && std::getline(file, rest);)
-    if (key == wanted) return value;
-  return 0;
-}
-
 /// Torch's fastest kernels: it picks AVX2 by itself even where AVX-512 would be faster.
 bool has_avx512() {
   std::ifstream file("/proc/cpuinfo");
@@ -94,8 +84,6 @@ expected<variables> environment_of(const reference_options& options) {
 
 } // namespace
 
-uint64_t processes_out_of_memory() { return number_in("/proc/vmstat", "oom_kill"); } // killed for it since the machine started
-
 expected<reference_process> reference_process::start(const reference_options& options, const python_info& python) {
   reference_process p(options);
   p.options_.threads = std::max(options.threads, 1);
@@ -137,10 +125,7 @@ tl::unexpected<error> reference_process::died(const std::string& doing) {
   const auto end = child_->kill();
   const std::string said = last_lines(end.err);
   ended_ = "the reference process has ended (" + describe_end(end) + ") while " + doing;
-  if (end.signal == SIGKILL && processes_out_of_memory() > out_of_memory_before_) {
-    ended_ += ": the machine ran out of memory";
-    return fail(ec::limit_exceeded, ended_, "end what else uses memory, or use smaller shapes");
-  }
+  if (end.out_of_memory) return fail(ec::limit_exceeded, ended_, "end what else uses memory, or use smaller shapes");
   return fail(ec::task_invalid, ended_ + (said.empty() ? "" : ":\n" + said), "does the task file end its process?");
 }
 
@@ -181,7 +166,6 @@ expected<json> reference_process::exchange(const json& command, const std::strin
   if (auto sent = child_->write_all(line.data(), line.size()); !sent) return died(doing);
   auto reply = wait(doing, timeout_seconds);
   if (!reply) return fail(reply.error());
-  out_of_memory_before_ = processes_out_of_memory();
   return decode(*reply, doing);
 }
 

@@ -11,9 +11,6 @@
 
 namespace pragma {
 
-/// How many were killed for want of memory since the machine started; 0 where the kernel does not say.
-uint64_t processes_out_of_memory();
-
 class reference_process {
 public:
   /// One attempt with one Python, which proves that it imports Torch. tool_failed where it does not.
@@ -40,7 +37,6 @@ private:
   std::optional<child_process> child_;
   unique_fd channel_;
   std::string ended_;                         ///< how, for the message of every later call
-  uint64_t out_of_memory_before_ = processes_out_of_memory(); ///< as of the last reply
 };
 
 } // namespace pragma

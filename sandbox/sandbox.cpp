@@ -162,6 +162,24 @@ expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options)
   return {};
 }
 
+std::filesystem::path barred_at(const std::filesystem::path& path) {
+  if (!can_drop()) return {};
+  const auto open_to = [](const std::filesystem::path& at, mode_t others) {
+    struct stat info {};
+    return ::stat(at.c_str(), &info) != 0 || info.st_uid == nobody || (info.st_mode & others) == others; // what is not there stops nobody
+  };
+  std::error_code ignored;
+  for (const auto& way : {std::filesystem::absolute(path, ignored), std::filesystem::weakly_canonical(path, ignored)}) { // a link, and what it leads to
+    std::filesystem::path at;
+    for (const auto& part : way.parent_path()) {
+      at /= part;
+      if (!open_to(at, S_IXOTH)) return at;
+    }
+    if (!open_to(way, S_IROTH)) return way;
+  }
+  return {};
+}
+
 std::vector<std::pair<std::string, std::string>> sandbox_facts() {
   std::vector<std::pair<std::string, std::string>> facts;
   const auto filter = filter_for(sandbox_policy::candidate);

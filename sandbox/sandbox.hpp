@@ -28,6 +28,9 @@ struct sandbox_options {
 /// Adds the policy to a process_spec: before_exec, limits, a clean environment.
 expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options);
 
+/// Where generated code's uid, which is another one than root's, is stopped on the way to `path`: a folder that it may not pass ("/root"), or the file itself. Empty: nowhere.
+std::filesystem::path barred_at(const std::filesystem::path& path);
+
 /// What protects on this machine, for `pragma doctor`: e.g. {"seccomp": "yes", "landlock": "abi 4", "uid": "drops to 65534"}.
 std::vector<std::pair<std::string, std::string>> sandbox_facts();
 

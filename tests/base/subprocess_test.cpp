@@ -1,11 +1,15 @@
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
+#include "tests/fixtures/skip.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -18,6 +22,28 @@ process_spec shell(const std::string& script) {
   spec.argv = {"/bin/sh", "-c", script};
   return spec;
 }
+
+/// A control group whose processes share so much memory, while it lives.
+class memory_group {
+public:
+  static std::unique_ptr<memory_group> create(int64_t bytes) {
+    namespace fs = std::filesystem;
+    for (const auto& [top, limit] : {std::pair{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}}) {
+      std::error_code failed;
+      const auto folder = fs::path(top) / ("pragma-test-" + std::to_string(::getpid()));
+      if (!fs::create_directory(folder, failed) || failed) continue;
+      auto made = std::unique_ptr<memory_group>(new memory_group(folder));
+      if (std::ofstream(folder / limit, std::ios::in) << bytes << std::flush) return made;
+    }
+    return {};
+  }
+  ~memory_group() { ::rmdir(folder_.c_str()); }
+  std::string processes() const { return folder_ / "cgroup.procs"; }
+
+private:
+  explicit memory_group(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::filesystem::path folder_;
+};
 } // namespace
 
 TEST_CASE("a program's output, error output and exit code come back") {
@@ -132,6 +158,28 @@ TEST_CASE("a long-lived child answers, stops and reports its end") {
   CHECK(end.signal == SIGKILL);
   CHECK(!child->alive());
   CHECK(describe_end(end) == "killed by SIGKILL (Killed)");
+}
+
+TEST_CASE("who was killed since the machine had no memory left is told apart") {
+  const auto small = memory_group::create(64 << 20);
+  if (!small) return test::skip("no memory cgroup may be made here");
+  process_spec spec;
+  spec.argv = {"/bin/sh", "-c", "echo $$ > " + small->processes() + "; exec " + find_program("python3") + " -c 'x = bytearray(1 << 30)'"};
+  const auto result = run_process(spec);
+  REQUIRE(result);
+  CHECK(result->signal == SIGKILL);
+  CHECK(result->out_of_memory);
+  CHECK(describe_end(*result) == "killed: the machine ran out of memory");
+  auto child = child_process::start(spec);
+  REQUIRE(child);
+  char one = 0;
+  CHECK_FALSE(child->read_exact(&one, 1, 60)); // its end
+  CHECK(child->kill().out_of_memory);
+  spec.argv = {"/bin/sh", "-c", "kill -9 $$"};
+  const auto itself = run_process(spec);
+  REQUIRE(itself);
+  CHECK(itself->signal == SIGKILL);
+  CHECK_FALSE(itself->out_of_memory);
 }
 
 TEST_CASE("what a child leaves behind in its group ends with it") {

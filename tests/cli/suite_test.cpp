@@ -36,6 +36,23 @@ TEST_CASE("a task that only measures Python's dispatch does not make the mean") 
   CHECK(f.fast_1 == Approx(1.0));
 }
 
+TEST_CASE("what a program gets and what a kernel takes are not averaged, and not compared") {
+  auto called = outcome("conv", "ok", 2), alone = outcome("conv", "ok", 50), failed = outcome("conv", "failed", 0);
+  called.as_called = true;
+  auto f = figures_of("all", {called, alone, failed});
+  CHECK(f.as_called);
+  CHECK(f.success == 2);
+  CHECK(f.kernel_alone == 1);
+  CHECK(f.geometric_mean == Approx(2));
+  CHECK(f.fast_1 == Approx(1. / 3));
+  f = figures_of("all", {alone, failed}); // no drop-in was called (--no-check): kernels among themselves
+  CHECK_FALSE(f.as_called);
+  CHECK(f.kernel_alone == 0);
+  CHECK(f.geometric_mean == Approx(50));
+  CHECK(change_between({alone}, {called}).tasks.empty());
+  CHECK(change_between({alone}, {called}).open.size() == 1);
+}
+
 TEST_CASE("an interrupted task is no failure") {
   const auto f = figures_of("all", {outcome("conv", "ok", 4), outcome("conv", "interrupted", 0)});
   CHECK(f.n == 1);

@@ -7,7 +7,7 @@ import tempfile
 import torch
 
 import programs
-from programs import FEATURES, data, near, pair, raises, same
+from programs import FEATURES, data, near, pair, raises, same, train
 
 if not hasattr(torch.library, "custom_op"):
     sys.exit(77)
@@ -134,16 +134,7 @@ def compiled_gradients():
 
 def compiled_steps():
     new, old = pair(strict=True)
-    program = torch.compile(new, fullgraph=True)
-    steps = [torch.optim.SGD(m.parameters(), lr=1e-4) for m in (new, old)]
-    for _ in range(5):
-        x = data()
-        for model, one in zip((program, old), steps):
-            one.zero_grad()
-            model(x, 2.0).mean().backward()
-            one.step()
-    for a, b in zip(new.parameters(), old.parameters()):
-        near(a, b)
+    train(torch.compile(new, fullgraph=True), new, old)
     assert new.stats()["compiled"] == 5
 
 

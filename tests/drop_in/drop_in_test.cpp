@@ -1,11 +1,13 @@
 // The drop-in that a user takes away: right in Torch's own process, and, being a model's code, checked in a sandbox.
 #include "drop_in/drop_in.hpp"
+#include "execution/python_process.hpp"
 #include "verification/verify.hpp"
 #include "tests/fixtures/python_fixture.hpp"
 
 #include <cstdlib>
 #include <future>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace pragma;
 using namespace pragma::test;
@@ -397,6 +399,38 @@ TEST_CASE("What cannot be tried on this machine is not the drop-in's fault", "[p
     REQUIRE(!said);
     CHECK(said.error().code == ec::unsupported);
     CHECK_THAT(said.error().message, Contains("no_such_module_here"));
+  }
+}
+
+TEST_CASE("PRAGMA and a Python below a folder that only root may enter", "[python]") {
+  if (::geteuid() != 0) return; // an ordinary user's drop-ins have that user's rights
+  auto closed = temp_dir::create("pragma-closed-");
+  REQUIRE(closed);
+  SECTION("our own scripts are read from a copy") {
+    fs::copy(share_dir(), closed->path() / "share", fs::copy_options::recursive);
+    ::setenv("PRAGMA_SHARE", (closed->path() / "share").c_str(), 1);
+    const auto t = described("examples/normalization_rms.py");
+    auto folder = temp_dir::create("drop-in-");
+    REQUIRE(folder);
+    REQUIRE(write_drop_in(folder->path(), t, code_of(rms_kernel, {"-DEPSILON=1e-6f"}), 1));
+    const auto said = check_drop_in(folder->path(), t);
+    const auto module = build_candidate(module_of("return self.right(x, scale)"));
+    ::unsetenv("PRAGMA_SHARE");
+    INFO((said ? "" : render(said.error())) << (module ? "" : render(module.error())));
+    CHECK(said);
+    CHECK(module);
+  }
+  SECTION("of a Python there, it is said what to do") {
+    fs::create_symlink("/usr/bin/python3", closed->path() / "python3");
+    const auto cpu = find_backend("cpu");
+    REQUIRE(cpu);
+    process_spec spec;
+    sandbox_options sandbox;
+    const auto confined = confine_python(*cpu, closed->path() / "python3", "/tmp", 1, spec, sandbox);
+    REQUIRE(!confined);
+    CHECK(confined.error().code == ec::unsupported);
+    CHECK_THAT(confined.error().message, Contains("cannot pass " + closed->path().string()));
+    CHECK_THAT(confined.error().hint, Contains("chmod o+x " + closed->path().string()) && Contains("PRAGMA_PYTHON"));
   }
 }
 

@@ -138,15 +138,19 @@ def parameters_change():
         assert right(new, old) == AFTER
 
 
-def parameters_at_one_address():
-    """Memory that was freed and is another parameter's now is not taken for the one that was there."""
-    new, old = pair()
-    right(new, old)
+def replace_weights(new, old, launches):
+    """Memory that was freed and is another parameter's now is not taken for the one that was there. `launches()`: a right call's."""
+    launches()
     for _ in range(10):
         for model in (new, old):
             for _ in range(2):
                 model.linear.weight.data = model.linear.weight.data * 1.25
-        assert right(new, old)[0] > 0
+        assert launches()[0] > 0
+
+
+def parameters_at_one_address():
+    new, old = pair()
+    replace_weights(new, old, lambda: right(new, old))
 
 
 def parameters_of_inference_mode():

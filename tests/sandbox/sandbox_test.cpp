@@ -44,6 +44,23 @@ TEST_CASE("The facts name all three protections", "[sandbox]") {
   CHECK(facts[2].first == "uid");
 }
 
+TEST_CASE("Where the sandbox's user is stopped on the way to a file", "[sandbox]") {
+  CHECK(barred_at("/usr/bin/env").empty());
+  CHECK(barred_at("/no/such/place").empty()); // what is not there stops nobody
+  auto closed = temp_dir::create("pragma-closed-"), open = temp_dir::create("pragma-open-", 0755);
+  REQUIRE((closed && open));
+  REQUIRE(write_file_atomic(closed->path() / "file", "text"));
+  REQUIRE(write_file_atomic(open->path() / "file", "text"));
+  ::chmod((open->path() / "file").c_str(), 0644);
+  std::filesystem::create_symlink(closed->path() / "file", open->path() / "link");
+  CHECK(barred_at(open->path() / "file").empty());
+  if (::geteuid() != 0) return; // its user is this one
+  CHECK(barred_at(closed->path() / "file") == closed->path());
+  CHECK(barred_at(open->path() / "link") == closed->path());
+  ::chmod((open->path() / "file").c_str(), 0600);
+  CHECK(barred_at(open->path() / "file") == open->path() / "file");
+}
+
 TEST_CASE("A tool writes in its scratch folder and nowhere else", "[sandbox]") {
   auto scratch = temp_dir::create("pragma-scratch-", 0711);
   auto other = temp_dir::create("pragma-other-", 0777);
