@@ -14,7 +14,7 @@
 
 #define ALIGNMENT 64
 #define MOST_DIMS 8
-#define MOST_TENSORS 512
+#define MOST_TENSORS 65536
 
 /* -- kernels: scratch of a kernel is static, so one call at a time each ---------------------------------------------------------- */
 

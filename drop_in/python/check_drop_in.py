@@ -241,6 +241,12 @@ def falls_back(model, model_new, inputs):
     return "Torch's own results for " + " and ".join(said)
 
 
+def left_alone(settings):
+    """(does forward() write to its arguments, how a ModelNew is made whose kernel is called though forward() writes what the kernel does not)."""
+    writes = (settings.get("constants") or {}).get("writes_inputs", False)
+    return writes, {"keep_buffers": True} if writes or settings.get("mutated") and not settings.get("updates") else {}
+
+
 def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     said = []
     parts = os.path.exists(os.path.join(folder, "parts.json"))
@@ -252,7 +258,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     torch.set_num_threads(settings.get("threads") or torch.get_num_threads())  # 0: a device's kernel has none
     seed_everything(TASK_SEED)
     arguments = module.get_init_inputs()
-    keeps = {"keep_buffers": True} if settings.get("mutated") and not settings.get("updates") else {}
+    writes, keeps = left_alone(settings)
     model_new = made(new.ModelNew, arguments, **keeps)
     model = task.make_model(module)
     state = model.state_dict()
@@ -306,7 +312,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     if settings.get("updates"):
         said.append(updates_again(model, model_new, inputs, tolerance))
     if keeps:
-        said.append("by itself Torch computes, since forward() updates buffers (keep_buffers=True: the kernel)")
+        said.append("by itself Torch computes, since forward() %s (keep_buffers=True: the kernel)" % ("writes to its arguments" if writes else "updates buffers"))
     if float(tiny * 1.0) == 0.0:
         raise Differs("loading the kernel turned on flush-to-zero for the whole process")
     times = {}

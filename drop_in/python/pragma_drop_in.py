@@ -1,7 +1,6 @@
 """What every drop-in of PRAGMA does: looks whether all that its kernel was made for holds, calls the kernel, and computes with Torch where
 something does not. model_new.py beside it says for which task; nothing here is changed for one. See docs/drop_in.md of PRAGMA."""
 import collections
-import functools
 import inspect
 import json
 import threading
@@ -27,6 +26,8 @@ SENTENCES = {
     "gradients": "gradients of a task whose results are random",
     "kept layers": "gradients of a model with a function that keeps a layer (self.act = lambda x: self.layer(x))",
     "updates": "forward() updates buffers, which the kernel does not; ModelNew(..., keep_buffers=True) lets them keep their values",
+    "inputs": "forward() writes to its arguments, which the kernel does not; ModelNew(..., keep_buffers=True) leaves them as they are",
+    "class": "a class derived from ModelNew has methods of its own in place of Model's",
     "ties": "layers that shared a tensor when the model was made have one each",
     "hooks": "a module inside has hooks, which a kernel would leave out",
     "kernel": "no kernel for this machine",
@@ -62,7 +63,9 @@ class Task:
         taken = {position for position, _ in self.scalars}
         self.positions = [i for i in range(self.count) if i not in taken]
         self.signature = inspect.signature(reference.Model.forward)
+        self.keywords = {name: p.default for name, p in self.signature.parameters.items() if p.kind == p.KEYWORD_ONLY}
         self.made_for = settings.get("constants") or {}
+        self.returns = self.made_for.get("returns") or ("tensor" if self.own_results == 1 else "tuple")
         self.lock = threading.Lock()
         self.kernel, self.why_none, self.call = None, "", None
         self.operator = operators.operator_of(self, constants.keeper)
@@ -74,7 +77,7 @@ class Task:
             if self.kernel is None and not self.why_none:
                 try:
                     self.call = self.native.caller(self.folder)
-                    self.kernel = self.launcher or self.call.load(self.native.kernel_object(self.folder, self.settings))
+                    self.kernel = self.launcher or self.native.loaded(self.call, self.native.kernel_object(self.folder, self.settings))
                 except (RuntimeError, OSError, ImportError) as e:
                     self.why_none = str(e)
         return self.kernel
@@ -124,6 +127,9 @@ class Task:
                 return "%s is a %s; the kernel is made for %s" % (path, now["class"], wanted[path]["class"])
             if path == "" and "forward" in vars(model) or "forward" in now["values"]:
                 return "%sforward was replaced" % place
+            given = [name for name in wanted[path].get("none", []) if self.constants.keeper(model, path, name) is not None]
+            if given:
+                return "%s%s is there; the kernel is made for none" % (place, given[0])
             library = now["class"].startswith("torch.")  # whose next version may keep other things
             names = set(now["values"]) & set(wanted[path]["values"]) if library else set(now["values"]) | set(wanted[path]["values"])
             names -= {"training"} if any_mode else set()
@@ -156,7 +162,9 @@ class Task:
         why = self.difference(model)
         verdict = missing or ("module: " + why if why else None)
         if verdict is None and self.unknown_updates(model):
-            verdict = "updates"
+            verdict = "inputs" if self.made_for.get("writes_inputs") else "updates"
+        if verdict is None and self.has_other_methods(type(model)):
+            verdict = "class"
         for names in vars(model).get("_pragma_ties", ()):
             kept = [(self.constants.keeper(model, *name.rpartition(".")[::2]), name.rpartition(".")[2]) for name in names]
             tied = [(table, name, table.get(name)) for table, name in kept if table is not None]
@@ -173,11 +181,24 @@ class Task:
         return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
 
     def unknown_updates(self, model):
-        return bool(self.settings["mutated"]) and not self.updates and not model._pragma_options["keep_buffers"]
+        return (bool(self.settings["mutated"]) and not self.updates or self.made_for.get("writes_inputs", False)) and not model._pragma_options["keep_buffers"]
 
-    def updating(self, model, run):
+    def has_other_methods(self, kind):
+        """A class derived from ModelNew may have a forward() of its own, which calls this one or does not. What else of Model's it replaces the kernel would leave out."""
+        between = kind.__mro__[:kind.__mro__.index(self.kind)] if self.kind in kind.__mro__ else ()
+        own = [vars(one) for one in self.reference.Model.__mro__ if one.__module__ == self.reference.Model.__module__]
+        return any(name in table for one in between for name in vars(one) for table in own if not name.startswith("__") and name != "forward")
+
+    def contained(self, results):
+        """As forward() returns it: `results` is a tensor, or a tuple of several."""
+        if self.returns == "tensor" or self.returns == "tuple" and self.own_results > 1:
+            return results
+        results = results if isinstance(results, tuple) else (results,)
+        return list(results) if self.returns == "list" else results if self.returns == "tuple" else getattr(torch.return_types, self.returns, tuple)(results)
+
+    def finishing(self, model, run):
         """run(model, args) that leaves the new values of buffers where forward() would, and gives what it returns."""
-        if not self.updates:
+        if not self.updates and (self.returns == "tensor" or self.returns == "tuple" and self.own_results > 1):
             return run
         kept, targets, counters = model._pragma_options["keep_buffers"], [], []
         for (path, _, name), output, add in self.updates:
@@ -189,12 +210,14 @@ class Task:
                 results = model._pragma_launch(args)
             if results.__class__ is str:
                 return results
-            if not kept:
+            if self.updates and not kept:
                 with torch.no_grad():
                     write_all([holder[name] for holder, name, _ in targets], [results[output] for _, _, output in targets])
                     for holder, name, add in counters:
                         holder[name].add_(add)
-            return results[0] if self.own_results == 1 else results[:self.own_results]
+            if self.updates:
+                results = results[0] if self.own_results == 1 else results[:self.own_results]
+            return self.contained(results)
         return run_and_update
 
     def device_of(self, model, args):
@@ -219,6 +242,7 @@ class Session:
 
     def __init__(self):
         self.call, self.run, self.direct, self.hits_before = None, None, None, 0
+        self.frozen = None, None  # (a Call, the model as it is while that one holds)
         self.calls = {}  # by device: [Call, its launcher or None]
         self.fallbacks, self.warned, self.lock = collections.Counter(), set(), threading.Lock()
 
@@ -233,6 +257,15 @@ class Session:
                 self.calls.setdefault(device, [call, None])
             self.call, self.run = call, wrap(call.run) if call is not None and wrap else call.run if call is not None else None
             self.direct = None if hooked else self.run
+
+    def kept(self, model):
+        """The model as it is now, for backward(): what is done to it until then changes nothing. Made once for each state of the model."""
+        call, frozen = self.frozen
+        if frozen is None or call is not self.call:
+            task = model._pragma_task
+            frozen = task.operators.shell(model, task.operators.Slots([], []), kept=True)
+            self.frozen = self.call, frozen
+        return frozen
 
     def hits(self):
         with self.lock:
@@ -257,19 +290,24 @@ class WithGradients(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, model, args, *tensors):
+        task = model._pragma_task
         ctx.model, ctx.args = model, [None if isinstance(a, torch.Tensor) else a for a in args]
         ctx.save_for_backward(*tensors)
         ctx.result = model._pragma_run(args)
         if type(ctx.result) is str:
             raise Refused(ctx.result)
         result, ctx.result = ctx.result, None
-        ctx.mark_non_differentiable(*[t for t in (result if isinstance(result, tuple) else (result,)) if not t.is_floating_point()])
+        result = tuple(result) if isinstance(result, (tuple, list)) else result
+        ctx.model = model._pragma_own().kept(model)
+        depend = task.operator.paths(tuple(ctx.needs_input_grad[2:]))[0] if task.operator is not None else [True] * len(task.outputs)
+        ctx.mark_non_differentiable(*[t for t, does in zip(result if isinstance(result, tuple) else (result,), depend) if not t.is_floating_point() or not does])
         return result
 
     @staticmethod
     def backward(ctx, *gradients):
         task, needed = ctx.model._pragma_task, ctx.needs_input_grad[2:]
-        return (None, None) + tuple(task.operators.gradients_of(task, task.constants.keeper, ctx.model, ctx.args, ctx.saved_tensors, gradients, needed, torch.is_grad_enabled())[1])
+        with torch.autocast(task.settings.get("device", "cpu"), enabled=False):  # as it was in forward()
+            return (None, None) + tuple(task.operators.gradients_of(task, task.constants.keeper, ctx.model, ctx.args, ctx.saved_tensors, gradients, needed, torch.is_grad_enabled())[1])
 
 
 class Refused(Exception):
@@ -282,15 +320,20 @@ _compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: F
 class DropIn:
     """ModelNew is this before the task's Model: `class ModelNew(DropIn, Model)` with `_pragma_task`."""
 
-    def __init__(self, *args, strict=False, keep_buffers=False, graph=False, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(self, *args, **kwargs):
         task = self._pragma_task
-        self.__dict__["_pragma_options"] = {"strict": strict, "keep_buffers": keep_buffers, "graph": graph}
+        own = inspect.signature(task.reference.Model.__init__).parameters  # an argument of Model's of that name is Model's
+        options = {name: kwargs.pop(name) if name in kwargs and name not in own else False for name in ("strict", "keep_buffers", "graph")}
+        super().__init__(*args, **kwargs)
+        self.__dict__["_pragma_options"] = options
         self.__dict__["_pragma_constructor"] = task.constants.constructor_of(task.reference.Model.__init__, args, kwargs)
         self.__dict__["_pragma_task"] = task  # the class has it as well, where torch.export did not look before 2.7
         self.__dict__["_pragma_arguments"], self.__dict__["_pragma_ties"] = (args, kwargs) if task.launcher else None, task.constants.ties_of(self)
         # torch.compile cannot look at all of it, nor load what is not there
-        self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == ""
+        self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == "" and not task.has_other_methods(type(self))
+        objects = task.constants.objects_of(self)
+        self.__dict__["_pragma_objects"], self.__dict__["_pragma_partials"] = objects[:2]
+        self.__dict__["_pragma_graphs"] &= objects[2]
         self.__dict__["_pragma_differentiable"] = self._pragma_graphs and not task.settings["mutated"] and not task.constants.keeps_layers(self)
         if self._pragma_graphs:
             task.operator.learn(self)
@@ -326,7 +369,7 @@ class DropIn:
         """What Module.__call__ does beside forward() is for hooks and recorders: where there are none its cost is left out."""
         if not kwargs and not _compiling():
             session = self.__dict__.get("_pragma_session")
-            if session is not None and session.direct is not None:
+            if session is not None and session.direct is not None and type(self).forward is own_forward:
                 result = session.direct(self, args)
                 if result is None:
                     return self._pragma_launch(args)
@@ -336,7 +379,8 @@ class DropIn:
 
     def forward(self, *args, **kwargs):
         if _compiling():
-            return self._pragma_graph(args, kwargs)
+            result = self._pragma_task.operators.in_a_program(self, args, kwargs) if self._pragma_graphs else None
+            return super().forward(*args, **kwargs) if result is None else result
         session = self.__dict__.get("_pragma_session")
         if session is not None and session.run is not None and not kwargs:
             result = session.run(self, args)
@@ -363,7 +407,7 @@ class DropIn:
             result = "rebind" if session.run is None else session.run(self, args)
             if result.__class__ is str and result == "rebind":
                 call = task.bind(self, args)
-                session.bound(call, any(task.constants.own_hooks(self)), task.device_of(self, args) if task.launcher else None, wrap=lambda run: task.updating(self, run))
+                session.bound(call, any(task.constants.own_hooks(self)), task.device_of(self, args) if task.launcher else None, wrap=lambda run: task.finishing(self, run))
                 if call is None:
                     return "kernel"
                 continue
@@ -371,7 +415,7 @@ class DropIn:
                 moved, device = True, task.device_of(self, args)
                 known = session.calls.get(device)
                 call = known[0] if known else task.bind(self, args)
-                session.bound(call, any(task.constants.own_hooks(self)), device, changed=False, wrap=lambda run: task.updating(self, run))
+                session.bound(call, any(task.constants.own_hooks(self)), device, changed=False, wrap=lambda run: task.finishing(self, run))
                 continue
             if result is None:
                 return self._pragma_launch(args)
@@ -385,13 +429,14 @@ class DropIn:
 
     def _pragma_carefully(self, args, kwargs):
         task = self._pragma_task
-        given = args, kwargs
+        given, other = (args, kwargs), False
         try:
             if kwargs or len(args) != task.count:
                 bound = task.signature.bind(self, *args, **kwargs)
                 bound.apply_defaults()
                 args = bound.args[1:]
-            result = self._pragma_run(args)
+                other = any(name not in task.keywords or value is not task.keywords[name] for name, value in bound.kwargs.items())
+            result = "arguments" if other else self._pragma_run(args)
             if result.__class__ is str and result == "gradients" and task.constants.keeps_layers(self):
                 result = "kept layers"  # a shell's functions would call the layers of this model, whose tensors are not the ones that gradients are asked for
             if result.__class__ is str and result == "gradients" and task.settings["deterministic"]:
@@ -401,6 +446,7 @@ class DropIn:
                     tensor = task.constants.keeper(self, path, name)[name]
                     tensors.append(tensor.clone() if entry["name"] in task.updated else tensor)
                 result = WithGradients.apply(self, args, *tensors)
+                result = task.contained(result[0] if isinstance(result, tuple) and task.own_results == 1 else result)
         except Refused as e:
             result = str(e)
         except TypeError:  # forward() says it better
@@ -431,66 +477,5 @@ class DropIn:
             raise RuntimeError("ModelNew(strict=True): %s" % text)
         warnings.warn("ModelNew computes with Torch, not with its kernel: %s. Said once; stats() counts." % text, stacklevel=5)
 
-    # -- torch.compile and torch.export --------------------------------------------------------------------------------------------
 
-    def _pragma_graph(self, args, kwargs):
-        given, told, tensors = (args, kwargs), self._pragma_task.told(), []
-        for name, default in told["arguments"][len(args):]:
-            if name in kwargs:
-                args, kwargs = args + (kwargs[name],), {other: value for other, value in kwargs.items() if other != name}
-            elif default:
-                args += default
-        if kwargs or not self._pragma_graphs or not self._pragma_fits(args):
-            return super().forward(*given[0], **given[1])
-        for position, path, _, _ in told["tensors"]:
-            value = self if path else args[position]
-            for part in path:
-                value = getattr(value, part)
-            tensors.append(value)
-        if not self._pragma_differentiable and torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
-            return super().forward(*given[0], **given[1])
-        for tensor, (_, _, shape, dtype) in zip(tensors, told["tensors"]):
-            if self._pragma_task.constants.differ(tensor.shape, shape) or tensor.dtype != dtype or tensor.device.type != told["device"] or tensor.device != tensors[0].device:
-                return super().forward(*given[0], **given[1])
-        results = self._pragma_task.operator.call(*tensors)
-        if not told["updates"]:
-            return results
-        if not self._pragma_options["keep_buffers"]:
-            for path, name, output, add in told["updates"]:
-                module = self
-                for part in path:
-                    module = getattr(module, part)
-                buffer = getattr(module, name)
-                buffer.add_(add) if output < 0 else buffer.copy_(results[output])
-        return results[0] if told["own_results"] == 1 else results[:told["own_results"]]
-
-    def _pragma_fits(self, args):
-        """difference() and the surroundings in words that Dynamo can follow: each value read of the model is a guard of the compiled program."""
-        told = self._pragma_task.told()
-        if len(args) != told["count"] or not told["surroundings"] or told["unknown_updates"] and not self._pragma_options["keep_buffers"]:
-            return False
-        for position, text, kinds, value in told["scalars"]:  # Dynamo may have made a number one of many, which has no repr()
-            given = args[position]
-            if kinds:
-                if self._pragma_task.constants.differ((isinstance(given, bool), isinstance(given, int), isinstance(given, float)), kinds) or given != value:
-                    return False
-            elif repr(given) != text:
-                return False
-        for names in self._pragma_ties:
-            tied = [functools.reduce(getattr, name.split("."), self) for name in names]
-            if any([one is not tied[0] for one in tied]):
-                return False
-        any_mode = told["same_in"] and any([all([module.training == same for module in self.modules()]) for same in told["same_in"]])
-        for path, kind, values, containers in told["modules"]:
-            module = self
-            for part in path:
-                module = getattr(module, part, None)
-            if path and (type(module).__name__ != kind or len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks) + len(getattr(module, "_backward_pre_hooks", ()))):
-                return False
-            for name, value in values:
-                if not (any_mode and name == "training") and getattr(module, name, _compiling) != value:
-                    return False
-            for name, number in containers:
-                if getattr(module, name, _compiling) != self._pragma_task.containers[number]:
-                    return False
-        return True
+own_forward = DropIn.forward  # a derived class may have another one, or a program may put one in its place

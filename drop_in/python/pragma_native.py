@@ -113,6 +113,17 @@ def kernel_object(folder, settings):
                                 [command, "-shared", "{object}", "-o", "{out}"] + [f for f in flags if f == "-fopenmp"]])
 
 
+def loaded(call, path):
+    """The kernel of a built object. By a name of its own: of a path that it has loaded before the C library gives the old object, though the file may be another one by now."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="pragma-kernel-") as folder:
+            name = os.path.join(folder, os.path.basename(path))
+            os.symlink(os.path.abspath(path), name)
+            return call.load(name)
+    except PermissionError:
+        return call.load(path)
+
+
 def caller(folder):
     """The module pragma_call: the shipped object (Python's stable interface), else built from its source with this Python's headers."""
     shipped_path = os.path.join(folder, "built", "pragma_call.abi3.so")

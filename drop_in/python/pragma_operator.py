@@ -2,6 +2,7 @@
 arguments are the inputs and then the parameters, so that it serves every model of the task. See docs/drop_in.md of PRAGMA."""
 import ast
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -10,9 +11,13 @@ import weakref
 
 import torch
 
+NOTHING = object()
 AFTER = getattr(torch._C, "_after_autograd_keyset", None)
 ANY_VERSION, NO_VERSION = -1, -2  # of a buffer that each call updates; of a tensor of inference mode, which may be another one at any time
 MOST_STATES = 32  # sets of parameters that one operator has laid out on devices
+
+
+TABLES = set(vars(torch.nn.Module()))  # of parameters, hooks and layers
 
 
 class Slots:
@@ -25,9 +30,24 @@ class Slots:
         return self.new.get(id(tensor), tensor)
 
 
-def shell(module, slots, copied=(), path="", other=None):
+def replaced(value, slots, kept):
+    """A container with other tensors in it; `kept`: a copy in any case, so that nobody changes it. An object's fields are copied, too."""
+    if isinstance(value, torch.Tensor):
+        return slots.of(value)
+    if type(value) in (list, tuple, set):
+        return type(value)(replaced(v, slots, kept) for v in value)
+    if type(value) is dict:
+        return {k: replaced(v, slots, kept) for k, v in value.items()}
+    fields = getattr(value, "__dict__", None)
+    if kept and isinstance(fields, dict) and not callable(value) and not isinstance(value, (type, torch.nn.Module)):
+        value = copy.copy(value)
+        vars(value).update((k, replaced(v, slots, kept)) for k, v in fields.items())
+    return value
+
+
+def shell(module, slots, copied=(), path="", other=None, kept=False):
     """The module with other tensors, which nobody else sees: each tensor of `slots` replaced wherever it is kept (layers may share one), buffers named
-    in `copied` cloned. `other`: what else becomes of a parameter or buffer."""
+    in `copied` cloned. `other`: what else becomes of a parameter or buffer. `kept`: what its attributes hold is copied, too."""
     new = copy.copy(module)
     own = vars(new)
     for table in ("_parameters", "_buffers"):
@@ -35,12 +55,12 @@ def shell(module, slots, copied=(), path="", other=None):
         if other:
             own[table] = type(own[table])((k, v if v is None else other(v)) for k, v in own[table].items())
     for name in list(own):
-        if isinstance(own[name], torch.Tensor):
-            own[name] = slots.of(own[name])
+        if name not in TABLES and not name.startswith("_pragma"):
+            own[name] = replaced(own[name], slots, kept)
     for name, buffer in own["_buffers"].items():
         if path + name in copied:
             own["_buffers"][name] = buffer.detach().clone()
-    own["_modules"] = type(own["_modules"])((k, v if v is None else shell(v, slots, copied, path + k + ".", other)) for k, v in own["_modules"].items())
+    own["_modules"] = type(own["_modules"])((k, v if v is None else shell(v, slots, copied, path + k + ".", other, kept)) for k, v in own["_modules"].items())
     return new
 
 
@@ -282,7 +302,7 @@ class Operator:
                     return tensor if tensor.is_meta else metas.setdefault(id(tensor), torch.empty_like(tensor, device="meta"))
 
                 kept = kept_in(self.task, self.keeper, model)
-                self.empty = shell(model, Slots(kept, [meta(t) for t in kept]), other=meta)
+                self.empty = shell(model, Slots(kept, [meta(t) for t in kept]), other=meta, kept=True)
 
     def template(self):
         """The model of which only the tensors are to be filled in."""
@@ -383,13 +403,98 @@ def told_of(task):
     for m in task.made_for.get("modules", []):
         values = task.constants.literals_of(m["values"])
         whole = [(name, value) for name, value in values if isinstance(value, (tuple, list, dict, set))]
-        modules.append((tuple(m["path"].split(".")) if m["path"] else (), m["class"].rpartition(".")[2], tuple(one for one in values if one not in whole),
-                        tuple((name, len(containers) + i) for i, (name, _) in enumerate(whole))))
+        origin, _, kind = m["class"].rpartition(".")
+        modules.append((tuple(m["path"].split(".")) if m["path"] else (), kind, origin, tuple(one for one in values if one not in whole),
+                        tuple((name, len(containers) + i) for i, (name, _) in enumerate(whole)), tuple(m.get("none", ()))))
         containers += [value for _, value in whole]
     task.containers = containers
     arguments = [(name, (p.default,) if isinstance(p.default, (bool, int, float, str, type(None))) else ()) for name, p in list(task.signature.parameters.items())[1:]]
     return {"count": task.count, "arguments": tuple(arguments), "device": device, "surroundings": fit, "scalars": tuple(scalars),
             "same_in": tuple(task.made_for.get("same_in", [])), "unknown_updates": bool(task.settings["mutated"]) and not task.updates,
             "updates": tuple((tuple(path.split(".")) if path else (), name, output, add) for (path, _, name), output, add in task.updates), "own_results": task.own_results,
+            "returns": task.returns, "hooks": tuple(name for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
+                                                    if name in vars(torch.nn.modules.module)),
             "tensors": tuple(place + (tuple(entry["shape"]), getattr(torch, entry["dtype"])) for place, entry in zip(tensors, task.inputs + task.params)),
             "modules": tuple(modules)}
+
+
+# -- in a compiled program -----------------------------------------------------------------------------------------------------------
+
+made_of_others = getattr(getattr(torch.utils, "_python_dispatch", None), "is_traceable_wrapper_subclass", lambda tensor: False)  # of torchao's classes, say
+
+
+def in_a_program(model, args, kwargs):
+    """What forward() returns, by the kernel; None where something is not what it was made for. Dynamo follows this."""
+    task = model._pragma_task
+    told, tensors = task.told(), []
+    for name, default in told["arguments"][len(args):]:
+        if name in kwargs:
+            args, kwargs = args + (kwargs[name],), {other: value for other, value in kwargs.items() if other != name}
+        elif default:
+            args += default
+    if kwargs or not fits(model, task, told, args):
+        return None
+    for position, path, _, _ in told["tensors"]:
+        tensors.append(inside(model, path) if path else args[position])
+    if not model._pragma_differentiable and torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
+        return None
+    for tensor, (_, _, shape, dtype) in zip(tensors, told["tensors"]):
+        if made_of_others(tensor) or task.constants.differ(tensor.shape, shape) or tensor.dtype != dtype or tensor.device.type != told["device"] or tensor.device != tensors[0].device:
+            return None
+    results = task.operator.call(*tensors)
+    if not told["updates"]:
+        return task.contained(results)
+    if not model._pragma_options["keep_buffers"]:
+        for path, name, output, add in told["updates"]:
+            buffer = getattr(inside(model, path), name)
+            buffer.add_(add) if output < 0 else buffer.copy_(results[output])
+    return task.contained(results[0] if told["own_results"] == 1 else results[:told["own_results"]])
+
+
+def inside(model, path):
+    for part in path:
+        model = getattr(model, part, None)
+    return model
+
+
+def fits(model, task, told, args):
+    """difference() and the surroundings in words that Dynamo can follow: each value read of the model is a guard of the compiled program."""
+    differ = task.constants.differ
+    if len(args) != told["count"] or not told["surroundings"] or told["unknown_updates"] and not model._pragma_options["keep_buffers"]:
+        return False
+    for position, text, kinds, value in told["scalars"]:  # Dynamo may have made a number one of many, which has no repr()
+        given = args[position]
+        if kinds:
+            if differ((isinstance(given, bool), isinstance(given, int), isinstance(given, float)), kinds) or given != value:
+                return False
+        elif repr(given) != text:
+            return False
+    for names in model._pragma_ties:
+        tied = [inside(model, name.split(".")) for name in names]
+        if any([one is not tied[0] for one in tied]):
+            return False
+    if any([len(getattr(torch.nn.modules.module, name)) for name in told["hooks"]]):
+        return False
+    for path, name, value, fields in model._pragma_objects:
+        if getattr(inside(model, path), name, NOTHING) is not value or any([getattr(value, field) != known for field, known in fields]):
+            return False
+    for path, name, function, given in model._pragma_partials:  # of these Dynamo makes new ones
+        value = getattr(inside(model, path), name, NOTHING)
+        if type(value) is not functools.partial or value.func is not function or differ(value.args + tuple(value.keywords.items()), given):
+            return False
+    any_mode = told["same_in"] and any([all([module.training == same for module in model.modules()]) for same in told["same_in"]])
+    for path, kind, origin, values, containers, none in told["modules"]:
+        module = inside(model, path)
+        if path and ("forward" in module.__dict__ or type(module).__name__ != kind or origin and type(module).__module__ != origin):
+            return False
+        if path and len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks) + len(getattr(module, "_backward_pre_hooks", ())):
+            return False
+        for name, value in values:
+            if not (any_mode and name == "training") and getattr(module, name, NOTHING) != value:
+                return False
+        for name, number in containers:
+            if getattr(module, name, NOTHING) != task.containers[number]:
+                return False
+        if any([getattr(module, name, None) is not None for name in none]):
+            return False
+    return True

@@ -3,37 +3,78 @@ classes, and the arguments of the constructor. reference.py notes them with the 
 file lies beside it)."""
 import ast
 import copy
+import enum
 import functools
+import hashlib
 import inspect
+import numbers
 import types
 
 import torch
 
 INTERNAL = set(vars(torch.nn.Module())) - {"training"} | {"_is_replica", "_former_parameters", "_compiled_call_impl", "_is_torch_compile"}  # the last two: torch.compile(model) was called
+MOST_HASHED = 1 << 20  # elements of a tensor in a list
 PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format, slice)
 
 
-def text_of(value):
-    """None: it is looked at elsewhere (a tensor, a module) or cannot be told."""
+def text_of(value, held=frozenset(), above=()):
+    """None: it is looked at elsewhere (a tensor, a module). `held`: ids of the tensors that are the model's state, whose values nobody takes for granted; `above`: of what
+    this is inside of."""
+    if isinstance(value, enum.Enum):
+        return "%s.%s" % (class_name(type(value)), value.name)
     if isinstance(value, PLAIN):
         return repr(value)
-    if isinstance(value, (list, tuple)):
-        parts = [text_of(v) for v in value]
-        return None if None in parts else ("[%s]" if isinstance(value, list) else "(%s)") % ", ".join(parts)
-    if isinstance(value, (set, frozenset)):
-        parts = [text_of(v) for v in value]
-        return None if None in parts else "{%s}" % ", ".join(sorted(parts))
-    if isinstance(value, dict):
-        parts = [(text_of(k), text_of(v)) for k, v in value.items()]
-        return None if any(None in p for p in parts) else "{%s}" % ", ".join("%s: %s" % p for p in parts)
-    if isinstance(value, functools.partial):
-        return "partial(%s, %s, %s)" % (text_of(value.func), text_of(value.args), text_of(value.keywords))
-    if isinstance(value, types.FunctionType):
-        cells = [text_of(c.cell_contents) for c in value.__closure__ or ()]
-        return "function %s %s %s" % (value.__qualname__, cells, text_of(value.__defaults__))
     if isinstance(value, (torch.Tensor, torch.nn.Module)):
-        return None
-    return "%s %s" % (class_name(type(value)), getattr(value, "__qualname__", ""))
+        return content_of(value, held) if above else None
+    if id(value) in above:
+        return "itself"
+    texts = lambda values: [text_of(v, held, above + (id(value),)) for v in values]
+    if isinstance(value, (list, tuple)):
+        return ("[%s]" if isinstance(value, list) else "(%s)") % ", ".join(texts(value))
+    if isinstance(value, (set, frozenset)):
+        return "{%s}" % ", ".join(sorted(texts(value)))
+    if isinstance(value, dict):
+        return "{%s}" % ", ".join("%s: %s" % pair for pair in zip(texts(value), texts(value.values())))
+    if isinstance(value, functools.partial):
+        return "partial(%s)" % ", ".join(texts((value.func, value.args, value.keywords)))
+    if isinstance(value, types.FunctionType):
+        cells = texts([c.cell_contents for c in value.__closure__ or () if c != types.CellType()])
+        return "function %s [%s] %s" % (value.__qualname__, ", ".join(cells), *texts((value.__defaults__,)))
+    if isinstance(value, type) or callable(value):
+        return "%s %s" % (class_name(type(value)), getattr(value, "__qualname__", ""))
+    kept = fields_of(value)
+    if kept is not None:
+        return "%s {%s}" % (class_name(type(value)), ", ".join("%s: %s" % pair for pair in zip(kept, texts(kept.values()))))
+    if isinstance(value, (numbers.Number, range)):  # NumPy's numbers among them
+        return "%s %r" % (class_name(type(value)), value)
+    if hasattr(value, "tobytes"):  # an array of NumPy's
+        return "%s %s %s" % (class_name(type(value)), getattr(value, "shape", ""), hashlib.sha256(value.tobytes()).hexdigest()[:16])
+    return class_name(type(value))
+
+
+def fields_of(value):
+    """What an object that is no module, tensor, function or class keeps, where it is a dictionary."""
+    kept = getattr(value, "__dict__", None)
+    plain = not isinstance(value, (type, types.ModuleType, torch.Tensor, torch.nn.Module, enum.Enum) + PLAIN) and not callable(value)
+    return kept if plain and isinstance(kept, dict) else None
+
+
+UNSEEN = "a tensor of unknown values"  # while a task is traced with tensors that have none
+
+
+def content_of(value, held):
+    """A tensor or a layer in a container, which no state_dict has: what it holds was taken for granted."""
+    if isinstance(value, torch.nn.Module):
+        tensors = list(value.named_parameters()) + list(value.named_buffers())
+        return "%s {%s}" % (class_name(type(value)), ", ".join("%s: %s" % (name, content_of(t, held)) for name, t in tensors))
+    if id(value) in held:
+        return "a tensor"
+    if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.is_meta:
+        return UNSEEN
+    if value.numel() > MOST_HASHED:
+        return UNSEEN + " at %d" % id(value)  # as no other one
+    values = value.detach().cpu().contiguous().reshape(-1)
+    return "%s %s %s" % (value.dtype, list(value.shape), hashlib.sha256(bytes(values.view(torch.uint8).tolist())).hexdigest()[:16])
 
 
 def class_name(kind):
@@ -41,23 +82,48 @@ def class_name(kind):
     return (kind.__module__ + "." if kind.__module__.split(".")[0] == "torch" else "") + kind.__qualname__
 
 
-def values_of(module):
+def values_of(module, held=frozenset()):
     """What a library's module keeps under a leading underscore follows from the rest."""
     library = type(module).__module__.split(".")[0] == "torch"
     found = {}
     for name, value in vars(module).items():
         if name in INTERNAL or name.startswith("_pragma") or (library and name.startswith("_")):
             continue
-        text = text_of(value)
+        text = text_of(value, held)
         if text is not None:
             found[name] = text
+    found.update((name, repr(value)) for _, name, value in read_by_forward(module))
     return found
 
 
+def read_by_forward(module):
+    """[(the globals or None, name, value)] of plain values that forward() of a task's own class reads and that lie outside of the module: globals of its file, attributes of its class."""
+    kind = type(module)
+    names = [one.__name__ for one in kind.__mro__]
+    behind = kind.__mro__[names.index("DropIn") + 1:] if "DropIn" in names else kind.__mro__  # Model's, not a drop-in's
+    function = next((vars(one)["forward"] for one in behind if "forward" in vars(one)), None)
+    if kind.__module__.split(".")[0] == "torch" or not isinstance(function, types.FunctionType):
+        return []
+    found = []
+    for name in function.__code__.co_names:
+        around = function.__globals__
+        if name in around and isinstance(around[name], PLAIN) and not name.startswith("__"):
+            found.append((around, name, around[name]))
+        elif name not in vars(module) and hasattr(kind, name) and isinstance(getattr(kind, name), PLAIN) and name not in INTERNAL and not name.startswith("_"):
+            found.append((None, name, getattr(kind, name)))
+    return found
+
+
+def none_of(module):
+    """Parameters and buffers that there may be and are not: Linear(bias=False), register_buffer("mask", None)."""
+    return sorted(name for table in (module._parameters, module._buffers) for name, value in table.items() if value is None)
+
+
 def constants_of(model):
-    """[{"path": ..., "class": ..., "values": {name: text}}] of a model and all modules in it, in their order. The model's own class is not said:
+    """[{"path": ..., "class": ..., "values": {name: text}, "none": [name]}] of a model and all modules in it, in their order. The model's own class is not said:
     it has another name."""
-    return [{"path": path, "class": class_name(type(module)) if path else "", "values": values_of(module)} for path, module in model.named_modules()]
+    held = {id(t) for module in model.modules() for table in (module._parameters, module._buffers, vars(module)) for t in table.values() if isinstance(t, torch.Tensor)}
+    return [{"path": path, "class": class_name(type(module)) if path else "", "values": values_of(module, held), "none": none_of(module)} for path, module in model.named_modules()]
 
 
 def literals_of(values):
@@ -65,10 +131,38 @@ def literals_of(values):
     found = []
     for name, text in values.items():
         try:
-            found.append((name, ast.literal_eval(text)))
+            found.append((name, float(text) if text in ("inf", "-inf") else ast.literal_eval(text)))
         except (ValueError, SyntaxError):
             pass
     return found
+
+
+def objects_of(model):
+    """Of what the modules keep that no literal says, in words that a compiled program can watch: ([(path of a module, name, object, ((plain field, value), ...))],
+    [(path, name, function, the partial's arguments)], was there nothing else)."""
+    objects, partials, all_told = [], [], True
+    for path, module in model.named_modules():
+        library, path = type(module).__module__.split(".")[0] == "torch", tuple(path.split(".")) if path else ()
+        literal = {name for name, _ in literals_of(values_of(module))}
+        for name, value in vars(module).items():
+            if name in INTERNAL or name in literal or name.startswith("_") and library or name.startswith("_pragma") or isinstance(value, (torch.Tensor, torch.nn.Module)):
+                continue
+            if isinstance(value, functools.partial):
+                given = value.args + tuple(value.keywords.items())
+                partials.append((path, name, value.func, given))
+                all_told = all_told and without_tensors(given) and not isinstance(value.func, functools.partial)
+            elif isinstance(value, (list, tuple, dict, set)):
+                all_told = all_told and not fields_deep(value)
+            else:
+                objects.append((path, name, value, tuple((k, v) for k, v in (fields_of(value) or {}).items() if isinstance(v, (bool, int, float, str)))))
+                all_told = all_told and not any(fields_deep(v) for v in (fields_of(value) or {}).values())
+    return tuple(objects), tuple(partials), all_told
+
+
+def fields_deep(value):
+    """Is there in a container something whose fields might change?"""
+    inside = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, (list, tuple, set, frozenset)) else []
+    return any(fields_of(v) or fields_deep(v) for v in inside) or bool(fields_of(value)) and not inside
 
 
 def keeper(model, path, name):
@@ -125,6 +219,35 @@ def ambient(threads, device):
     return [one for one in found if one[1] is not None]
 
 
+def watch(table, name, value, same, equal, sizes, depth=0):
+    """A value that is kept somewhere, and what is kept in it. Of tensors in lists only the list is looked at, by what is in it now."""
+    if isinstance(value, (list, dict, set, tuple)):
+        plain = without_tensors(value)
+        if plain:
+            return equal.append((table, name, copy.deepcopy(value)))
+        same.append((table, name, value))
+        if isinstance(value, dict) and depth < 4:
+            sizes.append((value, None, len(value)))
+            for key, inside in value.items():
+                watch(value, key, inside, same, equal, sizes, depth + 1)
+        return
+    same.append((table, name, value))
+    kept = fields_of(value)
+    if kept and depth < 4:
+        sizes.append((kept, None, len(kept)))
+        for key, inside in kept.items():
+            watch(kept, key, inside, same, equal, sizes, depth + 1)
+
+
+def without_tensors(value):
+    """May it be compared by ==, and copied?"""
+    if isinstance(value, dict):
+        return all(map(without_tensors, value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(map(without_tensors, value))
+    return isinstance(value, PLAIN + (enum.Enum,))
+
+
 def look_at(model):
     """What a Call compares, by identity where that is enough: [(dictionary, key, value)]."""
     same, equal, sizes, classes = [], [], [], []
@@ -133,17 +256,15 @@ def look_at(model):
         for table in ("_parameters", "_buffers", "_modules"):
             if own[table]:
                 same.append((own, table, own[table]))
-        sizes += [(own, None, len(own)), (own["_modules"], None, len(own["_modules"]))]
+        sizes += [(table, None, len(table)) for table in (own, own["_modules"], own["_parameters"], own["_buffers"])]
+        same += [(table, key, None) for table in (own["_parameters"], own["_buffers"]) for key, value in table.items() if value is None]
         same += [(own["_modules"], key, child) for key, child in own["_modules"].items() if child is not None]
         classes.append((module, None, type(module)))
+        same += [one for one in read_by_forward(module) if one[0] is not None]
         for name, value in own.items():
             if name in INTERNAL or isinstance(value, (torch.Tensor, torch.nn.Module)) or name.startswith("_pragma"):
                 continue
-            if isinstance(value, (list, dict, set, tuple)):
-                if text_of(value) is not None:
-                    equal.append((own, name, copy.deepcopy(value)))
-            else:
-                same.append((own, name, value))
+            watch(own, name, value, same, equal, sizes)
     sizes += [(table, None, len(table)) for table in hook_tables(model) + own_hooks(model)]
     same.append((vars(torch.autograd.forward_ad), "_current_level", -1))
     return {"same": same, "equal": equal, "sizes": sizes, "classes": classes}

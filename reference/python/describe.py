@@ -136,6 +136,7 @@ class Look:
         self.largest = largest_intermediate(self.traced)
         refuse_large(self.task.path, [("the largest intermediate tensor", self.largest)], self.largest_limit)
         self.see_outputs(outputs)
+        self.constants["returns"] = self.task.returned
 
     def trace_modes(self, model, inputs):
         """Programs call eval() and train() on a model: does forward() read it? Modules inside may be in another mode than the model."""
@@ -198,6 +199,14 @@ def look_real(task, limits):
     return found.convert(model)
 
 
+def with_known_constants(found):
+    """Tensors in lists have values only in a model that was really made."""
+    if constants.UNSEEN in repr(found.constants["modules"]):
+        made = found.task.make_model(found.task.execute())
+        found.constants["modules"] = constants.constants_of(made)
+    return found
+
+
 def look(task, limits):
     found, first = None, ""
     for way in (look_fake, look_real):
@@ -209,10 +218,10 @@ def look(task, limits):
                 raise
             continue
         if now.graph is not None:
-            return now
+            return with_known_constants(now)
         found, first = found or now, first or now.graph_error
     found.graph_error = first
-    return found
+    return with_known_constants(found)
 
 
 def half_inside(graph, outputs):
@@ -249,6 +258,7 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
         changed = [m for m in graph["mutated"] if m.startswith("input ")]
         if changed:
             notes.append("forward() writes to its inputs: the reference gets copies, whose making is part of its time")
+            found.constants["writes_inputs"] = True
     else:
         sizes = lambda specs: sum(cost.product(s["shape"]) * cost.ITEM.get(s["dtype"], 1) for s in specs)
         moved = float(sizes(found.inputs) + sizes(found.params) + sizes(found.outputs))

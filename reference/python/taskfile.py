@@ -82,6 +82,7 @@ class TaskFile:
 
     def __init__(self, path):
         self.path = os.path.abspath(path)
+        self.returned = "tensor"  # what forward() returns its tensors in, once it was traced
         self.name = os.path.splitext(os.path.basename(path))[0]
         try:
             with open(self.path, "rb") as f:
@@ -243,9 +244,16 @@ def holds_tensors(value):
     return isinstance(value, torch.Tensor) or isinstance(value, (list, tuple)) and any(holds_tensors(v) for v in value)
 
 
+def container_of(result):
+    """What forward() returns its tensors in: "tensor" (one, bare), "tuple", "list", or one of torch.return_types by its name."""
+    return type(result).__name__ if isinstance(result, (list, tuple)) else "tensor"
+
+
 def flatten_outputs(outputs, path=""):
     """The tensors that forward() returned; TaskError when it is not one tensor or a flat tuple of them."""
     values = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    if isinstance(outputs, (list, tuple)) and type(outputs) not in (list, tuple) and not type(outputs).__module__.startswith("torch."):
+        raise TaskError("%s: forward() returns a %s, whose names a kernel's results would not have" % (path, type(outputs).__name__), "return a tuple of tensors", "torch_only")
     if not values:
         raise TaskError("%s: forward() returns nothing" % path)
     for value in values:

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import traceable
-from taskfile import TaskError, TaskFile, flatten_outputs, state_tensors, swapped_state
+from taskfile import TaskError, TaskFile, container_of, flatten_outputs, state_tensors, swapped_state
 
 MAX_CONSTANT_ELEMENTS = 1 << 16
 
@@ -61,6 +61,7 @@ def trace(model, inputs, task):
         with swapped_state(model, state, params):
             result = model(*full)
         outputs[:] = flatten_outputs(result, task.path)
+        task.returned = container_of(result)
         return tuple(outputs)
 
     with torch.no_grad(), traceable.functions(), noted_lines(task.path):

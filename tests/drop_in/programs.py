@@ -154,6 +154,12 @@ def other_module():
     by_torch(new, old, "module", data(), 2.0)
 
 
+def fits(model, *args):
+    """In a compiled program."""
+    task = model._pragma_task
+    return task.operators.fits(model, task, task.told(), args + (2.0,))
+
+
 def training():
     """Torch's, but where forward() was seen to do the same in both modes; and where modules differ in their mode."""
     new, old = pair()
@@ -163,9 +169,9 @@ def training():
         trained = new.train()(x, 2.0)
         new._pragma_task.made_for = dict(new._pragma_task.made_for, same_in=[False])
         assert torch.equal(new.eval()(x, 2.0), trained) and new.stats()["hits"] == 2, new.stats()
-    assert new._pragma_fits((x, 2.0))
+    assert fits(new, x)
     new.drop.train(), old.drop.train()
-    assert not new._pragma_fits((x, 2.0))
+    assert not fits(new, x)
     by_torch(new, old, "module", data(), 2.0)
 
 

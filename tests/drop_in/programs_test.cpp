@@ -202,19 +202,27 @@ TEST_CASE("Buffers that forward() updates are left as Model leaves them, by a ke
   CHECK(wrong.checked.error().message.find("out2 is wrong") != std::string::npos);
 }
 
-TEST_CASE("Layers that share their weights get the reference's gradients, and Torch where they no longer share them") {
-  const auto folder = built_of("task_tied.py", "kernel_tied.cpp");
+/// A script of this folder on a drop-in, with each Python there is.
+static void run_on(const fs::path& folder, const char* script) {
   std::vector<std::string> pythons{python_here()};
   if (const char* other = std::getenv("PRAGMA_OTHER_PYTHON")) pythons.emplace_back(other);
   for (const auto& python : pythons) {
     process_spec spec;
-    spec.argv = {python, "-B", (here() / "tied.py").string(), folder.path().string()};
+    spec.argv = {python, "-B", (here() / script).string(), folder.string()};
     spec.limits.wall_seconds = 240;
     const auto ran = run_process(spec);
     if (!ran) FAIL(render(ran.error()));
     INFO(python << "\n" << ran->out << ran->err);
     CHECK(ran->exit_code == 0);
   }
+}
+
+TEST_CASE("What a model keeps beside its state, and what a program does to it, decides as it does in Model") {
+  run_on(built_of("task_kept.py", "kernel_gate.cpp").path(), "kept.py");
+}
+
+TEST_CASE("Layers that share their weights get the reference's gradients, and Torch where they no longer share them") {
+  run_on(built_of("task_tied.py", "kernel_tied.cpp").path(), "tied.py");
 }
 
 TEST_CASE("Each built object is right, and without any that fits Torch computes") {
