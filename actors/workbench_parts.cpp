@@ -56,9 +56,9 @@ expected<verdict> workbench::verify_parts(const candidate& c) {
 }
 
 expected<confirmation> workbench::confirm_parts(const candidate& c, int processes) {
+  if (auto may = can_time_parts(request_); !may) return fail(may.error());
   auto p = parts_of(c);
   if (!p) return fail(p.error());
-  if (auto may = can_time_parts(request_); !may) return fail(may.error());
   confirmation result;
   result.verdict = passed("");
   // What its process may say: not less than the kernels alone, and of Torch about what it takes here.

@@ -64,6 +64,9 @@ expected<std::vector<fs::path>> find_tasks(const bench_settings& s) {
   return tasks;
 }
 
+/// Of a task without a figure; what is left as it is says so itself.
+std::string why_not(const task_outcome& t) { return t.status == "left as it is" ? t.reason : t.status + ": " + t.reason; }
+
 std::string table_text(const std::vector<suite_figures>& table) {
   char line[160];
   std::string text;
@@ -206,7 +209,7 @@ private:
     ++done_;
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     out_.line("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + ", " + format_seconds(elapsed) + "] " + t.name + "  " +
-              (t.status == "ok" ? speedup_text(t.speedup) + (t.as_called ? "" : "  the kernel alone: " + t.not_called) + (t.contended ? "  under contention" : "") : t.status + ": " + t.reason));
+              (t.status == "ok" ? speedup_text(t.speedup) + (t.as_called ? "" : "  the kernel alone: " + t.not_called) + (t.contended ? "  under contention" : "") : why_not(t)));
     if (auto saved = save_locked(); !saved) out_.line(out_.red("cannot save: ") + saved.error().message);
   }
 
@@ -271,7 +274,7 @@ int bench(const bench_settings& s) {
     if (t.status == "ok" && t.dispatch_bound && !all.as_called)
       out.line("  not in the means: " + t.name + ": Torch needs " + format_seconds(t.baseline_seconds) + ", mostly dispatch from Python, which a call from C does not pay");
   for (const auto& t : outcomes)
-    if (t.status != "ok") out.line("  " + t.status + ": " + t.name + ": " + t.reason);
+    if (t.status != "ok") out.line("  " + t.name + ": " + why_not(t));
   if (!s.compare.empty()) {
     out.line("\nagainst " + printable(s.compare) + ", each timed against Torch at its own time:");
     show_change(out, change_between(before.tasks, outcomes));
