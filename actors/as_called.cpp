@@ -85,6 +85,13 @@ expected<void> settle(const expected<drop_in_result>& found, const load_request&
 
 } // namespace
 
+expected<void> can_time_parts(const load_request& request) {
+  const std::string why = "whether kernels for parts of a task are faster shows in a program that calls the drop-in, and Model as it is, beside each other: ";
+  if (!request.call_drop_in) return fail(ec::unsupported, why + "--no-check forbids that", "leave --no-check away");
+  if (request.baseline != "eager") return fail(ec::unsupported, why + "--baseline " + request.baseline + " asks for something else", "--baseline eager");
+  return {};
+}
+
 expected<double> eager_seconds(reference& torch) {
   if (auto first = torch.run(1); !first) return fail(first.error());
   const auto start = clock::now();

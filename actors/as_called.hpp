@@ -13,6 +13,9 @@ constexpr int most_called = 7; ///< for a figure that is wanted for itself: fres
 expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, double torch_seconds, const std::atomic<bool>* cancel,
                             confirmation& result, int most = most_called);
 
+/// A drop-in of parts has no figure but the one as called, against Model as it is. unsupported, known before anything is tried: the request wants another, or none.
+expected<void> can_time_parts(const load_request& request);
+
 /// Seconds of a call of Model from Python, calls back to back, by our clock.
 expected<double> eager_seconds(reference& torch);
 

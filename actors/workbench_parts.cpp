@@ -56,6 +56,7 @@ expected<verdict> workbench::verify_parts(const candidate& c) {
 }
 
 expected<confirmation> workbench::confirm_parts(const candidate& c, int processes) {
+  if (auto may = can_time_parts(request_); !may) return fail(may.error());
   auto p = parts_of(c);
   if (!p) return fail(p.error());
   confirmation result;

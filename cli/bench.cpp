@@ -64,45 +64,8 @@ expected<std::vector<fs::path>> find_tasks(const bench_settings& s) {
   return tasks;
 }
 
-task_outcome outcome_of(const fs::path& path, const expected<run_result>& run) {
-  task_outcome t;
-  t.name = path.stem().string();
-  t.path = path.string();
-  if (!run) {
-    const auto& e = run.error();
-    t.status = e.code == ec::left_as_it_is ? "left as it is" : e.code == ec::unsupported ? "unsupported" : e.code == ec::task_invalid ? "invalid" : e.code == ec::interrupted ? "interrupted" : "failed";
-    t.reason = e.message;
-    return t;
-  }
-  const auto& h = run->header;
-  t.category = h.environment.task.category;
-  t.attempts = static_cast<int>(run->iterations.size());
-  t.wall_seconds = h.wall_seconds;
-  t.run = h.id;
-  if (h.state == "interrupted") {
-    t.status = "interrupted";
-    t.reason = h.stop_reason;
-  } else if (h.confirmed) {
-    t.status = "ok";
-    t.speedup = h.final.time.speedup;
-    t.baseline_seconds = h.final.time.baseline_seconds;
-    t.candidate_seconds = h.final.time.candidate_seconds;
-    t.contended = h.final.time.contended;
-    t.as_called = h.final.as_called;
-    t.not_called = h.final.not_called;
-    t.dispatch_bound = !h.final.as_called && h.final.time.mostly_dispatch(); // as called, what a user gets counts
-    t.roofline_share = 100 * std::min(1.0, roofline_as_reported(h).share);
-  } else if (auto why = not_established(*run)) {
-    t.status = "not established";
-    t.reason = std::move(*why);
-  } else {
-    t.status = "failed";
-    t.reason = run->iterations.empty() ? h.stop_reason : run->iterations.back().stage() + ": " + run->iterations.back().verdict.reason;
-    for (const auto& r : run->iterations) // a winner that lost its confirmation says more than an attempt that was never measured
-      if (r.verdict.stage == verdict_stage::confirm) t.reason = r.verdict.reason;
-  }
-  return t;
-}
+/// Of a task without a figure; what is left as it is says so itself.
+std::string why_not(const task_outcome& t) { return t.status == "left as it is" ? t.reason : t.status + ": " + t.reason; }
 
 std::string table_text(const std::vector<suite_figures>& table) {
   char line[160];
@@ -141,7 +104,7 @@ public:
     for (const auto& value : (*document)["tasks"]) {
       auto t = from_json_value<task_outcome>(value, file.string());
       if (!t) return fail(t.error());
-      if (t->status == "interrupted" || t->status == "not established") continue;
+      if (unsettled(*t)) continue;
       bool chosen = false;
       for (size_t i = 0; i < tasks_.size(); ++i) {
         if (fs::absolute(tasks_[i]).string() != t->path) continue;
@@ -193,12 +156,10 @@ private:
     const auto started = std::chrono::steady_clock::now();
     expected<run_result> result = fail(ec::internal, "");
     loaded_task loaded;
-    if (auto refused = refused_by_builtin(path, loaded.task)) {
-      result = fail(*refused);
-      return note(i, path, result, loaded, started, folder);
-    }
     auto request = s_.run.request(path.string(), fs::absolute(folder).string());
-    if (request)
+    if (!request) result = fail(request.error());
+    else if (auto refused = refused_by_builtin(path, *request, loaded.task)) result = fail(*refused);
+    else
       result = run_whole(machine_, *request, [&](const std::string& title, int) {
         return [&, title](const run_event& e) {
           if (e.what == "loaded" && title.empty()) loaded = e.loaded;
@@ -207,14 +168,12 @@ private:
             out_.status("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + "] " + path.stem().string() + "  " + (title.empty() ? "" : title + ": ") + step_text(e));
         };
       });
-    else result = fail(request.error());
     note(i, path, result, loaded, started, folder);
   }
 
   /// What the built-in coder cannot lower is known from the shapes alone: nothing is allocated or run for it.
-  std::optional<error> refused_by_builtin(const fs::path& path, task& described) {
-    if (!(s_.run.coder.empty() || s_.run.coder == "builtin") || !s_.run.model.empty() || !s_.run.llm_config.empty() || !s_.run.command.empty())
-      return std::nullopt;
+  std::optional<error> refused_by_builtin(const fs::path& path, const run_request& request, task& described) {
+    if (request.coder.kind != "builtin") return std::nullopt;
     const std::lock_guard lock(describer_mutex_);
     if (!describer_) {
       reference_options options;
@@ -226,15 +185,16 @@ private:
     auto found = describer_->describe(path);
     if (!found) {
       describer_.reset(); // it may have died of this task
-      return found.error();
+      return for_optimizing(found.error());
     }
     described = std::move(*found);
     builtin_options options;
     options.algebra = !s_.run.no_algebra;
     if (const auto chosen = find_backend(s_.run.device.backend)) options.language = chosen->language;
     auto coder = builtin_coder::create(described, options);
-    if (!coder && !can_be_cut(described, options.language)) return coder.error();
-    return std::nullopt;
+    if (coder) return std::nullopt;
+    const auto cut = can_be_cut(described, request.load, coder.error());
+    return cut ? std::nullopt : std::optional(cut.error());
   }
 
   void note(size_t i, const fs::path& path, const expected<run_result>& result, const loaded_task& loaded,
@@ -249,7 +209,7 @@ private:
     ++done_;
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     out_.line("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + ", " + format_seconds(elapsed) + "] " + t.name + "  " +
-              (t.status == "ok" ? speedup_text(t.speedup) + (t.as_called ? "" : "  the kernel alone: " + t.not_called) + (t.contended ? "  under contention" : "") : t.status + ": " + t.reason));
+              (t.status == "ok" ? speedup_text(t.speedup) + (t.as_called ? "" : "  the kernel alone: " + t.not_called) + (t.contended ? "  under contention" : "") : why_not(t)));
     if (auto saved = save_locked(); !saved) out_.line(out_.red("cannot save: ") + saved.error().message);
   }
 
@@ -314,7 +274,7 @@ int bench(const bench_settings& s) {
     if (t.status == "ok" && t.dispatch_bound && !all.as_called)
       out.line("  not in the means: " + t.name + ": Torch needs " + format_seconds(t.baseline_seconds) + ", mostly dispatch from Python, which a call from C does not pay");
   for (const auto& t : outcomes)
-    if (t.status != "ok") out.line("  " + t.status + ": " + t.name + ": " + t.reason);
+    if (t.status != "ok") out.line("  " + t.name + ": " + why_not(t));
   if (!s.compare.empty()) {
     out.line("\nagainst " + printable(s.compare) + ", each timed against Torch at its own time:");
     show_change(out, change_between(before.tasks, outcomes));

@@ -1,5 +1,6 @@
 #include "cli/parts.hpp"
 
+#include "actors/as_called.hpp"
 #include "actors/conductor.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
@@ -64,6 +65,32 @@ std::string operators_of(const graph& g, const part& p) {
          (first == 0 ? "" : first == last ? ", line " + std::to_string(first) : ", lines " + std::to_string(first) + " to " + std::to_string(last));
 }
 
+/// A task that no kernel of ours computes, neither whole nor in parts, is no failure: Torch can run it.
+error all_of_torch(const error& why) {
+  return {ec::left_as_it_is, "left as it is, and as fast: Torch keeps all of it. " + why.message, why.hint};
+}
+
+/// A task's graph, and where it is cut.
+struct cut_task {
+  graph g;
+  json document;
+  partition at;
+};
+
+/// left_as_it_is: nothing is there to be tried (`why`: what the coder said of the whole), or nothing may be judged.
+expected<cut_task> cut_of(const task& t, const keeps& torch_keeps, const load_request& load, const error& why) {
+  if (t.graph.empty()) return fail(all_of_torch(why));
+  auto g = parse_graph(t.graph);
+  auto document = parse_json(t.graph, "the task's graph");
+  if (!g || !document) return fail(all_of_torch(why));
+  const auto where = find_backend(load.backend);
+  auto at = cut(*g, torch_keeps, !where || writes_loops(where->language));
+  if (!at) return fail(at.error().code == ec::left_as_it_is ? at.error() : all_of_torch(at.error()));
+  if (at->kept.empty()) return fail(all_of_torch(why));
+  if (const auto judged = can_time_parts(load); !judged) return fail(ec::left_as_it_is, "left as it is: " + judged.error().message, judged.error().hint);
+  return cut_task{std::move(*g), std::move(*document), std::move(*at)};
+}
+
 class whole_run {
 public:
   whole_run(engine& machine, const run_request& request, const watch_run& watch, const std::atomic<bool>& cancel) : machine_(machine), request_(request), watch_(watch), cancel_(cancel), resumed_(!request.id.empty()) {
@@ -72,20 +99,13 @@ public:
 
   expected<run_result> run() {
     auto result = by_one_kernel();
-    if (!result && result.error().code == ec::torch_only) return all_of_torch(result.error());
+    if (!result && result.error().code == ec::torch_only) return fail(for_optimizing(result.error()));
     if (request_.coder.kind != "builtin" || loaded_.task.name.empty() || cancel_) return result;
     const bool not_lowered = !result && result.error().code == ec::unsupported;
-    if (loaded_.task.graph.empty()) return not_lowered ? all_of_torch(result.error()) : std::move(result);
     if (!not_lowered && !(result && slower(*result))) return result;
-    auto g = parse_graph(loaded_.task.graph);
-    auto document = parse_json(loaded_.task.graph, "the task's graph");
-    if (!g || !document) return result;
-    const auto where = find_backend(request_.load.backend);
-    auto cut_at = cut(*g, not_lowered ? keeps{} : keeps{is_contraction}, !where || writes_loops(where->language));
-    if (!cut_at && not_lowered && cut_at.error().code == ec::left_as_it_is) return fail(cut_at.error());
-    if (!cut_at && not_lowered) return all_of_torch(cut_at.error());
-    if (!cut_at || cut_at->kept.empty()) return not_lowered ? all_of_torch(result.error()) : std::move(result);
-    return by_parts(*g, *document, *cut_at, result ? static_cast<int>(result->iterations.size()) : 0, std::move(result));
+    auto made = not_lowered ? cut_of(loaded_.task, {}, request_.load, result.error()) : cut_of(loaded_.task, is_contraction, request_.load, {});
+    if (!made) return not_lowered ? fail(made.error()) : std::move(result);
+    return by_parts(made->g, made->document, made->at, result ? static_cast<int>(result->iterations.size()) : 0, std::move(result));
   }
 
 private:
@@ -95,11 +115,6 @@ private:
       if (e.what == "loaded") loaded_ = e.loaded;
       shown(e);
     }, cancel_);
-  }
-
-  /// A task that no kernel of ours computes, neither whole nor in parts, is no failure: Torch can run it.
-  static expected<run_result> all_of_torch(const error& why) {
-    return fail(ec::left_as_it_is, "left as it is, and as fast: Torch keeps all of it. " + why.message, why.hint);
   }
 
   /// Torch's own products may be what it lost to.
@@ -266,9 +281,6 @@ private:
     std::vector<std::string> why;
     const bool open = std::any_of(cut_.parts.begin(), cut_.parts.end(), [](const part_record& p) { return p.open; });
     for (const auto& p : cut_.parts) why.push_back(p.name + " (" + p.what + "): " + p.why_not);
-    if (open && !request_.load.call_drop_in)
-      return fail(ec::left_as_it_is, "left as it is: whether kernels for parts of the task are faster shows in a program that calls the drop-in, which --no-check forbids; Torch keeps " + join(cut_.torch, ", ") + ". " + join(why, "; "),
-                  "leave --no-check away");
     if (open)
       return fail(ec::measurement_failed, "not established whether kernels for parts of the task are faster; Torch keeps " + join(cut_.torch, ", ") + ". " + join(why, "; "), "run it again when the machine is quiet");
     return fail(ec::left_as_it_is, "left as it is, and as fast: Torch keeps " + join(cut_.torch, ", ") + ", and no kernel gains anything in what is left. " + join(why, "; "),
@@ -293,12 +305,12 @@ expected<run_result> run_whole(engine& machine, const run_request& request, cons
   return whole_run(machine, request, watch, cancel).run();
 }
 
-bool can_be_cut(const task& t, const std::string& language) {
-  if (t.graph.empty()) return false;
-  const auto g = parse_graph(t.graph);
-  if (!g) return false;
-  const auto cut_at = cut(*g, {}, writes_loops(language));
-  return cut_at && !cut_at->kept.empty();
+error for_optimizing(const error& e) { return e.code == ec::torch_only ? all_of_torch(e) : e; }
+
+expected<void> can_be_cut(const task& t, const load_request& load, const error& why) {
+  if (why.code != ec::unsupported) return fail(why);
+  if (auto made = cut_of(t, {}, load, why); !made) return fail(made.error());
+  return {};
 }
 
 } // namespace pragma::cli

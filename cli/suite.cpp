@@ -1,10 +1,70 @@
 #include "cli/suite.hpp"
 
+#include "cli/progress.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 namespace pragma::cli {
+
+namespace {
+
+const char* status_of(ec code) {
+  if (code == ec::not_found) return "failed"; // a file that went away is no limit of ours
+  switch (exit_code(code)) {
+    case 0: return "left as it is";
+    case 3: return "unsupported";
+    case 4: return "invalid";
+    case 6: return "not established";
+    case 130: return "interrupted";
+    default: return "failed";
+  }
+}
+
+} // namespace
+
+task_outcome outcome_of(const std::filesystem::path& path, const expected<run_result>& run) {
+  task_outcome t;
+  t.name = path.stem().string();
+  t.path = path.string();
+  if (!run) {
+    const auto& e = run.error();
+    t.status = status_of(e.code);
+    t.reason = e.message;
+    return t;
+  }
+  const auto& h = run->header;
+  t.category = h.environment.task.category;
+  t.attempts = static_cast<int>(run->iterations.size());
+  t.wall_seconds = h.wall_seconds;
+  t.run = h.id;
+  if (h.state == "interrupted") {
+    t.status = "interrupted";
+    t.reason = h.stop_reason;
+  } else if (h.confirmed) {
+    t.status = "ok";
+    t.speedup = h.final.time.speedup;
+    t.baseline_seconds = h.final.time.baseline_seconds;
+    t.candidate_seconds = h.final.time.candidate_seconds;
+    t.contended = h.final.time.contended;
+    t.as_called = h.final.as_called;
+    t.not_called = h.final.not_called;
+    t.dispatch_bound = !h.final.as_called && h.final.time.mostly_dispatch(); // as called, what a user gets counts
+    t.roofline_share = 100 * std::min(1.0, roofline_as_reported(h).share);
+  } else if (auto why = not_established(*run)) {
+    t.status = "not established";
+    t.reason = std::move(*why);
+  } else {
+    t.status = "failed";
+    t.reason = run->iterations.empty() ? h.stop_reason : run->iterations.back().stage() + ": " + run->iterations.back().verdict.reason;
+    for (const auto& r : run->iterations) // a winner that lost its confirmation says more than an attempt that was never measured
+      if (r.verdict.stage == verdict_stage::confirm) t.reason = r.verdict.reason;
+  }
+  return t;
+}
+
+bool unsettled(const task_outcome& t) { return t.status == "interrupted" || t.status == "not established"; }
 
 suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks) {
   suite_figures f;
@@ -61,7 +121,6 @@ suite_change change_between(const std::vector<task_outcome>& before, const std::
     const auto then = std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.name == now.name; });
     if (then == before.end()) continue;
     const bool was = then->status == "ok" && then->speedup.value > 0, is = now.status == "ok" && now.speedup.value > 0;
-    const auto unsettled = [](const task_outcome& t) { return t.status == "interrupted" || t.status == "not established"; };
     if (was != is) (unsettled(was ? now : *then) ? change.open : was ? change.lost : change.won).push_back(now.name);
     else if (!was && unsettled(now)) change.open.push_back(now.name);
     else if (was && then->as_called != now.as_called) {

@@ -3,10 +3,12 @@
 
 #include "actors/messages.hpp"
 
+#include <filesystem>
+
 namespace pragma::cli {
 
 struct task_outcome {
-  std::string name, path, task_hash, category, status; ///< status: "ok", "failed", "unsupported", "invalid", "not established", "interrupted"
+  std::string name, path, task_hash, category, status; ///< status: "ok", "left as it is", "failed", "unsupported", "invalid", "not established", "interrupted"
   std::string reason;                                   ///< why not "ok"
   interval speedup;                                     ///< confirmed, against Torch; only with "ok"
   double baseline_seconds = 0, candidate_seconds = 0;
@@ -21,6 +23,11 @@ struct task_outcome {
 };
 PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speedup, baseline_seconds, candidate_seconds, contended, dispatch_bound, as_called, not_called,
             attempts, roofline_share, wall_seconds, run)
+
+/// What a run_whole() left of the task at `path`; its category only where there is a run. What an error is called follows from its exit code: 6 is "not established".
+task_outcome outcome_of(const std::filesystem::path& path, const expected<run_result>& run);
+/// Nothing is known of it yet: a suite that goes on tries it again, a comparison says nothing of it.
+bool unsettled(const task_outcome& t);
 
 struct suite_figures {
   std::string category;                                 ///< or "all"

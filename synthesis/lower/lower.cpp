@@ -192,7 +192,7 @@ public:
 
   expected<tensor_program> result() const {
     if (missing_.empty()) return with_exact_quotients(rewrite(with_rolled_loops(rewrite(program_))));
-    return fail(ec::unsupported, "left as it is, and as fast: the built-in coder cannot lower " + join(std::vector<std::string>(missing_.begin(), missing_.end()), ", "),
+    return fail(ec::unsupported, "the built-in coder cannot lower " + join(std::vector<std::string>(missing_.begin(), missing_.end()), ", "),
                 "Torch computes it as before; --coder llm or --coder command can try the whole, docs/operators.md lists what is lowered");
   }
 

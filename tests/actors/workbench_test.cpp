@@ -6,6 +6,7 @@
 #include "cluster/node_bench.hpp"
 #include "reference/call_limit.hpp"
 #include "devices/device_lease.hpp"
+#include "kernels/parts.hpp"
 
 #include <csignal>
 #include <fstream>
@@ -112,6 +113,16 @@ struct loaded_bench {
 candidate honest(int number) { return module_of("return self.right(x, scale) # " + std::to_string(number)); }
 
 } // namespace
+
+TEST_CASE("Parts of a task have no figure where their drop-in may not be called: no quieter machine helps", "[workbench]") {
+  loaded_bench b(test::python_task, true, false);
+  candidate c;
+  c.language = parts_language;
+  const auto refused = b.work.confirm(c);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ec::unsupported);
+  CHECK(refused.error().hint == "leave --no-check away");
+}
 
 TEST_CASE("A challenger that dies beside the best is refused, and the next one is compared", "[workbench][alone]") {
   loaded_bench b;

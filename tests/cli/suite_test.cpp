@@ -1,3 +1,4 @@
+#include "cli/parts.hpp"
 #include "cli/progress.hpp"
 #include "cli/suite.hpp"
 
@@ -57,6 +58,58 @@ TEST_CASE("an interrupted task is no failure") {
   const auto f = figures_of("all", {outcome("conv", "ok", 4), outcome("conv", "interrupted", 0)});
   CHECK(f.n == 1);
   CHECK(f.fast_1 == Approx(1.0));
+}
+
+TEST_CASE("what a task's error is called in a suite follows from its exit code, and what nothing is known of is tried again") {
+  const auto status = [](ec code) {
+    const auto t = outcome_of("/suite/1_task.py", fail(code, "said so"));
+    CHECK(t.name == "1_task");
+    CHECK(t.reason == "said so");
+    return std::pair(t.status, unsettled(t));
+  };
+  CHECK(status(ec::left_as_it_is) == std::pair(std::string("left as it is"), false));
+  for (const auto code : {ec::measurement_failed, ec::busy, ec::locked, ec::tool_failed, ec::remote_failed, ec::io_error}) {
+    INFO(name(code));
+    CHECK(exit_code(code) == 6);
+    CHECK(status(code) == std::pair(std::string("not established"), true));
+  }
+  CHECK(status(ec::interrupted) == std::pair(std::string("interrupted"), true));
+  CHECK(status(ec::task_invalid) == std::pair(std::string("invalid"), false));
+  CHECK(status(ec::unsupported) == std::pair(std::string("unsupported"), false));
+  for (const auto code : {ec::candidate_failed, ec::not_found, ec::internal, ec::invalid_argument}) CHECK(status(code) == std::pair(std::string("failed"), false));
+}
+
+TEST_CASE("what Torch alone can run is left as it is, whoever refused it; a task that is invalid, or a machine that failed, is not") {
+  const error dictionary{ec::torch_only, "forward() returns a dict", "a task must return one tensor or a tuple of tensors"};
+  CHECK(for_optimizing(dictionary).code == ec::left_as_it_is);
+  CHECK(for_optimizing(dictionary).message.find("forward() returns a dict") != std::string::npos);
+  CHECK(for_optimizing({ec::task_invalid, "no Model", ""}).code == ec::task_invalid);
+  const error not_lowered{ec::unsupported, "cannot lower it", ""};
+  task no_graph;
+  CHECK(can_be_cut(no_graph, {}, not_lowered).error().code == ec::left_as_it_is);
+  CHECK(can_be_cut(no_graph, {}, {ec::internal, "a bug", ""}).error().code == ec::internal);
+}
+
+TEST_CASE("parts of a task are judged by a program that calls Model as it is: another baseline, or none, is refused before anything is tried") {
+  task t;
+  t.graph = R"({"version": 1, "random": false, "mutated": [], "inputs": [{"id": "x", "input": 0, "used": true, "dtype": "float32", "shape": [64, 32]}],
+    "params": [], "constants": [], "outputs": ["b"], "nodes": [
+    {"id": "a", "op": "aten.exp.default", "args": {"self": {"ref": "x"}}, "dtype": "float32", "shape": [64, 32]},
+    {"id": "b", "op": "aten.made_up.default", "args": {"self": {"ref": "a"}}, "dtype": "float32", "shape": [64, 32]}]})";
+  const error not_lowered{ec::unsupported, "cannot lower it", ""};
+  load_request load;
+  if (const auto cut = can_be_cut(t, load, not_lowered); !cut) FAIL(render(cut.error()));
+  for (const std::string baseline : {"compile", "max-autotune", "best"}) {
+    load.baseline = baseline;
+    const auto refused = can_be_cut(t, load, not_lowered);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ec::left_as_it_is);
+    CHECK(refused.error().message.find("--baseline " + baseline) != std::string::npos);
+    CHECK(refused.error().hint == "--baseline eager");
+  }
+  load.baseline = "eager";
+  load.call_drop_in = false;
+  CHECK(can_be_cut(t, load, not_lowered).error().hint == "leave --no-check away");
 }
 
 TEST_CASE("an attempt that is recorded is shown by its own number, not by the next one's") {

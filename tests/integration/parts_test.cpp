@@ -92,6 +92,34 @@ def get_init_inputs():
     return []
 )";
 
+constexpr const char* in_dictionary = R"(import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return {"y": x + 1}
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+
+def get_init_inputs():
+    return []
+)";
+/// Random numbers in forward(), also in eval mode.
+constexpr const char* dropped = R"(import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return nn.functional.dropout(x, 0.5)
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+
+def get_init_inputs():
+    return []
+)";
+
 /// Values decide the shapes: there is no graph.
 constexpr const char* no_graph = R"(import torch
 import torch.nn as nn
@@ -234,6 +262,43 @@ TEST_CASE("a task of which no graph can be made is left as it is, with the line 
   CHECK_FALSE(fs::exists(out / "model_new.py"));
 }
 
+TEST_CASE("a suite leaves as they are the tasks that optimize leaves as they are") {
+  auto place = *temp_dir::create("pragma-parts-test-");
+  const auto suite = place.path() / "suite", out = place.path() / "out", home = place.path() / "home";
+  fs::create_directories(suite);
+  const std::vector<std::pair<std::string, const char*>> tasks = {{"best", only_torch}, {"complex", complex_result}, {"dictionary", in_dictionary}, {"dropout", dropped}, {"labels", no_graph}, {"nested", nested_results}};
+  for (const auto& [name, text] : tasks) {
+    std::ofstream(suite / (name + ".py")) << text;
+    const auto alone = run({PRAGMA_EXE, "optimize", (suite / (name + ".py")).string(), "--out", (out / name).string(), "--attempts", "1", "--seeds", "1", "--no-profile"}, home);
+    INFO(name << ": " << alone.err << alone.out);
+    CHECK(alone.exit_code == 0);
+    CHECK(alone.err.find("left as it is, and as fast") != std::string::npos);
+  }
+  std::ofstream(suite / "syntax.py") << "class Model(\n";
+  const auto result = run({PRAGMA_EXE, "bench", suite.string(), "--out", (out / "bench").string(), "--attempts", "1", "--seeds", "1", "--no-profile", "--json"}, home);
+  INFO(result.err << result.out);
+  const auto document = parse_json(result.out, "the suite");
+  REQUIRE(document);
+  REQUIRE((*document)["tasks"].size() == tasks.size() + 1);
+  for (const auto& t : (*document)["tasks"]) {
+    INFO(t.dump());
+    CHECK(t["status"] == (t["name"] == "syntax" ? "invalid" : "left as it is"));
+    CHECK_FALSE(t["reason"].get<std::string>().empty());
+  }
+}
+
+TEST_CASE("parts of a task have no figure against another baseline than Model as it is: that is said before any is tried") {
+  auto place = *temp_dir::create("pragma-parts-test-");
+  const auto task = place.path() / "gate.py", out = place.path() / "out", home = place.path() / "home";
+  std::ofstream(task) << gate;
+  const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "1", "--seeds", "1", "--no-profile", "--baseline", "best"}, home);
+  INFO(result.err << result.out);
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.find("hint: --baseline eager") != std::string::npos);
+  CHECK(result.err.find("attempt") == std::string::npos);
+  CHECK_FALSE(fs::exists(out / "regions"));
+}
+
 TEST_CASE("parts that may not be timed as called are left to Torch: no machine is called busy for it") {
   auto place = *temp_dir::create("pragma-parts-test-");
   const auto task = place.path() / "gate.py", out = place.path() / "out";
@@ -242,5 +307,6 @@ TEST_CASE("parts that may not be timed as called are left to Torch: no machine i
   INFO(result.err << result.out);
   CHECK(result.exit_code == 0);
   CHECK(result.err.find("leave --no-check away") != std::string::npos);
+  CHECK_FALSE(fs::exists(out / "regions")); // nothing was tried for it
   CHECK_FALSE(fs::exists(out / "model_new.py"));
 }

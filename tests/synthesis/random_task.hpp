@@ -12,6 +12,7 @@
 #include "verification/verify.hpp"
 
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -415,6 +416,17 @@ struct random_outcome {
   enum class kind { right, wrong, unsupported, unverifiable, failed } what = kind::failed;
   std::string reason, source; ///< the kernel's, where there is one
 };
+
+/// How many of each kind.
+using random_counts = std::map<random_outcome::kind, int>;
+
+/// All that was tried is right, and at most a tenth was not tried: tasks are made of operators that the coder has, so what it does not write is no answer.
+inline bool all_well(random_counts found) {
+  using kind = random_outcome::kind;
+  int count = 0;
+  for (const auto& [what, n] : found) count += n;
+  return found[kind::wrong] + found[kind::failed] == 0 && 10 * found[kind::unsupported] <= count;
+}
 
 /// `draws`: the seed of each look at its inputs; 0: any. `options`: what the kernel is planned for.
 inline random_outcome check_random_task(reference& ref, const std::filesystem::path& folder, uint64_t seed, const std::vector<uint64_t>& draws = {0}, const builtin_options& options = {}) {

@@ -50,6 +50,15 @@ TEST_CASE("tasks that were wrong once are right") {
   }
 }
 
+TEST_CASE("many random tasks are well where nothing is wrong or failed and at most a tenth was not tried") {
+  using kind = random_outcome::kind;
+  CHECK(all_well({{kind::right, 9}, {kind::unsupported, 1}}));
+  CHECK(all_well({{kind::right, 5}, {kind::unverifiable, 4}, {kind::unsupported, 1}}));
+  CHECK_FALSE(all_well({{kind::right, 8}, {kind::unsupported, 1}}));
+  CHECK_FALSE(all_well({{kind::right, 99}, {kind::wrong, 1}}));
+  CHECK_FALSE(all_well({{kind::right, 99}, {kind::failed, 1}}));
+}
+
 TEST_CASE("a seed names one task") {
   CHECK(random_task(7).text() == random_task(7).text());
   CHECK(random_task(7).text() != random_task(8).text());
