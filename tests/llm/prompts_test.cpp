@@ -384,6 +384,45 @@ TEST_CASE("Triton: what Torch may do and whether TF32 is allowed is said") {
   CHECK(system.find("TF32 is not allowed") == std::string::npos);
 }
 
+TEST_CASE("Triton: half types are forbidden to a float32 task only") {
+  auto t = a_triton_task();
+  const auto of_float32 = render_prompt(t, {})[0].content;
+  CHECK_THAT(of_float32, Catch::Contains("Do not convert to float16 or bfloat16; keep sums in float32") && !Catch::Contains("float32 operands:") && !Catch::Contains("int8"));
+  t.narrow_types = {"bfloat16"};
+  t.tolerance = 2e-2;
+  auto system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("- bfloat16: tl.dot takes such operands as they are loaded and sums in float32") && Catch::Contains("off by 0.02 of"));
+  // What the task has in float32 is held to the rule as before.
+  CHECK_THAT(system, Catch::Contains("- float32 operands: TF32 is not allowed") && !Catch::Contains("int8"));
+  CHECK(system.size() < of_float32.size() + 600);
+  t.narrow_types = {"int8"};
+  t.tolerance = 0;
+  system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("tl.dot of two int8 operands sums in int32") && !Catch::Contains("may be off"));
+}
+
+TEST_CASE("C++: how half types and int8 are declared and multiplied, and by tiles only where there are any") {
+  auto t = a_task();
+  const auto of_float32 = render_prompt(t, {})[0].content;
+  for (const char* word : {"bfloat16", "int8", "AMX", "uint16_t"}) CHECK_THAT(of_float32, !Catch::Contains(word));
+  t.narrow_types = {"bfloat16"};
+  t.tolerance = 2e-2;
+  auto system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("bfloat16: `data` points to uint16_t") && Catch::Contains("sum in float32") && Catch::Contains("_mm512_dpbf16_ps") && Catch::Contains("off by 0.02 of") &&
+                         !Catch::Contains("AMX") && !Catch::Contains("int8"));
+  t.tiles = true;
+  system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("_tile_dpbf16ps, both factors") && Catch::Contains("two steps)") && Catch::Contains("syscall(SYS_arch_prctl, 0x1023, 18) == 0") && !Catch::Contains("_tile_dpbssd"));
+  CHECK(system.size() < of_float32.size() + 1000); // 250 tokens
+  t.narrow_types = {"float16"};
+  t.tiles = false;
+  CHECK_THAT(render_prompt(t, {})[0].content, Catch::Contains("- float16: `data`") && !Catch::Contains("bfloat16"));
+  t.narrow_types = {"int8"};
+  t.tiles = true;
+  system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("`data` points to int8_t") && Catch::Contains("__AVX512VNNI__") && Catch::Contains("_tile_dpbssd, both factors") && !Catch::Contains("uint16_t"));
+}
+
 TEST_CASE("Triton: answers are modules") {
   auto answer = parse_answer("I fuse both loops.\n\n```python\n" + module + "```\nflags: none of mine\n", "triton");
   if (!answer) FAIL(answer.error().message);
