@@ -155,7 +155,7 @@ std::string findings_text(const brief& b, const profile* p) {
     out += (f.confidence >= explaining_confidence ? "\nFinding: " : "\nPerhaps: ") + json(f.what).get<std::string>();
     if (!f.level.empty()) out += " (" + clip(f.level, 40) + ")";
     out += ", confidence " + format_number(f.confidence, 2);
-    if (f.line > 0) out += ", line " + std::to_string(f.line);
+    out += clip(place_of(f), 120);
     out += ". " + clip(f.why) + "\n";
     if (f.seconds_without > 0) out += "- Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted)\n";
     const bool full = f.confidence >= explaining_confidence || i == 0;

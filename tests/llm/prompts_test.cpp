@@ -160,6 +160,7 @@ TEST_CASE("each attempt has a line: idea, ratio side by side, what was predicted
   time_phase loop;
   loop.phase = "loop at line 2";
   loop.line = 2;
+  loop.part = "region 2 (pass 1: peak)";
   b.code.source = "first\n  for (;;) body;\n";
   loop.seconds = 2.8e-3;
   loop.by = bound::execution_units;
@@ -169,7 +170,7 @@ TEST_CASE("each attempt has a line: idea, ratio side by side, what was predicted
   const auto text = user_text(a_task(), b);
   CHECK_THAT(text, Catch::Contains("- 2: packs the operand -> 1.90x the best of then [1.85, 1.95], predicted 2.50x, new best") && Catch::Contains("- 3: (no idea stated) -> failed at build: no"));
   CHECK_THAT(text, Catch::Contains("4 left with it") && Catch::Contains("Worst error 0.031 of what is allowed (relative tolerance 0.0001)"));
-  CHECK_THAT(text, Catch::Contains("98% loop at line 2 `for (;;) body;`: 2.80 ms, bound by execution units") && Catch::Contains("as written llvm-mca predicts 2.8 ms") && Catch::Contains("nothing explains"));
+  CHECK_THAT(text, Catch::Contains("98% region 2 (pass 1: peak), loop at line 2 `for (;;) body;`: 2.80 ms, bound by execution units") && Catch::Contains("as written llvm-mca predicts 2.8 ms") && Catch::Contains("nothing explains"));
 }
 
 TEST_CASE("figures of nothing are left out, and remarks of loops in which no time goes") {
