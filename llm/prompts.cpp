@@ -203,7 +203,7 @@ std::string triton_precision(const coding_task& t) {
   if (!halves.empty())
     out += "- " + halves + ": tl.dot takes such operands as they are loaded and sums in float32 (acc = tl.dot(a, b, acc)). Everything else, sums too, in float32, rounded where it is stored; "
            "Torch's roundings on the way need not be repeated.\n";
-  if (has_type(t, "int8")) out += "- int8: tl.dot of two int8 operands sums in int32, exactly; int8 beside another type is widened to that type, its scale multiplied after the product.\n";
+  if (has_type(t, "int8")) out += "- int8: tl.dot of two int8 operands sums in int32, exactly; int8 beside another type is widened to that type; a scale for each column may be multiplied after the product.\n";
   return out + "- float32 operands: " + tf32;
 }
 
@@ -266,7 +266,7 @@ std::string cpp_narrow_types(const coding_task& t) {
            "where it is stored; Torch's roundings on the way need not be repeated. What the reference has in float32 stays float32." + allowed_error(t) + "\n";
   if (brain) out += "- Products of bfloat16: pairs of steps by _mm512_dpbf16_ps where __AVX512BF16__ is defined, else widened.\n";
   if (bytes) out += "- int8: `data` points to int8_t. Sums of products in int32, exactly: four steps by vpdpbusd where __AVX512VNNI__ or __AVXVNNI__ is defined (one factor is unsigned there: add 128, "
-                    "subtract 128 times the other's sums), else widened. Beside another type it is widened to that type; its scale is multiplied after the product." + (half || brain ? "" : allowed_error(t)) + "\n";
+                    "subtract 128 times the other's sums), else widened. Beside another type it is widened to that type; a scale for each column may be multiplied after the product." + (half || brain ? "" : allowed_error(t)) + "\n";
   if (t.tiles)
     out += "- AMX is there, where __AMX_BF16__ is defined: " + std::string(brain ? "_tile_dpbf16ps" : "") + (brain && bytes ? ", " : "") + (bytes ? "_tile_dpbssd" : "") +
            ", both factors packed in words of 32 bits (" + (brain ? "two" : "four") + " steps" + (brain && bytes ? ", of int8 four" : "") +
