@@ -54,6 +54,7 @@ brief a_brief() {
   f.level = "L3";
   f.confidence = 0.83;
   f.line = 12;
+  f.part = "region 2 (product)";
   f.why = "The loop streams more bytes than L3 can deliver.";
   f.proof = {{"ipc", 3.75, "1/cycle", 5.6, true, "ipc = 3.75 1/cycle (measured; best version: 5.6): low"}, {"source", 0, "", 0, false, "no streaming stores (static)"}};
   f.remedies = {"use non-temporal stores", "fuse the two passes"};
@@ -101,7 +102,7 @@ TEST_CASE("the prompt has the paper's five parts, the best version first, with w
   CHECK_THAT(part(0), Catch::Contains("second_version") && Catch::Contains("four accumulators") && Catch::Contains("-ffast-math"));
   CHECK_THAT(part(1), Catch::Contains("entry point is missing") && Catch::Contains("define pragma_kernel"));
   CHECK_THAT(part(2), Catch::Contains("instructions per cycle") && Catch::Contains("https://cpu.example/manual"));
-  CHECK_THAT(part(3), Catch::Contains("1.50x") && Catch::Contains("memory_bandwidth_bound (L3)") && Catch::Contains("line 12") &&
+  CHECK_THAT(part(3), Catch::Contains("1.50x") && Catch::Contains("memory_bandwidth_bound (L3)") && Catch::Contains(", region 2 (product), line 12.") &&
                           Catch::Contains("use non-temporal stores") && Catch::Contains("not vectorized: control flow") &&
                           Catch::Contains("(best 1234 count)"));
   const auto best = text.find("# 5. Best version so far");
