@@ -3,6 +3,8 @@
 #include "base/files.hpp"
 #include "base/language.hpp"
 #include "base/text.hpp"
+#include "kernels/task_types.hpp"
+#include "verification/compare.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -40,7 +42,8 @@ std::string describe(const machine_limits& m) {
   for (size_t i = 0; i < m.copy_gbs.size() && i < 4; ++i) {
     text += std::string(", ") + levels[i] + (i < m.cache_bytes.size() && i < 3 ? " " + format_bytes(static_cast<double>(m.cache_bytes[i])) : "") + " " + format_number(m.copy_gbs[i], 0) + (i < m.read_gbs.size() ? "/" + format_number(m.read_gbs[i], 0) : "");
   }
-  return text + " GB/s copying/reading, peak " + format_number(m.peak_gflops, 0) + " GFLOP/s float32 (all measured). Timed calls repeat on the same inputs, so caches are warm";
+  return text + " GB/s copying/reading, peak " + format_number(m.peak_gflops, 0) + " GFLOP/s float32" +
+         (m.half_gflops > 0 ? ", " + format_number(m.half_gflops, 0) + " bfloat16 on tiles (AMX; int8 up to twice that)" : "") + " (all measured). Timed calls repeat on the same inputs, so caches are warm";
 }
 
 chat_usage operator-(const chat_usage& a, const chat_usage& b) {
@@ -55,6 +58,31 @@ std::optional<attempt_feedback> feedback_of(const code_request& request) {
 }
 
 } // namespace
+
+expected<coding_task> prompt_for(const coder_setup& setup, const std::string& language) {
+  const auto& t = setup.task;
+  const bool on_device = setup.limits.backend != "cpu";
+  coding_task prompt;
+  prompt.language = language;
+  prompt.allow_tf32 = setup.allow_tf32;
+  prompt.allow_torch = setup.allow_torch;
+  prompt.name = t.name;
+  prompt.source = t.source;
+  prompt.inputs = describe(t.inputs);
+  prompt.params = describe(t.params);
+  prompt.outputs = describe(t.outputs);
+  for (const auto type : {dtype::float16, dtype::bfloat16, dtype::int8})
+    if (uses(t, type)) prompt.narrow_types.push_back(json(type).get<std::string>());
+  const auto result = std::find_if(t.outputs.begin(), t.outputs.end(), [](const tensor_spec& x) { return is_floating(x.dtype); });
+  if (result != t.outputs.end()) prompt.tolerance = t.tolerance > 0 ? t.tolerance : default_tolerance(result->dtype);
+  prompt.tiles = !on_device && setup.limits.half_gflops > 0;
+  auto header = read_file(share_dir() / "pragma_kernel.h");
+  if (!header) return fail(header.error());
+  prompt.abi_header = std::move(*header);
+  (on_device ? prompt.device : prompt.machine) = describe(setup.limits) + (setup.compiler_versions.empty() || on_device ? "" : ". Compilers: " + join(setup.compiler_versions, ", "));
+  prompt.allowed_flags = {"-O2", "-O3", "-Ofast", "-march=native", "-ffast-math", "-funroll-loops", "-fopenmp", "-mprefer-vector-width=512"};
+  return prompt;
+}
 
 expected<std::string> coding_session::setup(const coder_setup& setup) {
   setup_ = setup;
@@ -92,20 +120,9 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   auto model = make_chat_model(setup.llm, setup.transcript, cancel_, setup.resumed ? std::optional(setup.used) : std::nullopt);
   if (!model) return fail(model.error());
   model_ = std::move(*model);
-  prompt_ = {};
-  prompt_.language = chosen->language;
-  prompt_.allow_tf32 = setup.allow_tf32;
-  prompt_.allow_torch = setup.allow_torch;
-  prompt_.name = setup.task.name;
-  prompt_.source = setup.task.source;
-  prompt_.inputs = describe(setup.task.inputs);
-  prompt_.params = describe(setup.task.params);
-  prompt_.outputs = describe(setup.task.outputs);
-  auto header = read_file(share_dir() / "pragma_kernel.h");
-  if (!header) return fail(header.error());
-  prompt_.abi_header = std::move(*header);
-  (chosen->on_device() ? prompt_.device : prompt_.machine) = describe(setup.limits) + (setup.compiler_versions.empty() || chosen->on_device() ? "" : ". Compilers: " + join(setup.compiler_versions, ", "));
-  prompt_.allowed_flags = {"-O2", "-O3", "-Ofast", "-march=native", "-ffast-math", "-funroll-loops", "-fopenmp", "-mprefer-vector-width=512"};
+  auto prompt = prompt_for(setup, chosen->language);
+  if (!prompt) return fail(prompt.error());
+  prompt_ = std::move(*prompt);
   if (builtin_)
     if (auto seed = builtin_->next(std::nullopt)) prompt_.seed_source = seed->source;
   return model_->name();

@@ -11,6 +11,9 @@
 
 namespace pragma {
 
+/// What a model is told of the task and the machine, in this language (base/language.hpp); without a seed.
+expected<coding_task> prompt_for(const coder_setup& setup, const std::string& language);
+
 class coding_session {
 public:
   explicit coding_session(const std::atomic<bool>* cancel = nullptr) : cancel_(cancel) {}

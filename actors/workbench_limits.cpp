@@ -2,6 +2,7 @@
 #include "actors/workbench.hpp"
 
 #include "diagnosis/roofline.hpp"
+#include "kernels/task_types.hpp"
 #include "profilers/hardware.hpp"
 
 #include <algorithm>
@@ -14,13 +15,6 @@ namespace {
 constexpr int busy_tries = 10;         ///< for the limits of a device that somebody else uses just now
 constexpr std::chrono::seconds busy_pause{2};
 constexpr double timing_slack = 1.25;  ///< times the measured roofline: what is faster is not believed (a limit is the best of many batches, and of few moments)
-
-/// Are there factors that a processor's tiles take, bfloat16 or int8, anywhere in the task? Of others the tiles are no limit.
-bool multiplies_on_tiles(const task& t) {
-  const auto narrow = [](const tensor_spec& x) { return x.dtype == dtype::bfloat16 || x.dtype == dtype::int8; };
-  return t.graph.find("\"bfloat16\"") != std::string::npos || t.graph.find("\"int8\"") != std::string::npos || std::any_of(t.inputs.begin(), t.inputs.end(), narrow) ||
-         std::any_of(t.params.begin(), t.params.end(), narrow);
-}
 
 } // namespace
 
@@ -35,7 +29,7 @@ expected<machine_limits> workbench::limits_of(reference& ref, const task& t, boo
     std::this_thread::sleep_for(busy_pause); // another process works on the device: a start, a check of somebody's
     limits = measure_limits_(ref, request_, again);
   }
-  if (limits && !on_device && !multiplies_on_tiles(t)) limits->half_gflops = 0;
+  if (limits && !on_device && !uses(t, dtype::bfloat16) && !uses(t, dtype::int8)) limits->half_gflops = 0; // of other factors tiles are no limit
   return limits;
 }
 

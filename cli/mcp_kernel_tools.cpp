@@ -149,7 +149,7 @@ std::string examination_text(const examination& e) {
 std::string findings_text(const std::vector<finding>& findings) {
   std::string text;
   for (const auto& f : findings) {
-    text += json(f.what).get<std::string>() + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + ": " + f.why + "\n";
+    text += json(f.what).get<std::string>() + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) + place_of(f) + ": " + f.why + "\n";
     for (const auto& e : f.proof) text += "    evidence: " + (e.text.empty() ? e.metric + " = " + html::quantity(e.value, e.unit) : e.text) + "\n";
     for (const auto& r : f.remedies) text += "    try: " + r + "\n";
   }

@@ -116,7 +116,7 @@ void print_findings(terminal& out, const std::vector<finding>& findings, const p
     const auto rule = json(f.what).get<std::string>();
     const double weight = weight_of(scores, rule);
     out.line(out.bold(rule) + (f.level.empty() ? "" : " (" + f.level + ")") + ", confidence " + format_number(f.confidence, 2) +
-             (weight < 1 ? " (weighted with " + format_number(weight, 2) + " by what following it brought here)" : "") + ": " + f.why +
+             (weight < 1 ? " (weighted with " + format_number(weight, 2) + " by what following it brought here)" : "") + place_of(f) + ": " + f.why +
              (f.seconds_without > 0 ? " Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted)." : ""));
     for (const auto& e : f.proof) out.line("    evidence: " + (e.text.empty() ? e.metric + " = " + html::quantity(e.value, e.unit) : e.text));
     for (const auto& r : f.remedies) out.line("    try: " + r);

@@ -225,7 +225,7 @@ std::string findings_of(const std::vector<finding>& findings, const profile* p) 
   std::string out;
   for (const auto& f : findings) {
     out += "<h3>" + escape(json(f.what).get<std::string>()) + (f.level.empty() ? "" : " &middot; " + escape(f.level)) + " <span class=\"soft\">confidence " +
-           format_number(f.confidence, 2) + (f.line > 0 ? ", line " + std::to_string(f.line) : "") + "</span></h3>\n<p>" + escape(f.why) + "</p>\n";
+           format_number(f.confidence, 2) + escape(place_of(f)) + "</span></h3>\n<p>" + escape(f.why) + "</p>\n";
     std::vector<std::vector<std::string>> rows;
     for (const auto& e : f.proof) {
       const auto* m = p ? p->find(e.metric) : nullptr;

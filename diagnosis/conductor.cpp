@@ -136,7 +136,7 @@ std::string finding_line(const finding& f) {
   std::string text = f.confidence < explaining_confidence && !f.at_limit ? " - Perhaps " : " - ";
   text += title_of(f.what);
   if (!f.level.empty()) text += " (" + f.level + ")";
-  if (f.line > 0) text += ", line " + std::to_string(f.line);
+  text += place_of(f);
   text += ", confidence " + format_number(f.confidence, 2) + ": " + f.why;
   if (f.seconds_without > 0) text += " Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted).";
   if (!f.proof.empty()) text += " Evidence: " + f.proof.front().text;

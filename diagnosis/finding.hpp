@@ -107,7 +107,11 @@ struct finding {
   std::vector<citation> documentation; ///< of the metrics in `proof`, where the compendium has them
   bool at_limit = false;          ///< what the hardware can do, and nothing that the code lacks: no cause to follow
   double seconds = 0, seconds_without = 0; ///< of one call: measured, and as the time table has it without this bottleneck; 0 = no prediction
+  std::string part{};             ///< of the source, that holds the line: "region 2 (product)" (source_parts.hpp); "" = unknown
 };
-PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies, documentation, at_limit, seconds, seconds_without)
+PRAGMA_JSON(finding, what, confidence, level, line, why, proof, remedies, documentation, at_limit, seconds, seconds_without, part)
+
+/// ", region 2 (product), line 12": what a finding names of the source; "" = nothing.
+inline std::string place_of(const finding& f) { return (f.part.empty() ? "" : ", " + f.part) + (f.line > 0 ? ", line " + std::to_string(f.line) : ""); }
 
 } // namespace pragma

@@ -1,5 +1,6 @@
 #include "diagnosis/predict.hpp"
 #include "diagnosis/rule_context.hpp"
+#include "diagnosis/source_parts.hpp"
 
 #include "base/text.hpp"
 
@@ -71,7 +72,10 @@ std::vector<finding> diagnose(const diagnosis_input& input) {
   const rule::facts facts(input);
   // At the hardware's limit whatever else may be said of the code costs no time.
   if (auto done = facts.device ? rule::device::at_roofline(facts) : rule::at_roofline(facts)) return {std::move(*done)};
-  return facts.device ? apply(device_rules, facts, *input.current) : apply(all_rules, facts, *input.current);
+  if (facts.device) return apply(device_rules, facts, *input.current);
+  auto found = apply(all_rules, facts, *input.current);
+  for (auto& f : found) f.part = part_of(input.source, f.line);
+  return found;
 }
 
 } // namespace pragma

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "diagnosis/core_model.hpp"
 #include "diagnosis/rules.hpp"
+#include "diagnosis/source_parts.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -149,6 +150,7 @@ time_table table_of(const diagnosis_input& in) {
     const auto& l = loops[i];
     time_phase phase;
     phase.line = l.line;
+    phase.part = part_of(in.source, l.line);
     phase.phase = l.line > 0 ? "loop at line " + std::to_string(l.line) : "a loop";
     phase.seconds = times[i];
     const double trips = trips_of(l, in, times[i]);
@@ -176,7 +178,7 @@ std::vector<std::string> table_lines(const time_table& table) {
   if (!(table.seconds > 0)) return lines;
   lines.push_back("Where the " + format_seconds(table.seconds) + " of a call go (shares by " + table.shares + "):");
   for (const auto& p : table.phases) {
-    auto line = "  " + format_number(100 * table.share(p), 0) + "% " + p.phase + ": " + format_seconds(p.seconds) + ", ";
+    auto line = "  " + format_number(100 * table.share(p), 0) + "% " + (p.part.empty() ? "" : p.part + ", ") + p.phase + ": " + format_seconds(p.seconds) + ", ";
     line += p.by == bound::unknown ? "nothing explains it" : "bound by " + json(p.by).get<std::string>() + (p.by == bound::bandwidth ? " of " + p.level : "");
     if (p.least_seconds > 0) line += ", at the least " + format_seconds(p.least_seconds);
     if (!p.evidence.empty()) line += " (" + p.evidence + ")";

@@ -32,8 +32,9 @@ struct time_phase {
   double move_seconds = 0;       ///< that its bytes need at the measured bandwidth; 0 = unknown
   double least_seconds = 0;      ///< of the same work, by the units' peak and the bandwidth of its bytes; 0 = unknown
   std::string evidence;
+  std::string part;              ///< what its line belongs to, by name (source_parts.hpp); "" = unknown
 };
-PRAGMA_JSON(time_phase, phase, line, seconds, by, level, core_seconds, move_seconds, least_seconds, evidence)
+PRAGMA_JSON(time_phase, phase, line, seconds, by, level, core_seconds, move_seconds, least_seconds, evidence, part)
 
 struct time_table {
   double seconds = 0;            ///< of one call, measured; 0: there is no table

@@ -155,7 +155,7 @@ std::string findings_text(const brief& b, const profile* p) {
     out += (f.confidence >= explaining_confidence ? "\nFinding: " : "\nPerhaps: ") + json(f.what).get<std::string>();
     if (!f.level.empty()) out += " (" + clip(f.level, 40) + ")";
     out += ", confidence " + format_number(f.confidence, 2);
-    if (f.line > 0) out += ", line " + std::to_string(f.line);
+    out += clip(place_of(f), 120);
     out += ". " + clip(f.why) + "\n";
     if (f.seconds_without > 0) out += "- Without it: " + format_seconds(f.seconds_without) + " instead of " + format_seconds(f.seconds) + " (predicted)\n";
     const bool full = f.confidence >= explaining_confidence || i == 0;
@@ -178,6 +178,35 @@ constexpr const char* triton_answer_format =
     "ModelNew(nn.Module)`. Before it, say in one to three sentences what you change and why, and, where you follow a finding, write a line `answers: ` with its name. No second version, no diff, no parts "
     "left out, no code that tests or times it.";
 
+bool has_type(const coding_task& t, std::string_view type) { return std::find(t.narrow_types.begin(), t.narrow_types.end(), type) != t.narrow_types.end(); }
+
+/// The half types of the task, by "and"; "" = none.
+std::string halves_of(const coding_task& t) {
+  std::vector<std::string> halves;
+  for (const char* type : {"float16", "bfloat16"})
+    if (has_type(t, type)) halves.push_back(type);
+  return join(halves, " and ");
+}
+
+/// How far a result may be off: told where the types of the task do not say it.
+std::string allowed_error(const coding_task& t) {
+  return t.tolerance > 0 ? " A result may be off by " + number(t.tolerance) + " of (its size + the output's mean absolute deviation)." : "";
+}
+
+std::string triton_precision(const coding_task& t) {
+  const std::string tf32 = t.allow_tf32 ? "This task allows TF32 in products: tl.dot(..., input_precision=\"tf32\"); nothing lower, and sums in float32.\n"
+                                        : "TF32 is not allowed: tl.dot's default for float32 is TF32, so write input_precision=\"ieee\" or \"tf32x3\" (three products, nearly "
+                                          "float32's accuracy, on the matrix units). Do not convert to float16 or bfloat16; keep sums in float32.\n";
+  if (t.narrow_types.empty()) return tf32;
+  const auto halves = halves_of(t);
+  std::string out = "What the reference computes in a narrow type, and only that, may be in it." + allowed_error(t) + "\n";
+  if (!halves.empty())
+    out += "- " + halves + ": tl.dot takes such operands as they are loaded and sums in float32 (acc = tl.dot(a, b, acc)). Everything else, sums too, in float32, rounded where it is stored; "
+           "Torch's roundings on the way need not be repeated.\n";
+  if (has_type(t, "int8")) out += "- int8: tl.dot of two int8 operands sums in int32, exactly; int8 beside another type is widened to that type; a scale for each column may be multiplied after the product.\n";
+  return out + "- float32 operands: " + tf32;
+}
+
 std::string triton_system_text(const coding_task& t) {
   std::string out =
       "You write fast GPU kernels in Triton. Each of your modules is loaded, run in a sandbox on the device, compared with the PyTorch "
@@ -196,12 +225,7 @@ std::string triton_system_text(const coding_task& t) {
       "Return tensors of the reference's shapes and dtypes, written completely on every call. Do not write to inputs or parameters.\n"
       "- Compute in every call: no results kept from earlier calls, no side streams, threads or graphs of your own, no work that goes on after "
       "the call returns, no waiting for the device in forward().\n";
-  out += t.allow_tf32
-             ? "- Precision: results are judged against a float64 oracle, on other value ranges too (large, tiny, negative, constant rows). This task "
-               "allows TF32 in products: tl.dot(..., input_precision=\"tf32\"); nothing lower, and sums in float32.\n"
-             : "- Precision: results are judged against a float64 oracle, on other value ranges too (large, tiny, negative, constant rows). TF32 is not "
-               "allowed: tl.dot's default for float32 is TF32, so write input_precision=\"ieee\" or \"tf32x3\" (three products, nearly float32's "
-               "accuracy, on the matrix units). Do not convert to float16 or bfloat16; keep sums in float32.\n";
+  out += "- Precision: results are judged against a float64 oracle, on other value ranges too (large, tiny, negative, constant rows). " + triton_precision(t);
   out +=
       "- Triton: block shapes are powers of two; mask loads and stores at the borders and give masked loads the neutral element (other=0.0 for "
       "sums, float(\"-inf\") for maxima); a grid's second and third dimension end at 65535; offsets beyond 2^31 need 64 bits. "
@@ -232,6 +256,24 @@ std::string declarations_of(const std::string& header) {
   return out;
 }
 
+/// How the narrow types of a task are declared and multiplied; "" for one of float32.
+std::string cpp_narrow_types(const coding_task& t) {
+  if (t.narrow_types.empty()) return {};
+  const bool half = has_type(t, "float16"), brain = has_type(t, "bfloat16"), bytes = has_type(t, "int8");
+  std::string out;
+  if (half || brain)
+    out += "- " + halves_of(t) + ": `data` points to uint16_t" + (brain ? ", bfloat16 being the upper half of a float32" : "") + ". Widen what is loaded, compute and sum in float32, round to nearest even " +
+           "where it is stored; Torch's roundings on the way need not be repeated. What the reference has in float32 stays float32." + allowed_error(t) + "\n";
+  if (brain) out += "- Products of bfloat16: pairs of steps by _mm512_dpbf16_ps where __AVX512BF16__ is defined, else widened.\n";
+  if (bytes) out += "- int8: `data` points to int8_t. Sums of products in int32, exactly: four steps by vpdpbusd where __AVX512VNNI__ or __AVXVNNI__ is defined (one factor is unsigned there: add 128, "
+                    "subtract 128 times the other's sums), else widened. Beside another type it is widened to that type; a scale for each column may be multiplied after the product." + (half || brain ? "" : allowed_error(t)) + "\n";
+  if (t.tiles)
+    out += "- AMX is there, where __AMX_BF16__ is defined: " + std::string(brain ? "_tile_dpbf16ps" : "") + (brain && bytes ? ", " : "") + (bytes ? "_tile_dpbssd" : "") +
+           ", both factors packed in words of 32 bits (" + (brain ? "two" : "four") + " steps" + (brain && bytes ? ", of int8 four" : "") +
+           "). Ask for it once, at load time: syscall(SYS_arch_prctl, 0x1023, 18) == 0, the one system call that is allowed; where it is refused, vectors multiply. _tile_release() before the call returns.\n";
+  return out;
+}
+
 std::string cpp_system_text(const coding_task& t) {
   std::string out =
       "You write fast CPU kernels in C++. Each is compiled, run in a sandbox, compared with the PyTorch reference on inputs that you cannot know, timed side by side "
@@ -242,7 +284,8 @@ std::string cpp_system_text(const coding_task& t) {
       "- Shapes are fixed: use them as constants. Tensors are contiguous, row-major, aligned to 64 bytes. Write every element of every output on every call; inputs and "
       "parameters are read-only.\n"
       "- Compute in every call, from parameters too: no kept results, no work after the call returns, no changed rounding mode or flush-to-zero.\n"
-      "- Results are judged against a float64 oracle, on other value ranges too (large, tiny, negative, constant rows): do not lower the precision.\n\n";
+      "- Results are judged against a float64 oracle, on other value ranges too (large, tiny, negative, constant rows): do not lower the precision.\n" +
+      cpp_narrow_types(t) + "\n";
   out += answer_format;
   out += "\n\nThe header, pragma_kernel.h, in short:\n\n" + llm::fenced(declarations_of(t.abi_header), "c") + "\n";
   if (!t.allowed_flags.empty()) out += "Allowed flags, examples: " + join(t.allowed_flags, " ") + ". Refused: paths, libraries, linker, assembler, plugins.\n";

@@ -16,6 +16,9 @@ struct coding_task {
   std::string device;                      ///< Triton: "NVIDIA H200, sm_90, 132 multiprocessors, ..."; `machine` describes the host
   bool allow_torch = false;                ///< Triton: forward() may let Torch compute
   bool allow_tf32 = false;                 ///< Triton: products may be of TF32
+  std::vector<std::string> narrow_types;   ///< of "float16", "bfloat16", "int8" those that the task has tensors of or computes in; none: its products are of float32 (or wider)
+  double tolerance = 0;                    ///< of results, relative to |value| + mean absolute deviation; 0 = unknown, or they are integers
+  bool tiles = false;                      ///< C++: the processor has AMX, and a narrow type of the task is one that it takes
   std::vector<std::string> allowed_flags;  ///< examples; C++ only
   std::string seed_source;                 ///< --seed builtin: a strong kernel to start from; may be empty
 };

@@ -331,9 +331,8 @@ class DropIn:
         self.__dict__["_pragma_arguments"], self.__dict__["_pragma_ties"] = (args, kwargs) if task.launcher else None, task.constants.ties_of(self)
         # torch.compile cannot look at all of it, nor load what is not there
         self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == "" and not task.has_other_methods(type(self))
-        objects = task.constants.objects_of(self)
-        self.__dict__["_pragma_objects"], self.__dict__["_pragma_partials"] = objects[:2]
-        self.__dict__["_pragma_graphs"] &= objects[2]
+        self.__dict__["_pragma_objects"] = task.constants.objects_of(self)
+        self.__dict__["_pragma_graphs"] &= self._pragma_objects is not None
         self.__dict__["_pragma_differentiable"] = self._pragma_graphs and not task.settings["mutated"] and not task.constants.keeps_layers(self)
         if self._pragma_graphs:
             task.operator.learn(self)

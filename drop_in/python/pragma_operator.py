@@ -1,6 +1,5 @@
 """A drop-in in torch.compile and torch.export: its kernel as an operator of Torch's, `pragma::k...`, with a fake and a rule for gradients. The operator's
 arguments are the inputs and then the parameters, so that it serves every model of the task. See docs/drop_in.md of PRAGMA."""
-import ast
 import copy
 import functools
 import hashlib
@@ -90,14 +89,6 @@ def gradients_of(task, keeper, model, args, tensors, gradients, wanted, again=Fa
     return [r.requires_grad for r in results], [next(found) if needed else None for needed in wanted]
 
 
-def literal(text):
-    """The value that has this repr()."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return float(text)  # inf, nan
-
-
 def memory_of(tensor):
     return tensor.untyped_storage().data_ptr()
 
@@ -182,7 +173,7 @@ class Operator:
     def __init__(self, task, keeper):
         """`keeper`: where a model keeps a tensor, by path and name (constants.py)."""
         self.task, self.keeper, self.count = task, keeper, len(task.inputs)
-        self.scalars = [(position, literal(text)) for position, text in task.scalars]
+        self.scalars = [(position, task.constants.literal(text)) for position, text in task.scalars]
         self.device = task.settings.get("device", "cpu")
         self.empty, self.bare, self.native_call, self.launches = None, Bare(), None, 0
         self.states, self.latest, self.known_paths = {}, None, {}
@@ -396,7 +387,7 @@ def told_of(task):
     tensors = [(position, ()) for position in task.positions] + [(None, tuple(entry["name"].split("."))) for entry in task.params]
     scalars = []
     for position, text in task.scalars if task.operator else []:
-        value = literal(text)
+        value = task.constants.literal(text)
         kinds = tuple(isinstance(value, kind) for kind in (bool, int, float)) if text not in ("0.0", "-0.0", "nan") and isinstance(value, (bool, int, float, str, type(None))) else ()
         scalars.append((position, text, kinds, value))
     modules, containers = [], []  # containers are compared as a whole, for which they must be no constant (differ() of constants.py)
@@ -475,10 +466,17 @@ def fits(model, task, told, args):
             return False
     if any([len(getattr(torch.nn.modules.module, name)) for name in told["hooks"]]):
         return False
-    for path, name, value, fields in model._pragma_objects:
+    for path, name, value, fields in model._pragma_objects["same"]:
         if getattr(inside(model, path), name, NOTHING) is not value or any([getattr(value, field) != known for field, known in fields]):
             return False
-    for path, name, function, given in model._pragma_partials:  # of these Dynamo makes new ones
+    for path, name, value in model._pragma_objects["ranges"]:  # of these and of partials Dynamo makes new ones
+        if getattr(inside(model, path), name, NOTHING) != value:
+            return False
+    for path, name, length, items in model._pragma_objects["mixed"]:
+        value = getattr(inside(model, path), name, ())
+        if len(value) != length or any([value[key] != known for key, known in items]):
+            return False
+    for path, name, function, given in model._pragma_objects["partials"]:
         value = getattr(inside(model, path), name, NOTHING)
         if type(value) is not functools.partial or value.func is not function or differ(value.args + tuple(value.keywords.items()), given):
             return False

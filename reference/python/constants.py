@@ -13,6 +13,7 @@ import types
 import torch
 
 INTERNAL = set(vars(torch.nn.Module())) - {"training"} | {"_is_replica", "_former_parameters", "_compiled_call_impl", "_is_torch_compile"}  # the last two: torch.compile(model) was called
+SIMPLE = (bool, int, float, str, type(None))
 MOST_HASHED = 1 << 20  # elements of a tensor in a list
 PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format, slice)
 
@@ -126,6 +127,14 @@ def constants_of(model):
     return [{"path": path, "class": class_name(type(module)) if path else "", "values": values_of(module, held), "none": none_of(module)} for path, module in model.named_modules()]
 
 
+def literal(text):
+    """The value that has this repr()."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return float(text)  # inf, nan
+
+
 def literals_of(values):
     """[(name, value)] of the constants of a module that are plain values: those that Dynamo can compare and watch."""
     found = []
@@ -138,31 +147,32 @@ def literals_of(values):
 
 
 def objects_of(model):
-    """Of what the modules keep that no literal says, in words that a compiled program can watch: ([(path of a module, name, object, ((plain field, value), ...))],
-    [(path, name, function, the partial's arguments)], was there nothing else)."""
-    objects, partials, all_told = [], [], True
+    """Of what the modules keep that no literal says, in words that a compiled program can watch; None where there is something that none of them says.
+    "same": (path of a module, name, object, ((plain field, value), ...)); "partials": (path, name, function, the partial's arguments); "ranges": (path, name, range);
+    "mixed": (path, name, length, ((key or index, plain value), ...)) of a container with tensors."""
+    found = {"same": [], "partials": [], "ranges": [], "mixed": []}
     for path, module in model.named_modules():
         library, path = type(module).__module__.split(".")[0] == "torch", tuple(path.split(".")) if path else ()
         literal = {name for name, _ in literals_of(values_of(module))}
         for name, value in vars(module).items():
             if name in INTERNAL or name in literal or name.startswith("_") and library or name.startswith("_pragma") or isinstance(value, (torch.Tensor, torch.nn.Module)):
                 continue
-            if isinstance(value, functools.partial):
-                given = value.args + tuple(value.keywords.items())
-                partials.append((path, name, value.func, given))
-                all_told = all_told and without_tensors(given) and not isinstance(value.func, functools.partial)
-            elif isinstance(value, (list, tuple, dict, set)):
-                all_told = all_told and not fields_deep(value)
+            if isinstance(value, functools.partial) and not isinstance(value.func, functools.partial) and all(map(without_tensors, value.args + tuple(value.keywords.values()))):
+                found["partials"].append((path, name, value.func, value.args + tuple(value.keywords.items())))
+            elif isinstance(value, range):
+                found["ranges"].append((path, name, value))
+            elif type(value) in (list, tuple, dict):
+                items = tuple(value.items() if isinstance(value, dict) else enumerate(value))
+                if not all(isinstance(v, SIMPLE + (torch.Tensor,)) for _, v in items):
+                    return None
+                found["mixed"].append((path, name, len(items), tuple((k, v) for k, v in items if not isinstance(v, torch.Tensor))))
+            elif callable(value) and not isinstance(value, functools.partial) or isinstance(value, enum.Enum):
+                found["same"].append((path, name, value, ()))
+            elif fields_of(value) is not None and all(isinstance(v, SIMPLE) for v in fields_of(value).values()):
+                found["same"].append((path, name, value, tuple(fields_of(value).items())))
             else:
-                objects.append((path, name, value, tuple((k, v) for k, v in (fields_of(value) or {}).items() if isinstance(v, (bool, int, float, str)))))
-                all_told = all_told and not any(fields_deep(v) for v in (fields_of(value) or {}).values())
-    return tuple(objects), tuple(partials), all_told
-
-
-def fields_deep(value):
-    """Is there in a container something whose fields might change?"""
-    inside = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, (list, tuple, set, frozenset)) else []
-    return any(fields_of(v) or fields_deep(v) for v in inside) or bool(fields_of(value)) and not inside
+                return None
+    return {kind: tuple(entries) for kind, entries in found.items()}
 
 
 def keeper(model, path, name):

@@ -54,6 +54,7 @@ brief a_brief() {
   f.level = "L3";
   f.confidence = 0.83;
   f.line = 12;
+  f.part = "region 2 (product)";
   f.why = "The loop streams more bytes than L3 can deliver.";
   f.proof = {{"ipc", 3.75, "1/cycle", 5.6, true, "ipc = 3.75 1/cycle (measured; best version: 5.6): low"}, {"source", 0, "", 0, false, "no streaming stores (static)"}};
   f.remedies = {"use non-temporal stores", "fuse the two passes"};
@@ -101,7 +102,7 @@ TEST_CASE("the prompt has the paper's five parts, the best version first, with w
   CHECK_THAT(part(0), Catch::Contains("second_version") && Catch::Contains("four accumulators") && Catch::Contains("-ffast-math"));
   CHECK_THAT(part(1), Catch::Contains("entry point is missing") && Catch::Contains("define pragma_kernel"));
   CHECK_THAT(part(2), Catch::Contains("instructions per cycle") && Catch::Contains("https://cpu.example/manual"));
-  CHECK_THAT(part(3), Catch::Contains("1.50x") && Catch::Contains("memory_bandwidth_bound (L3)") && Catch::Contains("line 12") &&
+  CHECK_THAT(part(3), Catch::Contains("1.50x") && Catch::Contains("memory_bandwidth_bound (L3)") && Catch::Contains(", region 2 (product), line 12.") &&
                           Catch::Contains("use non-temporal stores") && Catch::Contains("not vectorized: control flow") &&
                           Catch::Contains("(best 1234 count)"));
   const auto best = text.find("# 5. Best version so far");
@@ -160,6 +161,7 @@ TEST_CASE("each attempt has a line: idea, ratio side by side, what was predicted
   time_phase loop;
   loop.phase = "loop at line 2";
   loop.line = 2;
+  loop.part = "region 2 (pass 1: peak)";
   b.code.source = "first\n  for (;;) body;\n";
   loop.seconds = 2.8e-3;
   loop.by = bound::execution_units;
@@ -169,7 +171,7 @@ TEST_CASE("each attempt has a line: idea, ratio side by side, what was predicted
   const auto text = user_text(a_task(), b);
   CHECK_THAT(text, Catch::Contains("- 2: packs the operand -> 1.90x the best of then [1.85, 1.95], predicted 2.50x, new best") && Catch::Contains("- 3: (no idea stated) -> failed at build: no"));
   CHECK_THAT(text, Catch::Contains("4 left with it") && Catch::Contains("Worst error 0.031 of what is allowed (relative tolerance 0.0001)"));
-  CHECK_THAT(text, Catch::Contains("98% loop at line 2 `for (;;) body;`: 2.80 ms, bound by execution units") && Catch::Contains("as written llvm-mca predicts 2.8 ms") && Catch::Contains("nothing explains"));
+  CHECK_THAT(text, Catch::Contains("98% region 2 (pass 1: peak), loop at line 2 `for (;;) body;`: 2.80 ms, bound by execution units") && Catch::Contains("as written llvm-mca predicts 2.8 ms") && Catch::Contains("nothing explains"));
 }
 
 TEST_CASE("figures of nothing are left out, and remarks of loops in which no time goes") {
@@ -382,6 +384,45 @@ TEST_CASE("Triton: what Torch may do and whether TF32 is allowed is said") {
   system = render_prompt(t, {})[0].content;
   CHECK_THAT(system, Catch::Contains("may call Torch operators") && Catch::Contains("allows TF32"));
   CHECK(system.find("TF32 is not allowed") == std::string::npos);
+}
+
+TEST_CASE("Triton: half types are forbidden to a float32 task only") {
+  auto t = a_triton_task();
+  const auto of_float32 = render_prompt(t, {})[0].content;
+  CHECK_THAT(of_float32, Catch::Contains("Do not convert to float16 or bfloat16; keep sums in float32") && !Catch::Contains("float32 operands:") && !Catch::Contains("int8"));
+  t.narrow_types = {"bfloat16"};
+  t.tolerance = 2e-2;
+  auto system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("- bfloat16: tl.dot takes such operands as they are loaded and sums in float32") && Catch::Contains("off by 0.02 of"));
+  // What the task has in float32 is held to the rule as before.
+  CHECK_THAT(system, Catch::Contains("- float32 operands: TF32 is not allowed") && !Catch::Contains("int8"));
+  CHECK(system.size() < of_float32.size() + 600);
+  t.narrow_types = {"int8"};
+  t.tolerance = 0;
+  system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("tl.dot of two int8 operands sums in int32") && !Catch::Contains("may be off"));
+}
+
+TEST_CASE("C++: how half types and int8 are declared and multiplied, and by tiles only where there are any") {
+  auto t = a_task();
+  const auto of_float32 = render_prompt(t, {})[0].content;
+  for (const char* word : {"bfloat16", "int8", "AMX", "uint16_t"}) CHECK_THAT(of_float32, !Catch::Contains(word));
+  t.narrow_types = {"bfloat16"};
+  t.tolerance = 2e-2;
+  auto system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("bfloat16: `data` points to uint16_t") && Catch::Contains("sum in float32") && Catch::Contains("_mm512_dpbf16_ps") && Catch::Contains("off by 0.02 of") &&
+                         !Catch::Contains("AMX") && !Catch::Contains("int8"));
+  t.tiles = true;
+  system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("_tile_dpbf16ps, both factors") && Catch::Contains("two steps)") && Catch::Contains("syscall(SYS_arch_prctl, 0x1023, 18) == 0") && !Catch::Contains("_tile_dpbssd"));
+  CHECK(system.size() < of_float32.size() + 1000); // 250 tokens
+  t.narrow_types = {"float16"};
+  t.tiles = false;
+  CHECK_THAT(render_prompt(t, {})[0].content, Catch::Contains("- float16: `data`") && !Catch::Contains("bfloat16"));
+  t.narrow_types = {"int8"};
+  t.tiles = true;
+  system = render_prompt(t, {})[0].content;
+  CHECK_THAT(system, Catch::Contains("`data` points to int8_t") && Catch::Contains("__AVX512VNNI__") && Catch::Contains("_tile_dpbssd, both factors") && !Catch::Contains("uint16_t"));
 }
 
 TEST_CASE("Triton: answers are modules") {
