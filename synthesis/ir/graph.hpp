@@ -12,7 +12,7 @@ namespace pragma::synthesis {
 struct tensor_type {
   pragma::dtype dtype = pragma::dtype::float32;
   std::vector<int64_t> shape;
-  std::string foreign;                 ///< a type that no kernel has, by Torch's name ("complex64", "float8_e4m3fn"): only Torch's calls have it, and `dtype` says nothing
+  std::string foreign = {};            ///< a type that no kernel has, by Torch's name ("complex64", "float8_e4m3fn"): only Torch's calls have it, and `dtype` says nothing
   int64_t elements() const {
     int64_t n = 1;
     for (auto d : shape) n *= d;
