@@ -71,8 +71,8 @@ def trace(model, inputs, task):
         return tuple(outputs)
 
     with torch.no_grad(), traceable.functions(), noted_lines(task.path):
-        graph_module = task.call("forward()", lambda: make_fx(function)([t.detach() for t in state],
-                                                                        [inputs[i] for i in positions]))
+        # Detached, so that a tensor which is given twice is two objects: they are told apart by that.
+        graph_module = task.call("forward()", lambda: make_fx(function)([t.detach() for t in state], [inputs[i].detach() for i in positions]))
     return graph_module, outputs
 
 

@@ -66,18 +66,24 @@ public:
       }
     }
     for (auto& p : result.parts) describe(p);
-    std::set<std::string> said;
-    for (const auto& p : result.parts)
-      for (const auto i : p.nodes) {
-        const auto& node = g_.nodes[i];
-        if (p.ours || is_view(node) || is_creation(node)) continue;
-        const auto text = name_of(node) + (node.line > 0 ? " in line " + std::to_string(node.line) : "");
-        if (said.insert(text).second) result.kept.push_back({text, why_[i].value_or(name_of(node) + ": of the model's own tensors alone, which are the same on each call")});
-      }
+    add_kept(result, false);
+    if (result.kept.empty()) add_kept(result, true);
     return result;
   }
 
 private:
+  /// `views`: those, too, where nothing else stands between the parts.
+  void add_kept(partition& result, bool views) const {
+    std::set<std::string> said;
+    for (const auto& p : result.parts)
+      for (const auto i : p.nodes) {
+        const auto& node = g_.nodes[i];
+        if (p.ours || (is_view(node) && !(views && why_[i])) || is_creation(node)) continue;
+        const auto text = name_of(node) + (node.line > 0 ? " in line " + std::to_string(node.line) : "");
+        if (said.insert(text).second) result.kept.push_back({text, why_[i].value_or(name_of(node) + ": of the model's own tensors alone, which are the same on each call")});
+      }
+  }
+
   /// One result of several goes where the call is that gives it.
   void share_items() {
     for (size_t i = 0; i < g_.nodes.size(); ++i)

@@ -257,7 +257,7 @@ TEST_CASE("Torch's products stay where a kernel of the whole is slower, and equa
   REQUIRE(cut.parts.size() == 1);
   CHECK(cut.parts[0].kept);
   CHECK(cut.parts[0].speedup.value == 2);
-  CHECK_THAT(cut.parts[0].what, Contains("tanh, sigmoid, mul, cos, add, 2 times"));
+  CHECK_THAT(cut.parts[0].what, Contains("tanh, sigmoid, mul, cos, add, line 12, 2 times"));
   const auto made = parts_of(machine.together);
   REQUIRE(made);
   REQUIRE(made->regions.size() == 2);
@@ -364,6 +364,7 @@ TEST_CASE("inputs that share memory: right as a kernel and in programs; where fo
         continue;
       }
       if (!result) FAIL(render(result.error()));
+      INFO(join(machine.verdicts, "; "));
       REQUIRE(result->header.confirmed); // its kernel was verified
       machine.together = result->iterations.front().code;
       here.check(machine);

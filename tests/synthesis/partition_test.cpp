@@ -141,6 +141,15 @@ TEST_CASE("a type that no kernel has stays Torch's, with all that makes or takes
   }
 }
 
+TEST_CASE("views alone may be what stands between two parts") {
+  auto pairs = unary("pairs", "view_as_complex", "before"), back = unary("back", "view_as_real", "pairs");
+  pairs["dtype"] = "complex32";
+  const auto m = graph_of({unary("before", "exp", "x0"), pairs, back, unary("out", "exp", "back")}, {"out"});
+  const auto cut_at = cut_of(m);
+  CHECK(cut_at.parts.size() == 3);
+  CHECK(calls_of(cut_at.kept) == "view_as_complex, view_as_real");
+}
+
 TEST_CASE("parameters of a type that no kernel has go to Torch's calls, never to a kernel, not even where only their shape is read") {
   const json foreign = {{"foreign", {{{"id", "f0"}, {"foreign", "table"}, {"shape", {64, 32}}, {"dtype", "float8_e4m3fn"}, {"used", true}}}}};
   auto wide = json{{"id", "wide"}, {"op", "aten._to_copy.default"}, {"args", {{"self", ref("f0")}, {"dtype", "float32"}}}, {"shape", {64, 32}}, {"dtype", "float32"}};
