@@ -37,7 +37,7 @@ from memory_files import first_bad, Memory, trim
 from neighbours import beside
 from operator_times import operator_times
 from oracle import CASTING, in_float64, in_pieces, is_full, MOST_PIECES, widened
-from taskfile import drawing_modules, equal, flatten_outputs, kernel_state, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
+from taskfile import copy_state, drawing_modules, equal, flatten_outputs, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 DEVICE = None  # where Model runs; set in main(), whose failure is an answer
@@ -86,12 +86,7 @@ class Reference:
         self.params, self.inputs, self.outputs, self.oracles = memories
         self.module = task.execute()
         self.model = task.make_model(self.module)
-        state, views = kernel_state(self.model), self.params.views[0]
-        if [(value.shape, value.dtype) for _, value in state] != [(view.shape, view.dtype) for view in views]:
-            raise TaskError("%s: the model's tensors are of other shapes or types than was traced" % task.path, "", "torch_only")
-        with torch.no_grad():
-            for (_, value), view in zip(state, views):
-                view.copy_(value)
+        copy_state(self.model, self.params.views[0], task.path)
         # The constants among the inputs are those of the task's own seed, for every slot.
         own = task.make_inputs(self.module, TASK_SEED)
         self.constants = {i: v for i, v in enumerate(own) if not isinstance(v, torch.Tensor)}

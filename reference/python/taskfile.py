@@ -313,6 +313,16 @@ def kernel_state(model):
     return [(name, tensor) for name, tensor in state_tensors(model) if not is_foreign(tensor)]
 
 
+def copy_state(model, views, path):
+    """What a kernel is given of the model's state, into `views`, which were made for what the trace saw. TaskError: it is of other shapes or types (fake tensors are not quantized)."""
+    state = kernel_state(model)
+    if [(value.shape, value.dtype) for _, value in state] != [(view.shape, view.dtype) for view in views]:
+        raise TaskError("%s: the model's tensors are of other shapes or types than was traced" % path, "", "torch_only")
+    with torch.no_grad():
+        for (_, value), view in zip(state, views):
+            view.copy_(value)
+
+
 def is_foreign(tensor):
     return tensor.dtype not in DTYPES
 

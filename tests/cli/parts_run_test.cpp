@@ -241,6 +241,8 @@ struct with_python {
   ~with_python() { before.empty() ? ::unsetenv("PRAGMA_PYTHON") : ::setenv("PRAGMA_PYTHON", before.c_str(), 1); }
 };
 
+const std::string quantized = around_with("self.register_buffer('turn', torch.quantize_per_tensor(torch.linspace(-1, 1, 64), 0.01, 0, torch.qint8))",
+                                          "torch.dequantize(torch.quantize_per_tensor(wide, 0.01, 0, torch.qint8)) + torch.dequantize(self.turn)");
 constexpr const char* complex_parameter = "self.turn = nn.Parameter(torch.polar(torch.ones(32), torch.linspace(0, 3, 32)))";
 constexpr const char* complex_step = "torch.view_as_real(torch.view_as_complex(wide.reshape(-1, 32, 2)) * self.turn * (1 + 0.5j)).flatten(1)";
 
@@ -317,8 +319,7 @@ TEST_CASE("complex numbers, those of half precision and quantized tensors are To
   check_foreign("complex32", around_with("self.register_buffer('turn', torch.view_as_complex(torch.linspace(-1, 1, 64).half().reshape(32, 2)))",
                                          "(torch.view_as_real(torch.view_as_complex(wide.half().reshape(-1, 32, 2))).float() + torch.view_as_real(self.turn).float()).flatten(1)"));
   if (std::getenv("PRAGMA_PYTHON")) return; // of the Torch that Debian has: the fake tensors of later ones are not quantized
-  check_foreign("qint8", around_with("self.register_buffer('turn', torch.quantize_per_tensor(torch.linspace(-1, 1, 64), 0.01, 0, torch.qint8))",
-                                     "torch.dequantize(torch.quantize_per_tensor(wide, 0.01, 0, torch.qint8)) + torch.dequantize(self.turn)"));
+  check_foreign("qint8", quantized);
 }
 
 TEST_CASE("float8 and unsigned integers of later versions of Torch are Torch's as well") {
@@ -329,6 +330,12 @@ TEST_CASE("float8 and unsigned integers of later versions of Torch are Torch's a
   check_foreign("float8_e5m2", around_with("self.turn = torch.linspace(-1, 1, 64).to(torch.float8_e5m2)", "wide.to(torch.float8_e5m2).float() * self.turn.float()"));
   check_foreign("uint16", around_with("self.register_buffer('turn', torch.arange(64).to(torch.uint16))", "(wide * 100).abs().to(torch.uint16).float() + self.turn.float()"));
   check_foreign("complex64", around_with(complex_parameter, complex_step));
+  folder_with_task here("quantized", quantized); // its fake tensors are not quantized
+  made_up_figures machine;
+  const auto result = run_whole(machine, here.request, [](const std::string&, int) { return [](const run_event&) {}; });
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == ec::left_as_it_is);
+  CHECK_THAT(result.error().message, Contains("of other shapes or types than was traced"));
 }
 
 TEST_CASE("a parameter of a type that no kernel has is read as it is when the drop-in is called, and has its gradient") {
