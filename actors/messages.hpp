@@ -154,9 +154,10 @@ PRAGMA_JSON(part_record, name, what, run, share, speedup, torch_seconds, seconds
 /// Where a task was cut, and what became of it.
 struct cut_record {
   std::vector<std::string> torch;         ///< operators that Torch keeps, with their lines: "topk in line 14"
+  std::vector<std::string> why;           ///< for each of these: "aten.topk has no rule"; none in records from before there was this list
   std::vector<part_record> parts;
 };
-PRAGMA_JSON(cut_record, torch, parts)
+PRAGMA_JSON(cut_record, torch, why, parts)
 
 /// Who wants what from a run.
 struct run_request {

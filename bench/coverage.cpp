@@ -60,7 +60,7 @@ std::string parts_of_it(const task& t) {
       ++ours;
       shapes.insert(shape_of(*g, p));
     }
-  return std::to_string(ours) + " parts of ours, " + std::to_string(shapes.size()) + " different; Torch's: " + (cut_at->kept.empty() ? "nothing" : join(cut_at->kept, ", "));
+  return std::to_string(ours) + " parts of ours, " + std::to_string(shapes.size()) + " different; Torch's: " + (cut_at->kept.empty() ? "nothing" : calls_of(cut_at->kept));
 }
 
 } // namespace

@@ -135,8 +135,11 @@ private:
     const double whole = std::accumulate(cut_at.parts.begin(), cut_at.parts.end(), 0.0, [](double sum, const part& p) { return sum + p.work; });
     const auto large = [&](const region_group& group) { return group.work >= least_share * whole; };
     const size_t tried = std::min(static_cast<size_t>(std::count_if(groups.begin(), groups.end(), large)), most_regions);
-    cut_.torch = cut_at.kept;
-    if (tried > 0) note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + join(cut_at.kept, ", ") + "; " +
+    for (const auto& [call, why] : cut_at.kept) {
+      cut_.torch.push_back(call);
+      cut_.why.push_back(why);
+    }
+    if (tried > 0) note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + calls_of(cut_at.kept) + "; " +
          std::to_string(tried) + (tried == 1 ? " part gets a kernel of its own" : " parts get kernels of their own"));
     const double all = std::accumulate(groups.begin(), groups.end(), 0.0, [](double sum, const auto& group) { return sum + group.work; });
     std::map<size_t, int> kernel_of; // position in partition::parts -> in parts::regions
@@ -197,6 +200,12 @@ private:
     return machine_.run(request, shown, cancel_);
   }
 
+  /// What was wrong with the last kernel of a run that was.
+  static std::string why_refused(const run_result& result) {
+    const auto last = std::find_if(result.iterations.rbegin(), result.iterations.rend(), [](const iteration_record& r) { return r.failed(); });
+    return last == result.iterations.rend() || last->verdict.reason.empty() ? "" : ": " + last->verdict.reason;
+  }
+
   void judge_part(const expected<run_result>& result, part_record& told) {
     if (!result) {
       told.why_not = result.error().message;
@@ -206,7 +215,7 @@ private:
     told.run = h.id;
     if (!h.confirmed) {
       told.open = !h.not_confirmed.empty();
-      told.why_not = told.open ? "not established: " + h.not_confirmed : "no kernel was accepted";
+      told.why_not = told.open ? "not established: " + h.not_confirmed : "no kernel was accepted" + why_refused(*result);
       return;
     }
     told.speedup = h.final.time.speedup;
@@ -245,7 +254,10 @@ private:
   }
 
   void compose(const json& document, const partition& cut_at, const std::map<size_t, int>& kernel_of, const graph& g, parts& made) {
-    for (const char* key : {"inputs", "params", "constants"}) (std::string(key) == "inputs" ? made.inputs : std::string(key) == "params" ? made.params : made.constants) = document.value(key, json::array());
+    made.inputs = document.value("inputs", json::array());
+    made.params = document.value("params", json::array());
+    made.foreign = document.value("foreign", json::array());
+    made.constants = document.value("constants", json::array());
     made.outputs = g.outputs;
     for (size_t i = 0; i < cut_at.parts.size(); ++i) {
       const auto& p = cut_at.parts[i];

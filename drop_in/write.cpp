@@ -53,7 +53,7 @@ expected<void> write_all(const fs::path& folder, const contents& files) {
 std::string settings_of(const task& t, const candidate& code, int threads, const device_rules& rules) {
   const std::string& device = rules.torch_device;
   json settings = {{"task", t.id},           {"inputs", t.inputs},         {"params", t.params},     {"outputs", t.outputs},
-                         {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"updates", t.updates}, {"deterministic", t.deterministic},
+                         {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"updates", t.updates}, {"foreign", t.foreign}, {"deterministic", t.deterministic},
                          {"compiler", driver_name(code)}, {"flags", kernel_flags(code)}, {"device", device},
                          {"threads", device == "cpu" ? std::max(threads, 1) : 0},
                          {"by_handle", device != "cpu" && !rules.allow_torch}};
@@ -104,7 +104,7 @@ expected<void> write_parts(const fs::path& folder, const parts& p, int threads, 
     for (size_t k = 0; k < r.params.size() && k < r.task.params.size(); ++k) params.push_back({r.task.params[k].name, r.params[k]});
     names.push_back(std::move(params));
   }
-  const json told = {{"inputs", p.inputs}, {"params", p.params}, {"constants", p.constants}, {"outputs", p.outputs}, {"steps", p.steps}, {"regions", names}};
+  const json told = {{"inputs", p.inputs}, {"params", p.params}, {"foreign", p.foreign}, {"constants", p.constants}, {"outputs", p.outputs}, {"steps", p.steps}, {"regions", names}};
   files.emplace_back("parts.json", told.dump() + "\n");
   return add_shared(files, parts_files);
 }

@@ -28,11 +28,12 @@ PRAGMA_JSON(parts_region, task, code, params, seconds)
 
 struct parts {
   json inputs, params, constants;        ///< of the whole's graph
+  json foreign = json::array();          ///< ... and its tensors of types that no kernel has
   std::vector<std::string> outputs;
   std::vector<parts_step> steps;
   std::vector<parts_region> regions;
 };
-PRAGMA_JSON(parts, inputs, params, constants, outputs, steps, regions)
+PRAGMA_JSON(parts, inputs, params, foreign, constants, outputs, steps, regions)
 
 /// parse_error where the candidate's source is none.
 expected<parts> parts_of(const candidate& c);

@@ -36,12 +36,13 @@ struct task {
   json constants;                    ///< what the trace took for granted, as text: attributes of the modules, the constructor's arguments (constants.py)
   std::vector<std::string> mutated;  ///< buffers that one forward() call changes (BatchNorm's running statistics)
   std::vector<buffer_update> updates; ///< of all in `mutated`, where the trace says what they become; else none
+  std::vector<std::string> foreign;  ///< parameters and buffers that forward() reads and no kernel is given, since none has their types (complex64, float8): only Torch's calls read them
   std::vector<std::string> notes;    ///< things that a person should know ("reference scales by eps 1e-5", "sidecar used")
   std::string graph;                 ///< JSON text of the traced graph (docs/graph.md); empty when it could not be traced
   std::string graph_error;           ///< why not
 };
 PRAGMA_JSON(task, id, name, path, source, category, inputs, params, outputs, scalars, flops, bytes, tolerance, deterministic,
-            training_mode, constants, mutated, updates, notes, graph, graph_error)
+            training_mode, constants, mutated, updates, foreign, notes, graph, graph_error)
 
 /// One operator of eager Torch in a call of the task, by Torch's own profiler (reference/python/operator_times.py).
 struct operator_time {

@@ -220,7 +220,7 @@ def same_bits(a, b):
 
 def outcome(model, inputs):
     try:
-        return tensors_of(model(*inputs))
+        return tensors_of(model(*[v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]))  # forward() may write to them
     except Exception as e:
         return type(e).__name__
 

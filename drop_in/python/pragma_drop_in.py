@@ -24,7 +24,9 @@ SENTENCES = {
     "alignment": "a parameter that does not start at a multiple of 64 bytes",
     "scalar": "another constant argument of forward()",
     "gradients": "gradients of a task whose results are random",
+    "foreign": "a parameter of a type that no kernel has is another one, or gradients are asked for it",
     "kept layers": "gradients of a model with a function that keeps a layer (self.act = lambda x: self.layer(x))",
+    "shared": "inputs that share memory, of a forward() that writes to its inputs",
     "updates": "forward() updates buffers, which the kernel does not; ModelNew(..., keep_buffers=True) lets them keep their values",
     "inputs": "forward() writes to its arguments, which the kernel does not; ModelNew(..., keep_buffers=True) leaves them as they are",
     "class": "a class derived from ModelNew has methods of its own in place of Model's",
@@ -41,8 +43,7 @@ def describe(tensor):
     if not isinstance(tensor, torch.Tensor):
         return "%s %.60r" % (type(tensor).__name__, tensor)
     try:
-        return "%s %s%s on %s" % (str(tensor.dtype)[6:], list(tensor.shape), "" if tensor.is_contiguous() else " of strides %s" % list(tensor.stride()),
-                                  tensor.device)
+        return "%s %s%s on %s" % (str(tensor.dtype)[6:], list(tensor.shape), "" if tensor.is_contiguous() else " of strides %s" % list(tensor.stride()), tensor.device)
     except RuntimeError:
         return type(tensor).__name__
 
@@ -57,6 +58,7 @@ class Task:
         self.inputs, self.params, self.outputs = settings["inputs"], settings["params"], settings["outputs"]
         self.updates = [(u["name"].rpartition("."), u["output"], u["add"]) for u in settings["updates"]]
         self.updated = {u["name"] for u in settings["updates"]}
+        self.foreign = settings.get("foreign", [])  # names of tensors that only Torch's steps between kernels read
         self.own_results = len(self.outputs) - sum(output >= 0 for _, output, _ in self.updates)  # what forward() returns
         self.scalars = [(int(position), text) for position, text in (s.split("=", 1) for s in settings["scalars"])]
         self.count = len(self.inputs) + len(self.scalars)
@@ -66,6 +68,7 @@ class Task:
         self.keywords = {name: p.default for name, p in self.signature.parameters.items() if p.kind == p.KEYWORD_ONLY}
         self.made_for = settings.get("constants") or {}
         self.returns = self.made_for.get("returns") or ("tensor" if self.own_results == 1 else "tuple")
+        self.apart = constants.apart(self.positions) if self.made_for.get("writes_inputs") else lambda run: run
         self.lock = threading.Lock()
         self.kernel, self.why_none, self.call = None, "", None
         self.operator = operators.operator_of(self, constants.keeper)
@@ -371,7 +374,7 @@ class DropIn:
             if session is not None and session.direct is not None and type(self).forward is own_forward:
                 result = session.direct(self, args)
                 if result is None:
-                    return self._pragma_launch(args)
+                    result = self._pragma_launch(args)
                 if result.__class__ is not str:
                     return result
         return super().__call__(*args, **kwargs)
@@ -384,7 +387,7 @@ class DropIn:
         if session is not None and session.run is not None and not kwargs:
             result = session.run(self, args)
             if result is None:
-                return self._pragma_launch(args)
+                result = self._pragma_launch(args)
             if result.__class__ is not str:
                 return result
         return self._pragma_carefully(args, kwargs)
@@ -406,7 +409,7 @@ class DropIn:
             result = "rebind" if session.run is None else session.run(self, args)
             if result.__class__ is str and result == "rebind":
                 call = task.bind(self, args)
-                session.bound(call, any(task.constants.own_hooks(self)), task.device_of(self, args) if task.launcher else None, wrap=lambda run: task.finishing(self, run))
+                session.bound(call, any(task.constants.own_hooks(self)), task.device_of(self, args) if task.launcher else None, wrap=lambda run: task.finishing(self, task.apart(run)))
                 if call is None:
                     return "kernel"
                 continue
@@ -414,7 +417,7 @@ class DropIn:
                 moved, device = True, task.device_of(self, args)
                 known = session.calls.get(device)
                 call = known[0] if known else task.bind(self, args)
-                session.bound(call, any(task.constants.own_hooks(self)), device, changed=False, wrap=lambda run: task.finishing(self, run))
+                session.bound(call, any(task.constants.own_hooks(self)), device, changed=False, wrap=lambda run: task.finishing(self, task.apart(run)))
                 continue
             if result is None:
                 return self._pragma_launch(args)
@@ -438,11 +441,12 @@ class DropIn:
             result = "arguments" if other else self._pragma_run(args)
             if result.__class__ is str and result == "gradients" and task.constants.keeps_layers(self):
                 result = "kept layers"  # a shell's functions would call the layers of this model, whose tensors are not the ones that gradients are asked for
+            if result.__class__ is str and result == "gradients" and any(task.constants.tensor_at(self, name).requires_grad for name in task.foreign):
+                result = "foreign"
             if result.__class__ is str and result == "gradients" and task.settings["deterministic"]:
                 tensors = [args[i] for i in task.positions]
                 for entry in task.params:
-                    path, _, name = entry["name"].rpartition(".")
-                    tensor = task.constants.keeper(self, path, name)[name]
+                    tensor = task.constants.tensor_at(self, entry["name"])
                     tensors.append(tensor.clone() if entry["name"] in task.updated else tensor)
                 result = WithGradients.apply(self, args, *tensors)
                 result = task.contained(result[0] if isinstance(result, tuple) and task.own_results == 1 else result)

@@ -366,8 +366,9 @@ class Operator:
 
 
 def operator_of(task, keeper):
-    """None: this Torch has no such operators, or nothing in the task is one (its results are random, it takes no tensors)."""
-    if not hasattr(torch.library, "custom_op") or not task.settings["deterministic"] or not task.inputs + task.params:
+    """None: this Torch has no such operators, or nothing in the task is one (its results are random, it takes no tensors, or some that no kernel has, or it writes to
+    inputs that may share memory)."""
+    if not hasattr(torch.library, "custom_op") or not task.settings["deterministic"] or task.foreign or task.made_for.get("writes_inputs") and len(task.inputs) > 1 or not task.inputs + task.params:
         return None
     try:
         return Operator(task, keeper)
@@ -401,7 +402,7 @@ def told_of(task):
     task.containers = containers
     arguments = [(name, (p.default,) if isinstance(p.default, (bool, int, float, str, type(None))) else ()) for name, p in list(task.signature.parameters.items())[1:]]
     return {"count": task.count, "arguments": tuple(arguments), "device": device, "surroundings": fit, "scalars": tuple(scalars),
-            "same_in": tuple(task.made_for.get("same_in", [])), "unknown_updates": bool(task.settings["mutated"]) and not task.updates,
+            "same_in": tuple(task.made_for.get("same_in", [])), "unknown_updates": bool(task.settings["mutated"]) and not task.updates or bool(task.made_for.get("writes_inputs")),
             "updates": tuple((tuple(path.split(".")) if path else (), name, output, add) for (path, _, name), output, add in task.updates), "own_results": task.own_results,
             "returns": task.returns, "hooks": tuple(name for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
                                                     if name in vars(torch.nn.modules.module)),

@@ -52,12 +52,17 @@ class Launcher:
         told = parts.told
         used = {name for step in told["steps"] for node in step["nodes"] or [] for name in parts.replay.reads_of(node)} | {whole for names in told["regions"] for _, whole in names}
         self.updated = {entry["id"] for entry, spec in zip(told["params"], model._pragma_task.params) if spec["name"] in model._pragma_task.updated}
-        self.params, self.places = [], []
+        self.params, self.places, self.foreign = [], [], []
         for entry, spec in zip(told["params"], model._pragma_task.params):
             if entry["id"] in used:
                 path, _, name = spec["name"].rpartition(".")
                 self.params.append(entry["id"])
                 self.places.append((parts.keeper(model, path, name), name))
+        for entry in told.get("foreign", []):
+            path, _, name = entry["foreign"].rpartition(".")
+            self.foreign.append((len(self.params), getattr(torch, entry["dtype"], None), tuple(entry["shape"])))
+            self.params.append(entry["id"])
+            self.places.append((parts.keeper(model, path, name), name))
         self.all_tensors = len(self.positions) == model._pragma_task.count
         self.tensors = None
 
@@ -81,8 +86,13 @@ class Launcher:
         tensors = [table[name] for table, name in self.places]
         if self.tensors is None or not all(map(operator.is_, self.tensors, tensors)):
             self.bind(tensors, [args[i] for i in self.positions])
+        if not all([self.is_as_told(tensors[i], dtype, shape) for i, dtype, shape in self.foreign]):
+            return "foreign"
         results = self.run(*tensors, *(args if self.all_tensors else [args[i] for i in self.positions]))
         return results[0] if len(results) == 1 else results
+
+    def is_as_told(self, tensor, dtype, shape):
+        return isinstance(tensor, torch.Tensor) and tensor.dtype is dtype and tensor.shape == shape and not (tensor.requires_grad and torch.is_grad_enabled())
 
     def told(self):
         """For ModelNew.stats(): what is launched, and the same statistics of each kernel."""

@@ -184,6 +184,25 @@ def keeper(model, path, name):
     return next((table for table in (model._parameters, model._buffers, vars(model)) if isinstance(table.get(name), torch.Tensor)), None)
 
 
+def tensor_at(model, path):
+    """The model's tensor of that name."""
+    path, _, name = path.rpartition(".")
+    return keeper(model, path, name)[name]
+
+
+def share_memory(tensors):
+    """Do two of them lie in one storage? What is written to one may then be read from the other."""
+    storages = [t._storage() if hasattr(t, "_storage") else t.untyped_storage() for t in tensors]
+    return len({storage._cdata for storage in storages}) < len(storages)
+
+
+def apart(positions):
+    """Makes functions of (model, args) that say "shared" where the tensors at these positions share memory."""
+    def only_apart(run):
+        return lambda model, args: "shared" if share_memory([args[i] for i in positions if i < len(args) and type(args[i]) is torch.Tensor]) else run(model, args)
+    return only_apart
+
+
 def differ(some, others):
     """Are two sequences of plain values different? Of a constant tuple Dynamo asks for a guard of its type where it is compared as a whole, and some versions (2.11) have none."""
     return len(some) != len(others) or any([a != b for a, b in zip(some, others)])

@@ -46,7 +46,7 @@ def product(shape):
 
 def _tables(graph):
     shapes, dtypes = {}, {}
-    for entry in graph["inputs"] + graph["params"] + graph["constants"] + graph["nodes"]:
+    for entry in graph["inputs"] + graph["params"] + graph["foreign"] + graph["constants"] + graph["nodes"]:
         shapes[entry["id"]] = entry["shapes"] if "shapes" in entry else entry["shape"]
         dtypes[entry["id"]] = entry["dtypes"] if "dtypes" in entry else entry["dtype"]
     return shapes, dtypes

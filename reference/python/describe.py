@@ -11,8 +11,8 @@ import torch
 import constants
 import cost
 import traceable
-from taskfile import TASK_SEED, TaskError, explain, flatten_outputs, state_tensors
-from trace import convert, fake_mode, GraphError, spec, trace
+from taskfile import TASK_SEED, TaskError, explain, flatten_outputs, kernel_state, state_tensors
+from trace import convert, fake_mode, GraphError, spec, state_entries, trace
 
 TOLERANCES = {"float16": 4e-3, "bfloat16": 2e-2}  # base/defaults.hpp
 PHYSICAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -94,10 +94,12 @@ class Look:
         self.task, self.module, self.limit, self.largest_limit = task, module, limit, largest_limit
         self.training = model.training
         self.state = sum(nbytes(t) for _, t in state_tensors(model))
-        self.params = [spec(name, t) for name, t in state_tensors(model)]
+        self.params = [spec(name, t) for name, t in kernel_state(model)]
+        self.entries = state_entries(model)
         self.inputs = input_specs(model, inputs)
         self.input_bytes = sum(nbytes(v) for v in inputs if isinstance(v, torch.Tensor))
         self.scalars = ["%d=%r" % (i, v) for i, v in enumerate(inputs) if not isinstance(v, torch.Tensor)]
+        self.shared = constants.share_memory([v for v in inputs if isinstance(v, torch.Tensor)])
         self.strided = [i for i, v in enumerate(inputs) if isinstance(v, torch.Tensor) and not v.is_contiguous()]
         self.constants = self._constants(model)
         self.graph, self.graph_error, self.outputs, self.traced, self.updates = None, "", None, None, []
@@ -154,7 +156,7 @@ class Look:
     def convert(self, model):
         """Outside the fake mode: the values of constants are read."""
         try:
-            self.graph, self.graph_error = convert(self.traced, len(self.params), len(self.inputs)), ""
+            self.graph, self.graph_error = convert(self.traced, self.entries), ""
         except GraphError as e:
             self.graph_error = str(e)
             return self
@@ -164,7 +166,7 @@ class Look:
 
     def _same(self, traced):
         try:
-            return without_lines(convert(traced, len(self.params), len(self.inputs))) == without_lines(self.graph)
+            return without_lines(convert(traced, self.entries)) == without_lines(self.graph)
         except (GraphError, TaskError):  # what cannot be said of the other mode's graph is no fault of the task's
             return False
 
@@ -246,19 +248,26 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
         notes.append("sidecar %s.json used: %s" % (task.name, ", ".join(sorted(sidecar))))
     if found.strided:
         notes.append("inputs at positions %s are not contiguous: both sides get contiguous copies" % found.strided)
+    if found.shared:
+        notes.append("inputs share memory: both sides get copies that do not")
     flops = moved = 0.0
-    kind, mutated = "others", []
+    kind, mutated, foreign = "others", [], []
     graph = found.graph
     if graph is not None:
         flops, moved = cost.cost(graph, found.outputs)
         kind = cost.category(graph, found.inputs, found.outputs)
-        mutated = [found.params[int(m[1:])]["name"] for m in graph["mutated"] if m.startswith("p")]
+        names = {entry["id"]: entry["foreign"] if "foreign" in entry else found.params[entry["param"]]["name"] for entry in found.entries}
+        mutated, foreign = [names[m] for m in graph["mutated"] if m in names], [entry["foreign"] for entry in graph["foreign"]]
+        for entry in graph["foreign"]:
+            notes.append("%s is of type %s, which no kernel has: only Torch's calls read it" % (entry["foreign"], entry["dtype"]))
         if graph["random"]:
             notes.append("forward() draws random numbers: results differ from call to call")
         changed = [m for m in graph["mutated"] if m.startswith("input ")]
+        if changed and found.shared:
+            raise TaskError("%s: forward() writes to its inputs, and get_inputs() gives some that share memory: what is written to one is read from another" % task.path, "give each a tensor of its own", "torch_only")
         if changed:
-            notes.append("forward() writes to its inputs: the reference gets copies, whose making is part of its time")
             found.constants["writes_inputs"] = True
+            notes.append("forward() writes to its inputs: the reference gets copies, whose making is part of its time")
     else:
         sizes = lambda specs: sum(cost.product(s["shape"]) * cost.ITEM.get(s["dtype"], 1) for s in specs)
         moved = float(sizes(found.inputs) + sizes(found.params) + sizes(found.outputs))
@@ -282,5 +291,5 @@ def describe(task, limit=PHYSICAL_MEMORY, device_limit=None):
             "category": sidecar.get("category", kind), "inputs": found.inputs, "params": found.params,
             "outputs": found.outputs, "scalars": found.scalars, "flops": flops, "bytes": moved,
             "tolerance": tolerance, "deterministic": not (graph and graph["random"]),
-            "training_mode": found.training, "constants": found.constants, "mutated": mutated, "updates": found.updates, "notes": notes, "graph": graph,
+            "training_mode": found.training, "constants": found.constants, "mutated": mutated, "updates": found.updates, "foreign": foreign, "notes": notes, "graph": graph,
             "graph_error": found.graph_error}, found.largest

@@ -5,9 +5,9 @@ import os
 
 import torch
 
-TYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
-         "int64": torch.int64, "int32": torch.int32, "int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8,
-         "bool": torch.bool}
+from taskfile import DTYPES
+
+TYPES = {name: dtype for dtype, name in DTYPES.items()}
 LARGE_HEAP = 1 << 30  # bytes, of which calls of float32 and of float64 in turn leave more and more behind
 LIBC = ctypes.CDLL(None)
 

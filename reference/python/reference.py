@@ -37,7 +37,7 @@ from memory_files import first_bad, Memory, trim
 from neighbours import beside
 from operator_times import operator_times
 from oracle import CASTING, in_float64, in_pieces, is_full, MOST_PIECES, widened
-from taskfile import drawing_modules, flatten_outputs, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
+from taskfile import copy_state, drawing_modules, equal, flatten_outputs, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 DEVICE = None  # where Model runs; set in main(), whose failure is an answer
@@ -86,10 +86,7 @@ class Reference:
         self.params, self.inputs, self.outputs, self.oracles = memories
         self.module = task.execute()
         self.model = task.make_model(self.module)
-        state = state_tensors(self.model)
-        with torch.no_grad():
-            for (_, value), view in zip(state, self.params.views[0]):
-                view.copy_(value)
+        copy_state(self.model, self.params.views[0], task.path)
         # The constants among the inputs are those of the task's own seed, for every slot.
         own = task.make_inputs(self.module, TASK_SEED)
         self.constants = {i: v for i, v in enumerate(own) if not isinstance(v, torch.Tensor)}
@@ -251,7 +248,7 @@ class Reference:
                 view.copy_(value)
             self.upload(0)
         self.saved = {name: value for (name, value), (_, now) in zip(before, state_tensors(self.model))
-                      if name in self.told["updated"] or not torch.equal(value, now)}
+                      if name in self.told["updated"] or not equal(value, now)}
         self.first = outputs
         return {"seconds": seconds}
 

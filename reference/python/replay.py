@@ -20,7 +20,7 @@ def operator(node):
 def references(value):
     """Ids of the tensors in an argument."""
     if isinstance(value, dict):
-        return [value["ref"]]
+        return [value["ref"]] if "ref" in value else []
     return [r for v in value for r in references(v)] if isinstance(value, list) else []
 
 
@@ -48,7 +48,7 @@ class Writer:
 
     def text(self, value, key=""):
         if isinstance(value, dict):
-            return self.tensor(value["ref"])
+            return self.tensor(value["ref"]) if "ref" in value else "complex(%s, %s)" % tuple(self.text(v) for v in value["complex"])
         if isinstance(value, list):
             return "[%s]" % ", ".join(self.text(v, key) for v in value)
         if isinstance(value, str):
@@ -116,8 +116,8 @@ def function_of(nodes, constants, given, wanted, device=None, once=True):
     return Writer(constants, device, once).function(nodes, given, wanted)
 
 
-def replay(graph, params, inputs):
-    """A whole graph's outputs; `params` and `inputs` by the positions that it says."""
-    given = [entry["id"] for entry in graph["params"] + graph["inputs"]]
-    tensors = [params[entry["param"]] for entry in graph["params"]] + [inputs[entry["input"]] for entry in graph["inputs"]]
+def replay(graph, params, foreign, inputs):
+    """A whole graph's outputs; `params` and `inputs` by the positions that it says, `foreign` by names."""
+    given = [entry["id"] for entry in graph["params"] + graph["foreign"] + graph["inputs"]]
+    tensors = [params[entry["param"]] for entry in graph["params"]] + [foreign[entry["foreign"]] for entry in graph["foreign"]] + [inputs[entry["input"]] for entry in graph["inputs"]]
     return function_of(graph["nodes"], graph["constants"], given, graph["outputs"])(*tensors)

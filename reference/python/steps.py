@@ -12,6 +12,7 @@ from neighbours import is_few, rounding
 
 STEPS = {"round", "floor", "ceil", "trunc", "fix", "frac", "sign", "sgn", "heaviside", "floor_divide", "remainder", "fmod", "gt", "ge", "lt", "le", "eq", "ne",
          "argmax", "argmin", "topk", "sort", "argsort", "bucketize", "searchsorted", "hardshrink", "threshold",
+         "quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic",
          "fake_quantize_per_tensor_affine_cachemask", "fake_quantize_per_channel_affine_cachemask"}
 CHOOSING = {"max.dim", "min.dim"}
 UNITS = 16  # in the last place: what a chain of roundings, summed in another order, moves a float32 by
@@ -38,7 +39,7 @@ def is_step(function, arguments, named):
     if name == "div":
         return named.get("rounding_mode") is not None
     if name in ("_to_copy", "_to_copy_default"):
-        return named.get("dtype") is not None and not named["dtype"].is_floating_point
+        return named.get("dtype") is not None and not named["dtype"].is_complex and (not named["dtype"].is_floating_point or torch.finfo(named["dtype"]).bits == 8)
     return name in STEPS or "%s.%s" % (name, function._overloadname) in CHOOSING
 
 

@@ -19,6 +19,9 @@ MODULE_NAME = "pragma_task"
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
 TASK_SEED = 42  # KernelBench's: modules are created under it
 SIDECAR_KEYS = ("bytes", "category", "constants", "flops", "notes", "tolerance")
+DTYPES = {torch.float32: "float32", torch.float64: "float64", torch.float16: "float16", torch.bfloat16: "bfloat16",
+          torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
+          torch.bool: "bool"}  # that a kernel may be given; any other is foreign: Torch's calls may have it
 CATEGORIES = ("activation", "conv", "matmul", "normalization", "others", "pooling/reduction")
 
 
@@ -311,6 +314,33 @@ def twin(task, module, model):
                 if isinstance(value, torch.Tensor):
                     setattr(new, key, value.clone())
     return made
+
+
+def kernel_state(model):
+    """Those of state_tensors() that a kernel can be given. The others are of a foreign type (complex numbers, float8, quantized): only Torch's calls read them."""
+    return [(name, tensor) for name, tensor in state_tensors(model) if not is_foreign(tensor)]
+
+
+def copy_state(model, views, path):
+    """What a kernel is given of the model's state, into `views`, which were made for what the trace saw. TaskError: it is of other shapes or types (fake tensors are not quantized)."""
+    state = kernel_state(model)
+    if [(value.shape, value.dtype) for _, value in state] != [(view.shape, view.dtype) for view in views]:
+        raise TaskError("%s: the model's tensors are of other shapes or types than was traced" % path, "", "torch_only")
+    with torch.no_grad():
+        for (_, value), view in zip(state, views):
+            view.copy_(value)
+
+
+def is_foreign(tensor):
+    return tensor.dtype not in DTYPES
+
+
+def equal(a, b):
+    """torch.equal() for types that it does not know as well: by their bytes."""
+    try:
+        return torch.equal(a, b)
+    except RuntimeError:
+        return a.shape == b.shape and torch.equal(*(t.contiguous().reshape(-1).view(torch.uint8) for t in (a, b)))
 
 
 class swapped_state:

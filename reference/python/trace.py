@@ -15,14 +15,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import traceable
-from taskfile import TaskError, TaskFile, container_of, flatten_outputs, state_tensors, swapped_state
+from taskfile import DTYPES, TaskError, TaskFile, container_of, flatten_outputs, is_foreign, state_tensors, swapped_state
 
 MAX_CONSTANT_ELEMENTS = 1 << 16
 
-DTYPES = {torch.float32: "float32", torch.float64: "float64", torch.float16: "float16", torch.bfloat16: "bfloat16",
-          torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
-          torch.bool: "bool"}
-COMPLEX = {torch.complex64: "complex64", torch.complex128: "complex128"}  # inside a graph only: no kernel has them, Torch's calls may
 # One value passes through unchanged: readers use the argument instead.
 PASS_THROUGH = {"aten.detach.default", "aten.lift_fresh_copy.default", "aten.lift_fresh.default", "aten.alias.default",
                 "aten.clone.default", "aten.detach_.default", "aten.contiguous.default"}
@@ -38,14 +34,25 @@ def fake_mode():
     return FakeTensorMode()
 
 
-def dtype_name(dtype, what):
-    if dtype not in DTYPES:
-        raise TaskError("%s has dtype %s, which no kernel takes or gives" % (what, dtype), code="torch_only")
-    return DTYPES[dtype]
+def type_name(dtype):
+    """Of any type: inside a graph those that no kernel has stand as well, between calls that stay Torch's."""
+    return str(dtype).replace("torch.", "")
 
 
 def spec(name, tensor):
-    return {"name": name, "dtype": dtype_name(tensor.dtype, name), "shape": list(tensor.shape)}
+    if tensor.dtype not in DTYPES:
+        raise TaskError("%s has dtype %s, which no kernel takes or gives" % (name, tensor.dtype), code="torch_only")
+    return {"name": name, "dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape)}
+
+
+def state_entries(model):
+    """What the graph says of the model's state, in its order: the parameters that a kernel is given, by their position among these, and those of foreign types, by their names."""
+    entries, params = [], 0
+    for i, (name, tensor) in enumerate(state_tensors(model)):
+        foreign = is_foreign(tensor)
+        entries.append({"id": "f%d" % i, "foreign": name} if foreign else {"id": "p%d" % params, "param": params})
+        params += not foreign
+    return entries
 
 
 def trace(model, inputs, task):
@@ -65,8 +72,8 @@ def trace(model, inputs, task):
         return tuple(outputs)
 
     with torch.no_grad(), traceable.functions(), noted_lines(task.path):
-        graph_module = task.call("forward()", lambda: make_fx(function)([t.detach() for t in state],
-                                                                        [inputs[i] for i in positions]))
+        # Detached, so that a tensor which is given twice is two objects: they are told apart by that.
+        graph_module = task.call("forward()", lambda: make_fx(function)([t.detach() for t in state], [inputs[i].detach() for i in positions]))
     return graph_module, outputs
 
 
@@ -107,18 +114,21 @@ def _flat(value):
 
 
 def _shape_of(value):
-    if isinstance(value, torch.Tensor):
-        return list(value.shape), COMPLEX.get(value.dtype) or dtype_name(value.dtype, "an intermediate tensor")
-    return None
+    return (list(value.shape), type_name(value.dtype)) if hasattr(value, "dtype") else None
+
+
+def _value(node):
+    """A tensor as the node's result, or what Torch 1.13 notes of one that is not fake."""
+    return node.meta["tensor_meta"] if node.meta.get("val") is None and "tensor_meta" in node.meta else node.meta.get("val")
 
 
 class Converter:
     """Turns one fx graph into the JSON graph: defaults filled in, in-place operators made functional, dead code dropped."""
 
-    def __init__(self, graph_module, n_params, n_inputs):
+    def __init__(self, graph_module, state):
+        """`state`: of state_entries()."""
         self.gm = graph_module
-        self.n_params = n_params
-        self.n_inputs = n_inputs
+        self.state = [dict(entry) for entry in state]
         self.current = {}     # fx node -> id of the value that it held when last looked at
         self.views = {}       # fx node -> (the node that it is a view of, operator, arguments)
         self.version = {}     # root of views -> how often its memory has been written
@@ -133,17 +143,17 @@ class Converter:
     def run(self):
         placeholders = 0
         outputs = []
-        self.inputs, self.params = [], []
+        self.inputs = []
         for node in self.gm.graph.nodes:
             self.line = node.meta.get("line")
             if node.op == "placeholder":
-                index = placeholders
+                if placeholders < len(self.state):
+                    name = self.state[placeholders]["id"]
+                else:
+                    name = "x%d" % len(self.inputs)
+                    self.inputs.append({"id": name, "input": len(self.inputs)})
                 placeholders += 1
-                param = index < self.n_params
-                name = "p%d" % index if param else "x%d" % (index - self.n_params)
-                (self.params if param else self.inputs).append(
-                    {"id": name, "param" if param else "input": index if param else index - self.n_params})
-                self._define(node, name, node.meta.get("val"))
+                self._define(node, name, _value(node))
                 self.places[node] = name
             elif node.op == "get_attr":
                 self._constant(node)
@@ -157,13 +167,13 @@ class Converter:
 
     def _define(self, node, name, value):
         self.current[node] = name
-        if isinstance(value, torch.Tensor):
+        if hasattr(value, "dtype"):
             self.meta[name] = _shape_of(value)
         elif isinstance(value, (list, tuple)):
             self.meta[name] = [_shape_of(v) for v in value]
         else:
             # Several results: Torch 1.13 notes their shapes only where they are taken apart.
-            parts = {user.args[1]: user.meta.get("val") for user in node.users if "getitem" in str(user.target)}
+            parts = {user.args[1]: _value(user) for user in node.users if "getitem" in str(user.target)}
             if parts:
                 self.meta[name] = [_shape_of(parts.get(i)) for i in range(max(parts) + 1)]
 
@@ -231,17 +241,17 @@ class Converter:
         value = self.gm
         for part in str(node.target).split("."):
             value = getattr(value, part)
-        fake = type(value).__name__ == "FakeTensor"
-        if fake and getattr(value, "constant", None) is not None:
-            value, fake = value.constant, False
-        if fake:
+        if type(value).__name__ == "FakeTensor" and getattr(value, "constant", None) is not None:
+            value = value.constant
+        if type(value).__name__ == "FakeTensor":
             raise GraphError("a tensor of shape %s is made from values that shapes alone do not tell" % list(value.shape))
         if value.numel() > MAX_CONSTANT_ELEMENTS:
             raise GraphError("a constant of %d elements is made in forward()" % value.numel())
-        flat = [_number(v) for v in value.detach().reshape(-1).tolist()]
+        if value.dtype.is_complex or value.is_quantized:
+            raise GraphError("a constant of type %s is made in forward()" % type_name(value.dtype))
         self._define(node, str(node.name), value)
         shape, dtype = self.meta[node.name]
-        self.constants.append({"id": node.name, "shape": shape, "dtype": dtype, "values": flat})
+        self.constants.append({"id": node.name, "shape": shape, "dtype": dtype, "values": [_number(v) for v in value.detach().reshape(-1).tolist()]})
 
     def _argument(self, value):
         if isinstance(value, torch.fx.Node):
@@ -253,11 +263,11 @@ class Converter:
         if isinstance(value, float):
             return _number(value)
         if isinstance(value, torch.dtype):
-            return dtype_name(value, "an argument")
+            return type_name(value)
         if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
             return str(value)
         if isinstance(value, complex):
-            raise GraphError("complex numbers are not supported")
+            return {"complex": [_number(value.real), _number(value.imag)]}
         raise GraphError("an argument of type %s" % type(value).__name__)
 
     def _arguments(self, schema, node):
@@ -280,7 +290,7 @@ class Converter:
 
     def _call(self, node):
         target = str(node.target)
-        value = node.meta.get("val")
+        value = _value(node)
         if "getitem" in target:
             base, index = node.args
             name = node.name
@@ -294,6 +304,8 @@ class Converter:
         schema = getattr(node.target, "_schema", None)
         if schema is None:
             raise GraphError("a call of %s" % target)
+        if not node.users and schema.returns and not any("Tensor" in str(r.type) for r in schema.returns):
+            return  # a question that the tracer asked, as for the scale of a quantized tensor
         if target in PASS_THROUGH:
             source = node.args[0]
             self.current[node] = self._read(source)
@@ -317,6 +329,8 @@ class Converter:
             args["train"] = bool(args["train"] and args["dropout"])  # training is dropout and nothing else
             self.random = self.random or args["train"]
         self._define(node, node.name, value)
+        if target.startswith("aten.quantize_per_"):  # of which a fake tensor has the wrong type
+            self.meta[node.name] = (self.meta[node.name][0], args["dtype"])
         self.nodes.append(self._node(node.name, target, args))
         if schema.arguments and schema.arguments[0].alias_info is not None and isinstance(node.args[0], torch.fx.Node):
             self._view(node, node.args[0], target, args)
@@ -367,7 +381,7 @@ class Converter:
         root = self._root(node)
         if root.op == "placeholder":
             label = self.places[root]
-            self.mutated.add(label if label[0] == "p" else "input " + label)
+            self.mutated.add("input " + label if label[0] == "x" else label)
 
     def _updates(self):
         """What each parameter that forward() writes holds afterwards: [{"param", "ref": a value of the graph} or {"param", "add": an integer}]; None where one of them is neither."""
@@ -437,7 +451,7 @@ class Converter:
     def _finish(self, outputs):
         def refs(value):
             if isinstance(value, dict):
-                return [value["ref"]]
+                return [value["ref"]] if "ref" in value else []
             if isinstance(value, list):
                 return [r for v in value for r in refs(v)]
             return []
@@ -450,18 +464,19 @@ class Converter:
                 for value in node["args"].values():
                     needed.update(refs(value))
         kept.reverse()
-        for entry in self.inputs + self.params:
+        for entry in self.inputs + self.state:
             shape, dtype = self.meta[entry["id"]]
             entry["shape"], entry["dtype"] = shape, dtype
             entry["used"] = entry["id"] in needed
-        return {"version": 1, "inputs": self.inputs, "params": self.params,
+        return {"version": 1, "inputs": self.inputs, "params": [e for e in self.state if "param" in e],
+                "foreign": [e for e in self.state if "foreign" in e and e["used"]],
                 "constants": [c for c in self.constants if c["id"] in needed],
                 "nodes": kept, "outputs": outputs, "random": self.random,
                 "mutated": sorted(self.mutated), "updates": updates}
 
 
-def convert(graph_module, n_params, n_inputs):
-    return Converter(graph_module, n_params, n_inputs).run()
+def convert(graph_module, state):
+    return Converter(graph_module, state).run()
 
 
 def main():

@@ -6,26 +6,19 @@ namespace pragma::synthesis {
 
 namespace {
 
-dtype dtype_named(const std::string& name) {
-  if (name == "bool") return dtype::boolean;
-  const auto type = json(name).get<dtype>();
-  if (json(type).get<std::string>() != name) throw std::runtime_error("unknown dtype \"" + name + "\"");
-  return type;
-}
-
-bool is_foreign(const json& type) { return type == "complex64" || type == "complex128"; }
-
 tensor_type type_of(const json& shape, const json& type) {
   tensor_type result;
   if (shape.is_null()) return result; // a result that nobody takes
   result.shape = shape.get<std::vector<int64_t>>();
-  result.dtype = dtype_named(type.get<std::string>());
+  result.dtype = type.get<dtype>(); // of a name that it does not know the first one
+  if (json(result.dtype) != type) result.foreign = type.get<std::string>();
   return result;
 }
 
-void add_result(graph_node& node, const json& shape, const json& type) {
-  node.foreign = node.foreign || is_foreign(type);
-  node.results.push_back(type_of(shape, is_foreign(type) ? json("float32") : type));
+void add_references(const json& value, std::vector<std::string>& found) {
+  if (value.is_object() && value.contains("ref")) found.push_back(value.at("ref").get<std::string>());
+  if (value.is_array())
+    for (const auto& v : value) add_references(v, found);
 }
 
 graph_leaf leaf_of(const json& entry, const char* index_key) {
@@ -50,6 +43,13 @@ double number_of(const json& value) {
   throw std::runtime_error("\"" + text + "\" is not a number");
 }
 
+std::vector<std::string> references(const graph_node& node) {
+  std::vector<std::string> found;
+  if (node.args.is_object())
+    for (const auto& value : node.args) add_references(value, found);
+  return found;
+}
+
 expected<graph> parse_graph(const std::string& text) {
   auto parsed = parse_json(text, "task graph");
   if (!parsed) return fail(parsed.error());
@@ -58,6 +58,8 @@ expected<graph> parse_graph(const std::string& text) {
     graph g;
     for (const auto& entry : parsed->at("inputs")) g.inputs.push_back(leaf_of(entry, "input"));
     for (const auto& entry : parsed->at("params")) g.params.push_back(leaf_of(entry, "param"));
+    if (parsed->contains("foreign"))
+      for (const auto& entry : parsed->at("foreign")) g.foreign.push_back(leaf_of(entry, nullptr));
     if (parsed->contains("constants"))
       for (const auto& entry : parsed->at("constants")) g.constants.push_back(leaf_of(entry, nullptr));
     for (const auto& entry : parsed->at("nodes")) {
@@ -69,9 +71,9 @@ expected<graph> parse_graph(const std::string& text) {
       node.line = entry.value("line", 0);
       if (entry.contains("shapes")) {
         for (size_t i = 0; i < entry.at("shapes").size(); ++i)
-          add_result(node, entry.at("shapes")[i], entry.at("dtypes")[i]);
+          node.results.push_back(type_of(entry.at("shapes")[i], entry.at("dtypes")[i]));
       } else {
-        add_result(node, entry.at("shape"), entry.at("dtype"));
+        node.results.push_back(type_of(entry.at("shape"), entry.at("dtype")));
       }
       g.nodes.push_back(std::move(node));
     }

@@ -12,6 +12,7 @@ namespace pragma::synthesis {
 struct tensor_type {
   pragma::dtype dtype = pragma::dtype::float32;
   std::vector<int64_t> shape;
+  std::string foreign = {};            ///< a type that no kernel has, by Torch's name ("complex64", "float8_e4m3fn"): only Torch's calls have it, and `dtype` says nothing
   int64_t elements() const {
     int64_t n = 1;
     for (auto d : shape) n *= d;
@@ -26,7 +27,6 @@ struct graph_node {
   json args;                           ///< by schema name, defaults filled in; a tensor is {"ref": id}
   std::vector<tensor_type> results;
   int line = 0;                        ///< of the task's file: what called for it; 0: not known
-  bool foreign = false;                ///< a result is of a type that no kernel has (complex numbers); its type here says nothing
 };
 
 struct graph_leaf {
@@ -38,11 +38,15 @@ struct graph_leaf {
 
 struct graph {
   std::vector<graph_leaf> inputs, params, constants;
+  std::vector<graph_leaf> foreign;     ///< parameters and buffers of foreign types: not among the task's, no kernel is given them
   std::vector<graph_node> nodes;       ///< in an order in which every argument comes before its use
   std::vector<std::string> outputs;
   bool random = false;                 ///< some value is drawn at random
   bool writes_inputs = false;          ///< forward() changes tensors that it was given
 };
+
+/// Ids of the tensors that a node reads.
+std::vector<std::string> references(const graph_node& node);
 
 /// parse_error names the node and key that is missing or of the wrong type.
 expected<graph> parse_graph(const std::string& text);

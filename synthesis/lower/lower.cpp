@@ -116,22 +116,27 @@ public:
   lowering(bool algebra, bool loops) : builder_(program_, algebra, loops) {}
 
   void leaves(const graph& g) {
+    for (const auto& leaf : g.foreign) foreign_[leaf.id] = leaf.type.foreign;
     for (const auto& leaf : g.inputs) add_leaf(leaf, buffer_kind::input, "x", leaf.index);
     for (const auto& leaf : g.params) add_leaf(leaf, buffer_kind::param, "p", leaf.index);
     int constants = 0;
-    for (const auto& leaf : g.constants) add_leaf(leaf, buffer_kind::constant, "table", constants++);
+    for (const auto& leaf : g.constants) {
+      if (leaf.type.foreign.empty()) add_leaf(leaf, buffer_kind::constant, "table", constants++);
+      else foreign_[leaf.id] = leaf.type.foreign;
+    }
   }
 
   void call(const graph_node& node) {
     if (node.op == "getitem") return take_item(node);
     program_.ops.push_back(node.op);
     values_[node.id] = -1;
-    if (node.foreign) {
-      if (missing_.empty()) missing_.insert(node.op + " (complex numbers)" + line_of(node));
+    if (const auto type = foreign_type(node); !type.empty()) {
+      miss(node, "no kernel has the type " + type);
       return;
     }
     const auto it = rules().find(without_overload(node.op));
     if (it == rules().end()) {
+      why_ = without_overload(node.op) + " has no rule";
       missing_.insert(node.op + line_of(node));
       return;
     }
@@ -148,23 +153,22 @@ public:
       values_[node.id] = results.at(0);
       several_[node.id] = std::move(results);
     } catch (const not_lowered& e) {
-      // What follows an operator that is missing fails as well; only the first cause is worth telling.
-      if (missing_.empty()) missing_.insert(node.op + " (" + e.what + ")" + line_of(node));
+      miss(node, e.what);
     } catch (const json::exception& e) {
-      if (missing_.empty()) missing_.insert(node.op + " (" + e.what() + ")" + line_of(node));
+      miss(node, e.what());
     }
   }
 
-  /// call(); where that cannot be, the node's results are there all the same from then on, as tensors from elsewhere. Why not; empty where it could.
-  std::string call_alone(const graph_node& node) {
+  /// call(); where that cannot be, the node's results are there all the same from then on, as tensors from elsewhere. Why not; nothing where it could.
+  std::optional<std::string> call_alone(const graph_node& node) {
     call(node);
     if (missing_.empty()) return {};
-    const auto why = *missing_.begin();
+    const auto why = why_;
     missing_.clear();
     std::vector<int> results;
     for (const auto& r : node.results) {
-      add_leaf({node.id, 0, r, {}}, buffer_kind::input, "elsewhere", 0);
-      results.push_back(node.foreign ? -1 : values_.at(node.id));
+      if (r.foreign.empty()) add_leaf({node.id, 0, r, {}}, buffer_kind::input, "elsewhere", 0);
+      results.push_back(r.foreign.empty() ? values_.at(node.id) : -1);
     }
     values_[node.id] = results.empty() ? -1 : results.front();
     several_[node.id] = std::move(results);
@@ -197,6 +201,24 @@ public:
   }
 
 private:
+  /// What follows an operator that is missing fails as well; only the first cause is worth telling.
+  void miss(const graph_node& node, const std::string& why) {
+    if (!missing_.empty()) return;
+    why_ = without_overload(node.op) + ": " + why;
+    missing_.insert(node.op + " (" + why + ")" + line_of(node));
+  }
+
+  /// A type that no kernel has, of what the node makes or takes; empty where there is none.
+  std::string foreign_type(const graph_node& node) {
+    std::string found;
+    for (const auto& r : node.results)
+      if (!r.foreign.empty()) found = r.foreign;
+    if (!found.empty()) foreign_[node.id] = found;
+    for (const auto& id : references(node))
+      if (const auto it = foreign_.find(id); it != foreign_.end() && found.empty()) found = it->second;
+    return found;
+  }
+
   void add_leaf(const graph_leaf& leaf, buffer_kind kind, const char* prefix, int index) {
     const tensor_type type{computed_in(leaf.type.dtype), leaf.type.shape};
     formats_[leaf.id] = leaf.type.dtype;
@@ -232,7 +254,9 @@ private:
     const bool known = it != several_.end() && index < it->second.size();
     values_[node.id] = known ? it->second[index] : -1;
     if (!node.results.empty()) formats_[node.id] = node.results[0].dtype;
-    if (known && it->second[index] < 0 && missing_.empty()) missing_.insert("result " + std::to_string(index) + " of " + from);
+    if (!known || it->second[index] >= 0 || !missing_.empty()) return;
+    why_ = "result " + std::to_string(index) + " of " + from;
+    missing_.insert(why_);
   }
 
   tensor_program program_;
@@ -240,7 +264,9 @@ private:
   std::map<std::string, int> values_;
   std::map<std::string, dtype> formats_;           ///< in Torch's memory
   std::map<std::string, std::vector<int>> several_;
+  std::map<std::string, std::string> foreign_;     ///< id -> the type that no kernel has
   std::set<std::string> missing_;
+  std::string why_;                                ///< the last of them
 };
 
 } // namespace
@@ -259,10 +285,10 @@ std::string lowered_operators() {
   return text;
 }
 
-std::vector<std::string> not_lowered_alone(const graph& g, bool loops) {
+std::vector<std::optional<std::string>> not_lowered_alone(const graph& g, bool loops) {
   lowering l(true, loops);
   l.leaves(g);
-  std::vector<std::string> why;
+  std::vector<std::optional<std::string>> why;
   for (const auto& node : g.nodes) why.push_back(l.call_alone(node));
   return why;
 }

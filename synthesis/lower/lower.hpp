@@ -13,8 +13,8 @@ namespace pragma::synthesis {
 /// `algebra`: a product with a diagonal matrix becomes a scaling. `loops`: the writer has loops over time (C++); else the steps of a recurrent layer are written out.
 expected<tensor_program> lower(const graph& g, bool algebra = true, bool loops = true);
 
-/// For each node: why it cannot be lowered where everything that it reads is there; empty where it can.
-std::vector<std::string> not_lowered_alone(const graph& g, bool loops = true);
+/// For each node: why it cannot be lowered where everything that it reads is there ("aten.topk has no rule"); nothing where it can.
+std::vector<std::optional<std::string>> not_lowered_alone(const graph& g, bool loops = true);
 
 /// The table of docs/operators.md: every operator that has a rule.
 std::string lowered_operators();

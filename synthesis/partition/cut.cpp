@@ -30,19 +30,6 @@ bool is_recurrent(const graph_node& node) { return one_of(name_of(node), {"lstm"
 /// A tensor out of nothing.
 bool is_creation(const graph_node& node) { return one_of(name_of(node), {"arange", "full", "zeros", "ones", "empty", "scalar_tensor", "new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like"}); }
 
-void add_references(const json& value, std::vector<std::string>& found) {
-  if (value.is_object() && value.contains("ref")) found.push_back(value.at("ref").get<std::string>());
-  if (value.is_array())
-    for (const auto& v : value) add_references(v, found);
-}
-
-std::vector<std::string> references(const graph_node& node) {
-  std::vector<std::string> found;
-  if (node.args.is_object())
-    for (const auto& value : node.args) add_references(value, found);
-  return found;
-}
-
 double bytes_of(const tensor_type& type) { return static_cast<double>(type.elements()) * static_cast<double>(size_of(type.dtype)); }
 
 class cutter {
@@ -54,8 +41,11 @@ public:
       for (const auto& id : reads_[i])
         if (const auto from = made_by_.find(id); from != made_by_.end()) readers_[from->second].push_back(i);
     }
-    const auto why = not_lowered_alone(g, loops);
-    for (size_t i = 0; i < g.nodes.size(); ++i) torch_[i] = !why[i].empty() || (torch_keeps && torch_keeps(g.nodes[i]));
+    why_ = not_lowered_alone(g, loops);
+    for (size_t i = 0; i < g.nodes.size(); ++i) {
+      if (!why_[i] && torch_keeps && torch_keeps(g.nodes[i])) why_[i] = name_of(g.nodes[i]) + ": Torch's own may be the faster one, as no kernel for the whole task was faster than Torch";
+      torch_[i] = why_[i].has_value();
+    }
     share_items();
     views_for_torch();
     stages();
@@ -76,18 +66,24 @@ public:
       }
     }
     for (auto& p : result.parts) describe(p);
-    std::set<std::string> said;
-    for (const auto& p : result.parts)
-      for (const auto i : p.nodes) {
-        const auto& node = g_.nodes[i];
-        if (p.ours || is_view(node) || is_creation(node)) continue;
-        const auto text = name_of(node) + (node.line > 0 ? " in line " + std::to_string(node.line) : "");
-        if (said.insert(text).second) result.kept.push_back(text);
-      }
+    add_kept(result, false);
+    if (result.kept.empty()) add_kept(result, true);
     return result;
   }
 
 private:
+  /// `views`: those, too, where nothing else stands between the parts.
+  void add_kept(partition& result, bool views) const {
+    std::set<std::string> said;
+    for (const auto& p : result.parts)
+      for (const auto i : p.nodes) {
+        const auto& node = g_.nodes[i];
+        if (p.ours || (is_view(node) && !(views && why_[i])) || is_creation(node)) continue;
+        const auto text = name_of(node) + (node.line > 0 ? " in line " + std::to_string(node.line) : "");
+        if (said.insert(text).second) result.kept.push_back({text, why_[i].value_or(name_of(node) + ": of the model's own tensors alone, which are the same on each call")});
+      }
+  }
+
   /// One result of several goes where the call is that gives it.
   void share_items() {
     for (size_t i = 0; i < g_.nodes.size(); ++i)
@@ -183,6 +179,7 @@ private:
   }
 
   const graph& g_;
+  std::vector<std::optional<std::string>> why_; ///< a node is Torch's by itself
   std::vector<bool> torch_;
   std::vector<int> stage_;
   std::vector<std::vector<size_t>> readers_;
@@ -208,6 +205,12 @@ bool is_contraction(const graph_node& node) {
   return one_of(name_of(node), {"mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "convolution"}) || is_recurrent(node) || name_of(node).find("scaled_dot_product") != std::string::npos;
 }
 
+std::string calls_of(const std::vector<kept_call>& kept) {
+  std::vector<std::string> calls;
+  for (const auto& k : kept) calls.push_back(k.call);
+  return join(calls, ", ");
+}
+
 expected<partition> cut(const graph& g, const keeps& torch_keeps, bool loops) {
   if (g.random) return fail(ec::unsupported, "the reference draws random numbers, which no kernel can repeat", "make the task deterministic (Dropout in eval mode, for example)");
   if (g.writes_inputs) return fail(ec::unsupported, "forward() writes to its inputs, which parts of it cannot");
@@ -220,7 +223,7 @@ expected<partition> cut(const graph& g, const keeps& torch_keeps, bool loops) {
   }
   auto result = cutter(g, torch_keeps, loops).parts();
   if (std::none_of(result.parts.begin(), result.parts.end(), [](const part& p) { return p.ours; }))
-    return fail(ec::left_as_it_is, "left as it is, and as fast: there is nothing beside " + join(result.kept, ", ") + " that a kernel could compute", "Torch computes it as before");
+    return fail(ec::left_as_it_is, "left as it is, and as fast: there is nothing beside " + calls_of(result.kept) + " that a kernel could compute", "Torch computes it as before");
   return result;
 }
 

@@ -18,10 +18,19 @@ struct part {
   double work = 0;                   ///< bytes that Torch's operators move, and operations at the price of bytes: a guess at its time, to say where attempts go first
 };
 
+/// A call that Torch keeps, for people.
+struct kept_call {
+  std::string call;                  ///< "topk in line 13"
+  std::string why;                   ///< "aten.topk has no rule"
+};
+
 struct partition {
   std::vector<part> parts;           ///< in an order in which each reads what is there; two of Torch's never follow each other
-  std::vector<std::string> kept;     ///< Torch's operators that compute something, for people: "topk in line 13"
+  std::vector<kept_call> kept;       ///< Torch's operators that compute something
 };
+
+/// "topk in line 13, sort in line 14"
+std::string calls_of(const std::vector<kept_call>& kept);
 
 /// Which nodes Torch keeps although they could be lowered.
 using keeps = std::function<bool(const graph_node&)>;

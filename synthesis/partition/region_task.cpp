@@ -31,6 +31,7 @@ expected<std::string> region_task(const task& whole, const json& document, const
   for (const auto i : p.nodes) nodes.push_back(document.at("nodes").at(i));
   for (const auto k : p.params) params.push_back({g.params[k].id, whole.params.at(static_cast<size_t>(g.params[k].index)).name});
   for (const auto& leaf : g.params) all.push_back({leaf.id, whole.params.at(static_cast<size_t>(leaf.index)).name});
+  for (const auto& entry : document.value("foreign", json::array())) all.push_back({entry.at("id"), entry.at("foreign")});
   json before = json::array(); // all nodes up to the last that gives one of its inputs
   size_t end = 0;
   for (const auto& id : p.inputs)

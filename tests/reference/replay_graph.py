@@ -12,7 +12,7 @@ import torch
 
 from describe import describe
 from replay import replay
-from taskfile import TASK_SEED, TaskFile, state_tensors
+from taskfile import TASK_SEED, TaskFile, is_foreign, state_tensors
 
 def check(path):
     task = TaskFile(path)
@@ -23,11 +23,12 @@ def check(path):
     model = task.make_model(module)
     inputs = task.make_inputs(module, TASK_SEED)
     tensors = [v.clone() for v in inputs if isinstance(v, torch.Tensor)]
-    params = [t.detach().clone() for _, t in state_tensors(copy.deepcopy(model))]
+    held = {name: t.detach().clone() for name, t in state_tensors(copy.deepcopy(model))}
+    params = [t for t in held.values() if not is_foreign(t)]
     torch.manual_seed(1)
     expected = model(*inputs)
     torch.manual_seed(1)
-    got = replay(told["graph"], params, tensors)
+    got = replay(told["graph"], params, held, tensors)
     expected = list(expected) if isinstance(expected, (list, tuple)) else [expected]
     state = dict(state_tensors(model))
     expected += [state[u["name"]] for u in told["updates"] if "output" in u]

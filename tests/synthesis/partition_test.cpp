@@ -92,7 +92,9 @@ TEST_CASE("an operator that is not lowered is Torch's, what is before and after 
   CHECK(cut_at.parts[1].outputs == words{"values", "places"});
   CHECK(cut_at.parts[2].ours);
   CHECK(cut_at.parts[2].inputs == words{"values"});
-  CHECK(cut_at.kept == words{"topk"});
+  REQUIRE(cut_at.kept.size() == 1);
+  CHECK(cut_at.kept[0].call == "topk");
+  CHECK(cut_at.kept[0].why == "aten.topk has no rule");
 }
 
 TEST_CASE("a value is computed where it is read, so that nothing is stored between the parts for it") {
@@ -119,14 +121,61 @@ TEST_CASE("a view that only Torch's calls read is theirs, and a part that comput
     if (p.ours) CHECK_FALSE(p.inputs.empty());
 }
 
-TEST_CASE("complex numbers stay Torch's") {
-  auto to = unary("wave", "_fft_r2c", "x0");
-  to["dtype"] = "complex64";
-  auto turned = unary("turned", "abs", "wave");
-  const auto m = graph_of({to, turned, unary("out", "exp", "turned")}, {"out"});
+TEST_CASE("a type that no kernel has stays Torch's, with all that makes or takes it") {
+  for (const char* type : {"complex64", "complex32", "float8_e4m3fn", "uint16", "qint8", "a_type_of_tomorrow"}) {
+    CAPTURE(type);
+    auto made_of = unary("wave", "tanh", "before"); // each has a rule for types that kernels have
+    made_of["dtype"] = type;
+    auto inside = unary("inside", "neg", "wave");
+    inside["dtype"] = type;
+    const auto m = graph_of({unary("before", "exp", "x0"), made_of, inside, unary("turned", "abs", "inside"), unary("out", "exp", "turned")}, {"out"});
+    const auto cut_at = cut_of(m);
+    check_order(m, cut_at);
+    REQUIRE(cut_at.parts.size() == 3);
+    CHECK(ids(m, cut_at.parts[0]) == words{"before"});
+    CHECK(ids(m, cut_at.parts[1]) == words{"wave", "inside", "turned"});
+    CHECK_FALSE(cut_at.parts[1].ours);
+    CHECK(ids(m, cut_at.parts[2]) == words{"out"});
+    REQUIRE(cut_at.kept.size() == 3);
+    CHECK(cut_at.kept[2].why == "aten.abs: no kernel has the type " + std::string(type));
+  }
+}
+
+TEST_CASE("views alone may be what stands between two parts") {
+  auto pairs = unary("pairs", "view_as_complex", "before"), back = unary("back", "view_as_real", "pairs");
+  pairs["dtype"] = "complex32";
+  const auto m = graph_of({unary("before", "exp", "x0"), pairs, back, unary("out", "exp", "back")}, {"out"});
   const auto cut_at = cut_of(m);
+  CHECK(cut_at.parts.size() == 3);
+  CHECK(calls_of(cut_at.kept) == "view_as_complex, view_as_real");
+}
+
+TEST_CASE("parameters of a type that no kernel has go to Torch's calls, never to a kernel, not even where only their shape is read") {
+  const json foreign = {{"foreign", {{{"id", "f0"}, {"foreign", "table"}, {"shape", {64, 32}}, {"dtype", "float8_e4m3fn"}, {"used", true}}}}};
+  auto wide = json{{"id", "wide"}, {"op", "aten._to_copy.default"}, {"args", {{"self", ref("f0")}, {"dtype", "float32"}}}, {"shape", {64, 32}}, {"dtype", "float32"}};
+  auto like = json{{"id", "like"}, {"op", "aten.zeros_like.default"}, {"args", {{"self", ref("f0")}, {"dtype", "float32"}}}, {"shape", {64, 32}}, {"dtype", "float32"}};
+  const auto m = graph_of({wide, like, unary("powers", "exp", "x0"), binary("sum", "add", "wide", "powers"), binary("out", "add", "sum", "like")}, {"out"}, foreign);
+  REQUIRE(m.parsed.foreign.size() == 1);
+  CHECK(m.parsed.foreign[0].type.foreign == "float8_e4m3fn");
+  const auto cut_at = cut_of(m);
+  check_order(m, cut_at);
   REQUIRE(cut_at.parts.size() == 2);
-  CHECK(ids(m, cut_at.parts[0]) == words{"wave", "turned"});
+  CHECK(ids(m, cut_at.parts[0]) == words{"wide", "like"});
+  CHECK_FALSE(cut_at.parts[0].ours);
+  CHECK(ids(m, cut_at.parts[1]) == words{"powers", "sum", "out"});
+  CHECK(cut_at.parts[1].inputs == words{"x0", "wide", "like"});
+}
+
+TEST_CASE("of a call with results of which one is foreign, the others are a kernel's to read") {
+  json scaled = {{"id", "scaled"}, {"op", "aten.scaled_by_nobody.default"}, {"args", {{"self", ref("x0")}}}, {"shapes", {{64, 32}, {64, 32}}}, {"dtypes", {"float8_e5m2", "float32"}}};
+  auto small = item("small", "scaled", 0, "float8_e5m2"), scale = item("scale", "scaled", 1, "float32");
+  small["shape"] = scale["shape"] = {64, 32};
+  auto back = unary("back", "neg", "small");
+  const auto m = graph_of({scaled, small, scale, back, binary("out", "mul", "back", "scale")}, {"out"});
+  const auto cut_at = cut_of(m);
+  check_order(m, cut_at);
+  REQUIRE(cut_at.parts.size() == 2);
+  CHECK(ids(m, cut_at.parts[0]) == words{"scaled", "small", "scale", "back"});
   CHECK(ids(m, cut_at.parts[1]) == words{"out"});
 }
 
@@ -137,6 +186,8 @@ TEST_CASE("contractions are Torch's where that is asked for") {
   REQUIRE(cut_at.parts.size() == 4);
   CHECK(ids(m, cut_at.parts[1]) == words{"b"});
   CHECK(ids(m, cut_at.parts[3]) == words{"d"});
+  REQUIRE(cut_at.kept.size() == 1); // in no line: said once
+  CHECK(cut_at.kept[0].why.starts_with("mm: Torch's own may be the faster one"));
   CHECK(shape_of(m.parsed, cut_at.parts[1]) == shape_of(m.parsed, cut_at.parts[3])); // one kernel serves both
   CHECK(shape_of(m.parsed, cut_at.parts[0]) != shape_of(m.parsed, cut_at.parts[1]));
   CHECK(cut_of(m).parts.size() == 1);
