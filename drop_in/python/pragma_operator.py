@@ -391,20 +391,21 @@ def told_of(task):
         value = task.constants.literal(text)
         kinds = tuple(isinstance(value, kind) for kind in (bool, int, float)) if text not in ("0.0", "-0.0", "nan") and isinstance(value, (bool, int, float, str, type(None))) else ()
         scalars.append((position, text, kinds, value))
-    modules, containers = [], []  # containers are compared as a whole, for which they must be no constant (differ() of constants.py)
+    modules, containers, outside = [], [], []  # containers are compared as a whole, for which they must be no constant (differ() of constants.py)
     for m in task.made_for.get("modules", []):
-        values = task.constants.literals_of(m["values"])
+        values = [one for one in task.constants.literals_of(m["values"]) if not one[0].startswith("global ")]
+        outside += [(one[0][7:], one[1]) for one in task.constants.literals_of(m["values"]) if one[0].startswith("global ")]
         whole = [(name, value) for name, value in values if isinstance(value, (tuple, list, dict, set))]
         origin, _, kind = m["class"].rpartition(".")
         modules.append((tuple(m["path"].split(".")) if m["path"] else (), kind, origin, tuple(one for one in values if one not in whole),
                         tuple((name, len(containers) + i) for i, (name, _) in enumerate(whole)), tuple(m.get("none", ()))))
         containers += [value for _, value in whole]
     task.containers = containers
-    arguments = [(name, (p.default,) if isinstance(p.default, (bool, int, float, str, type(None))) else ()) for name, p in list(task.signature.parameters.items())[1:]]
+    arguments = [(name, (p.default,) if isinstance(p.default, (bool, int, float, str, type(None))) else ()) for name, p in list(task.signature.parameters.items())[1:] if p.kind != p.KEYWORD_ONLY]
     return {"count": task.count, "arguments": tuple(arguments), "device": device, "surroundings": fit, "scalars": tuple(scalars),
             "same_in": tuple(task.made_for.get("same_in", [])), "unknown_updates": bool(task.settings["mutated"]) and not task.updates or bool(task.made_for.get("writes_inputs")),
             "updates": tuple((tuple(path.split(".")) if path else (), name, output, add) for (path, _, name), output, add in task.updates), "own_results": task.own_results,
-            "returns": task.returns, "hooks": tuple(name for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
+            "globals": tuple(outside), "hooks": tuple(name for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
                                                     if name in vars(torch.nn.modules.module)),
             "tensors": tuple(place + (tuple(entry["shape"]), getattr(torch, entry["dtype"])) for place, entry in zip(tensors, task.inputs + task.params)),
             "modules": tuple(modules)}
@@ -465,7 +466,7 @@ def fits(model, task, told, args):
         tied = [inside(model, name.split(".")) for name in names]
         if any([one is not tied[0] for one in tied]):
             return False
-    if any([len(getattr(torch.nn.modules.module, name)) for name in told["hooks"]]):
+    if any([len(getattr(torch.nn.modules.module, name)) for name in told["hooks"]] + [getattr(task.reference, name, NOTHING) != value for name, value in told["globals"]]):
         return False
     for path, name, value, fields in model._pragma_objects["same"]:
         if getattr(inside(model, path), name, NOTHING) is not value or any([getattr(value, field) != known for field, known in fields]):

@@ -93,7 +93,7 @@ def values_of(module, held=frozenset()):
         text = text_of(value, held)
         if text is not None:
             found[name] = text
-    found.update((name, repr(value)) for _, name, value in read_by_forward(module))
+    found.update(("global " * (around is not None) + name, repr(value)) for around, name, value in read_by_forward(module))
     return found
 
 
