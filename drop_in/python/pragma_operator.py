@@ -474,9 +474,9 @@ def fits(model, task, told, args):
     for path, name, value in model._pragma_objects["ranges"]:  # of these and of partials Dynamo makes new ones
         if getattr(inside(model, path), name, NOTHING) != value:
             return False
-    for path, name, length, items in model._pragma_objects["mixed"]:
+    for path, name, length, items, tensors in model._pragma_objects["mixed"]:
         value = getattr(inside(model, path), name, ())
-        if len(value) != length or any([value[key] != known for key, known in items]):
+        if len(value) != length or any([value[key] != known for key, known in items] + [value[key] is not known for key, known in tensors]):
             return False
     for path, name, function, given in model._pragma_objects["partials"]:
         value = getattr(inside(model, path), name, NOTHING)
@@ -485,7 +485,7 @@ def fits(model, task, told, args):
     any_mode = told["same_in"] and any([all([module.training == same for module in model.modules()]) for same in told["same_in"]])
     for path, kind, origin, values, containers, none in told["modules"]:
         module = inside(model, path)
-        if path and ("forward" in module.__dict__ or type(module).__name__ != kind or origin and type(module).__module__ != origin):
+        if path and (task.constants.has_own_forward(module) or type(module).__name__ != kind or origin and type(module).__module__ != origin):
             return False
         if path and len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks) + len(getattr(module, "_backward_pre_hooks", ())):
             return False

@@ -149,7 +149,7 @@ def literals_of(values):
 def objects_of(model):
     """Of what the modules keep that no literal says, in words that a compiled program can watch; None where there is something that none of them says.
     "same": (path of a module, name, object, ((plain field, value), ...)); "partials": (path, name, function, the partial's arguments); "ranges": (path, name, range);
-    "mixed": (path, name, length, ((key or index, plain value), ...)) of a container with tensors."""
+    "mixed": (path, name, length, ((key or index, plain value), ...), ((key or index, tensor), ...)) of a container."""
     found = {"same": [], "partials": [], "ranges": [], "mixed": []}
     for path, module in model.named_modules():
         library, path = type(module).__module__.split(".")[0] == "torch", tuple(path.split(".")) if path else ()
@@ -165,7 +165,7 @@ def objects_of(model):
                 items = tuple(value.items() if isinstance(value, dict) else enumerate(value))
                 if not all(isinstance(v, SIMPLE + (torch.Tensor,)) for _, v in items):
                     return None
-                found["mixed"].append((path, name, len(items), tuple((k, v) for k, v in items if not isinstance(v, torch.Tensor))))
+                found["mixed"].append((path, name, len(items), tuple((k, v) for k, v in items if not isinstance(v, torch.Tensor)), tuple((k, v) for k, v in items if isinstance(v, torch.Tensor))))
             elif callable(value) and not isinstance(value, functools.partial) or isinstance(value, enum.Enum):
                 found["same"].append((path, name, value, ()))
             elif fields_of(value) is not None and all(isinstance(v, SIMPLE) for v in fields_of(value).values()):
@@ -173,6 +173,14 @@ def objects_of(model):
             else:
                 return None
     return {kind: tuple(entries) for kind, entries in found.items()}
+
+
+def has_own_forward(module):
+    """In words that Dynamo watches: of `"forward" in vars(module)` it makes no guard."""
+    try:
+        return module.forward.__func__ is not type(module).forward
+    except AttributeError:
+        return True
 
 
 def keeper(model, path, name):
