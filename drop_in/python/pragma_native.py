@@ -120,7 +120,7 @@ def loaded(call, path):
             name = os.path.join(folder, os.path.basename(path))
             os.symlink(os.path.abspath(path), name)
             return call.load(name)
-    except PermissionError:
+    except OSError:  # no folder for it (a full disk, one that may not be written); or no kernel in it, which this says again
         return call.load(path)
 
 

@@ -17,6 +17,14 @@ def operator(node):
     return getattr(getattr(torch.ops.aten, name), overload)
 
 
+def type_text(name):
+    """A record may be somebody else's: nothing but the name of a type becomes text that is run."""
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        raise ValueError("%r is no type of Torch's" % name)
+    return str(found)
+
+
 def references(value):
     """Ids of the tensors in an argument."""
     if isinstance(value, dict):
@@ -54,7 +62,7 @@ class Writer:
         if isinstance(value, str):
             if value in NUMBERS:
                 return "float(%r)" % value
-            return "torch." + value if key == "dtype" else repr(value)
+            return type_text(value) if key == "dtype" else repr(value)
         return repr(value)
 
     def tensor(self, name):
@@ -63,7 +71,7 @@ class Writer:
         entry = self.constants[name]
         flat = [NUMBERS.get(v, v) if isinstance(v, str) else v for v in entry["values"]]
         if not self.once:
-            return "torch.tensor(%s, dtype=torch.%s).reshape(%r)" % (self.text(entry["values"]), entry["dtype"], entry["shape"])
+            return "torch.tensor(%s, dtype=%s).reshape(%s)" % (self.text(entry["values"]), type_text(entry["dtype"]), self.text(entry["shape"]))
         return self.kept(torch.tensor(flat, dtype=getattr(torch, entry["dtype"]), device=self.device).reshape(entry["shape"]))
 
     def call(self, node):

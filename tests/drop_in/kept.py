@@ -198,3 +198,11 @@ with tempfile.TemporaryDirectory() as place, torch.no_grad():
         torch.manual_seed(3)
         answers.append(again.ModelNew(64)(x)[0])
     assert (answers[0] - answers[1]).abs().max() > 1, "the old object"
+
+# A full disk keeps no kernel from being loaded.
+def full(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+task.native.tempfile.TemporaryDirectory = full
+assert task.native.loaded(task.call, task.native.kernel_object(folder, task.settings)) is not None

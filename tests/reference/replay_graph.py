@@ -11,7 +11,7 @@ warnings.filterwarnings("ignore")
 import torch
 
 from describe import describe
-from replay import replay
+from replay import Writer, replay
 from taskfile import TASK_SEED, TaskFile, is_foreign, state_tensors
 
 def check(path):
@@ -38,6 +38,15 @@ def check(path):
         assert torch.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True), "values differ by %g" % float((a - b).abs().max())
     return ""
 
+
+# A record may be somebody else's: of its types nothing but a type's name becomes text that is run.
+for hostile in ("float32, print('run')", "float32).__class__", "load", "__name__"):
+    constant = {"id": "c", "shape": [1], "dtype": hostile, "values": [1]}
+    for write in (lambda: Writer([], "cpu", False).text(hostile, "dtype"), lambda: Writer([constant], "cpu", False).tensor("c")):
+        try:
+            sys.exit("a type that is none was written as text: " + write())
+        except ValueError:
+            pass
 
 failed = False
 with torch.no_grad():
