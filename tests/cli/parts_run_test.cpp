@@ -7,6 +7,7 @@
 #include "execution/build.hpp"
 #include "kernels/parts.hpp"
 #include "reference/reference.hpp"
+#include "sandbox/sandbox.hpp"
 #include "synthesis/search/builtin.hpp"
 #include "tests/fixtures/skip.hpp"
 #include "verification/verify.hpp"
@@ -234,10 +235,16 @@ void check_foreign(const char* type, const std::string& text) {
   here.check(machine);
 }
 
+/// $PRAGMA_OTHER_PYTHON; empty where there is none, or where it lies in a folder that the user of generated code may not enter (root's own).
+std::string newer_python() {
+  const char* named = std::getenv("PRAGMA_OTHER_PYTHON");
+  return named && *named && barred_at(named).empty() ? named : "";
+}
+
 /// This machine's Torch is another one while this lives.
 struct with_python {
   std::string before = std::getenv("PRAGMA_PYTHON") ? std::getenv("PRAGMA_PYTHON") : "";
-  explicit with_python(const char* python) { ::setenv("PRAGMA_PYTHON", python, 1); }
+  explicit with_python(const std::string& python) { ::setenv("PRAGMA_PYTHON", python.c_str(), 1); }
   ~with_python() { before.empty() ? ::unsetenv("PRAGMA_PYTHON") : ::setenv("PRAGMA_PYTHON", before.c_str(), 1); }
 };
 
@@ -323,8 +330,8 @@ TEST_CASE("complex numbers, those of half precision and quantized tensors are To
 }
 
 TEST_CASE("float8 and unsigned integers of later versions of Torch are Torch's as well") {
-  const char* newer = std::getenv("PRAGMA_OTHER_PYTHON");
-  if (!newer || !*newer) return test::skip("float8 inside of a task, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
+  const auto newer = newer_python();
+  if (newer.empty()) return test::skip("float8 inside of a task, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch that generated code may start");
   with_python there(newer);
   check_foreign("float8_e4m3fn", around_with("self.register_buffer('turn', torch.linspace(-1, 1, 64).to(torch.float8_e4m3fn))", "wide.to(torch.float8_e4m3fn).float() + self.turn.float()"));
   check_foreign("float8_e5m2", around_with("self.turn = torch.linspace(-1, 1, 64).to(torch.float8_e5m2)", "wide.to(torch.float8_e5m2).float() * self.turn.float()"));
@@ -340,10 +347,10 @@ TEST_CASE("float8 and unsigned integers of later versions of Torch are Torch's a
 
 TEST_CASE("a parameter of a type that no kernel has is read as it is when the drop-in is called, and has its gradient") {
   names pythons = {""};
-  if (const char* newer = std::getenv("PRAGMA_OTHER_PYTHON"); newer && *newer) pythons.push_back(newer);
+  if (const auto newer = newer_python(); !newer.empty()) pythons.push_back(newer);
   for (const auto& other : pythons) {
     std::optional<with_python> there;
-    if (!other.empty()) there.emplace(other.c_str());
+    if (!other.empty()) there.emplace(other);
     folder_with_task here("turned", around_with(complex_parameter, complex_step));
     made_up_figures machine;
     here.run(machine);
