@@ -102,7 +102,7 @@ public:
     if (document->value("suite", "") != fs::absolute(s_.suite).string())
       return fail(ec::invalid_argument, file.string() + " holds results of the suite " + document->value("suite", ""), "use another --out folder, or --fresh to start anew");
     for (const auto& value : (*document)["tasks"]) {
-      auto t = from_json_value<task_outcome>(value, file.string());
+      auto t = outcome_from(value, file);
       if (!t) return fail(t.error());
       if (unsettled(*t)) continue;
       bool chosen = false;
