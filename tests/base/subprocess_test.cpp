@@ -33,7 +33,11 @@ public:
       const auto folder = fs::path(top) / ("pragma-test-" + std::to_string(::getpid()));
       if (!fs::create_directory(folder, failed) || failed) continue;
       auto made = std::unique_ptr<memory_group>(new memory_group(folder));
-      if (std::ofstream(folder / limit, std::ios::in) << bytes << std::flush) return made;
+      if (!(std::ofstream(folder / limit, std::ios::in) << bytes << std::flush)) continue;
+      // No way out into swap, where there is any.
+      for (const auto& [swap, most] : {std::pair{"memory.memsw.limit_in_bytes", bytes}, {"memory.swap.max", int64_t{0}}})
+        if (fs::exists(folder / swap, failed) && !(std::ofstream(folder / swap, std::ios::in) << most << std::flush)) return {};
+      return made;
     }
     return {};
   }
