@@ -174,6 +174,13 @@ TEST_CASE("who was killed since the machine had no memory left is told apart") {
   CHECK(result->signal == SIGKILL);
   CHECK(result->out_of_memory);
   CHECK(describe_end(*result) == "killed: the machine ran out of memory");
+  auto driver = spec; // as a compiler's: its child is killed, and it ends by itself
+  driver.argv[2] = "echo $$ > " + small->processes() + "; " + find_program("python3") + " -c 'x = bytearray(1 << 30)'; exit 4";
+  const auto of_driver = run_process(driver);
+  REQUIRE(of_driver);
+  CHECK(of_driver->exit_code == 4);
+  CHECK(of_driver->memory_was_short);
+  CHECK_FALSE(of_driver->out_of_memory);
   auto child = child_process::start(spec);
   REQUIRE(child);
   char one = 0;
