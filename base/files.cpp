@@ -82,10 +82,23 @@ expected<void> write_file_atomic(const fs::path& path, std::string_view content)
   return {};
 }
 
+/// Whoever is not its owner can pass all of it.
+static bool open_to_others(const fs::path& folder) {
+  fs::path at;
+  for (const auto& part : folder) {
+    at /= part;
+    struct stat info {};
+    if (::stat(at.c_str(), &info) == 0 && !(info.st_mode & S_IXOTH)) return false;
+  }
+  return true;
+}
+
 expected<temp_dir> temp_dir::create(std::string_view prefix, unsigned mode) {
   std::error_code ignored;
   std::string base = fs::temp_directory_path(ignored).string();
   if (base.empty()) base = "/tmp";
+  // Root's own (TMPDIR=/root/tmp, libpam-tmpdir's /tmp/user/0) is closed to the uid that generated code, and its compiler, have there.
+  if ((mode & S_IXOTH) && ::geteuid() == 0 && !open_to_others(base)) base = "/tmp";
   std::string name = base + "/" + std::string(prefix) + "XXXXXX";
   if (!::mkdtemp(name.data()))
     return fail(ec::io_error, "cannot make a temporary folder in " + base + ": " + std::strerror(errno), "set TMPDIR to a folder that can be written");

@@ -284,7 +284,7 @@ expected<process_result> run_process(const process_spec& spec) {
   pipe_pair::close(child->err);
   result.wall_seconds = exited_at;
   note_end(result, status, usage);
-  result.out_of_memory = result.signal == SIGKILL && !killed && killed_for_memory() > killed_before;
+  result.out_of_memory = (result.memory_was_short = killed_for_memory() > killed_before) && result.signal == SIGKILL && !killed;
   return result;
 }
 

@@ -48,6 +48,7 @@ struct process_result {
   bool timed_out = false;
   bool cancelled = false;
   bool output_truncated = false;
+  bool memory_was_short = false;  ///< while it ran the kernel killed some process, one of its own perhaps, since the machine had no memory left (run_process())
   bool out_of_memory = false;     ///< the kernel killed it, or another process meanwhile, since the machine (or its container) had no memory left: then SIGKILL is not its doing
   std::string out, err;
   double wall_seconds = 0, cpu_seconds = 0;

@@ -64,8 +64,8 @@ expected<std::vector<fs::path>> find_tasks(const bench_settings& s) {
   return tasks;
 }
 
-/// Of a task without a figure; what is left as it is says so itself.
-std::string why_not(const task_outcome& t) { return t.status == "left as it is" ? t.reason : t.status + ": " + t.reason; }
+/// Of a task without a figure; a reason may begin with what it is called.
+std::string why_not(const task_outcome& t) { return t.reason.starts_with(t.status) ? t.reason : t.status + ": " + t.reason; }
 
 std::string table_text(const std::vector<suite_figures>& table) {
   char line[160];
@@ -102,7 +102,7 @@ public:
     if (document->value("suite", "") != fs::absolute(s_.suite).string())
       return fail(ec::invalid_argument, file.string() + " holds results of the suite " + document->value("suite", ""), "use another --out folder, or --fresh to start anew");
     for (const auto& value : (*document)["tasks"]) {
-      auto t = from_json_value<task_outcome>(value, file.string());
+      auto t = outcome_from(value, file);
       if (!t) return fail(t.error());
       if (unsettled(*t)) continue;
       bool chosen = false;
@@ -203,7 +203,9 @@ private:
     if (t.category.empty()) t.category = loaded.task.category.empty() ? "others" : loaded.task.category;
     t.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     if (const auto source = read_file(path)) t.task_hash = sha256_hex(*source);
+    std::error_code ignored;
     if (result) (void)write_outputs(folder, *result, false);
+    else if (t.status == "left as it is") fs::remove(folder / "model_new.py", ignored); // an earlier run's
     const std::lock_guard lock(mutex_);
     outcomes_[i] = t;
     ++done_;

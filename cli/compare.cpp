@@ -31,6 +31,7 @@ recorded_results of_run(const json& document) {
   t.status = html::text_at(run, "confirmed") == "true" ? "ok" : html::text_at(run, "state") == "interrupted" ? "interrupted" : html::number_at(run, "best") > 0 ? "not established" : "failed";
   t.reason = html::text_at(run, "stop_reason");
   const auto& speedup = html::object_at(html::object_at(html::object_at(run, "final"), "timing"), "speedup");
+  t.as_called = html::text_at(html::object_at(run, "final"), "as_called") == "true";
   t.speedup = {html::number_at(speedup, "value"), html::number_at(speedup, "low"), html::number_at(speedup, "high")};
   const auto& environment = html::object_at(run, "environment");
   return {{t}, html::text_at(environment, "cpu") + "; " + html::text_at(environment, "baseline")};
@@ -49,8 +50,9 @@ std::string junit_of(const suite_change& change) {
   for (const auto& name : change.lost) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><failure message=\"was right, and is not now\"/></testcase>\n";
   for (const auto& name : change.won) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><system-out>right now, and was not</system-out></testcase>\n";
   for (const auto& name : change.open) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><skipped message=\"not established\"/></testcase>\n";
-  const auto count = change.tasks.size() + change.lost.size() + change.won.size() + change.open.size();
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"pragma compare\" tests=\"" + std::to_string(count) + "\" failures=\"" + std::to_string(failures) + "\" skipped=\"" + std::to_string(change.open.size()) + "\">\n" + cases + "</testsuite>\n";
+  for (const auto& name : change.other_kind) cases += "  <testcase classname=\"pragma\" name=\"" + html::escape(name) + "\"><skipped message=\"as called in one, the kernel alone in the other\"/></testcase>\n";
+  const auto skipped = change.open.size() + change.other_kind.size(), count = change.tasks.size() + change.lost.size() + change.won.size() + skipped;
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"pragma compare\" tests=\"" + std::to_string(count) + "\" failures=\"" + std::to_string(failures) + "\" skipped=\"" + std::to_string(skipped) + "\">\n" + cases + "</testsuite>\n";
 }
 
 int compare(const compare_settings& s) {
@@ -66,6 +68,9 @@ int compare(const compare_settings& s) {
   }
   const auto change = change_between(before->tasks, after->tasks);
   const bool nothing = change.tasks.empty() && change.won.empty() && change.lost.empty();
+  if (nothing && change.open.empty() && !change.other_kind.empty())
+    return report(out, {ec::unsupported, "their figures are of two kinds: one is of the drop-in as a Torch program calls it, the other of the kernel alone",
+                        "time both the same way (--no-check and --baseline decide it)"});
   if (nothing && change.open.empty()) return report(out, {ec::not_found, s.before + " and " + s.after + " have no task in common that one of them solved", ""});
   const bool elsewhere = before->where != after->where;
   json document = change;
@@ -101,7 +106,7 @@ expected<recorded_results> read_results(const std::string& named) {
     return fail(ec::parse_error, file.string() + " is neither a run.json nor a bench.json", "name a result folder, a run id, or `last`");
   recorded_results all;
   for (const auto& value : html::array_at(*document, "tasks")) {
-    auto t = from_json_value<task_outcome>(value, file.string());
+    auto t = outcome_from(value, file);
     if (!t) return fail(t.error());
     all.tasks.push_back(std::move(*t));
   }
@@ -109,7 +114,7 @@ expected<recorded_results> read_results(const std::string& named) {
 }
 
 void show_change(terminal& out, const suite_change& change) {
-  if (change.tasks.empty() && change.won.empty() && change.lost.empty() && change.open.empty()) out.line("no task in common that one of them solved");
+  if (change.tasks.empty() && change.won.empty() && change.lost.empty() && change.open.empty() && change.other_kind.empty()) out.line("no task in common that one of them solved");
   for (const auto& t : change.tasks) {
     const auto text = html::with_interval(t.ratio) + " as fast as before";
     const bool faster = t.ratio.low > 1;
@@ -118,6 +123,7 @@ void show_change(terminal& out, const suite_change& change) {
   for (const auto& name : change.won) out.line(out.green("right now, and was not") + "  " + printable(name));
   for (const auto& name : change.lost) out.line(out.red("was right, and is not now") + "  " + printable(name));
   for (const auto& name : change.open) out.line("not established in one of the two, or in both" + out.dim("  (nothing is said of it)") + "  " + printable(name));
+  for (const auto& name : change.other_kind) out.line("as called in one of the two, the kernel alone in the other" + out.dim("  (nothing is said of it)") + "  " + printable(name));
   if (change.tasks.size() > 1)
     out.line("geometric mean over " + std::to_string(change.tasks.size()) + " tasks: " +
              (change.mean.low > 0 ? out.bold(html::with_interval(change.mean)) : html::times(change.mean.value) + ", not established: so few tasks give no interval"));

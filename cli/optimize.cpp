@@ -19,7 +19,11 @@ namespace {
 
 int finish(terminal& out, const run_result& result, const std::filesystem::path& folder) {
   const auto said = write_outputs(folder, result, true);
-  if (!said) return report(out, said.error());
+  if (!said) {
+    auto e = said.error();
+    e.hint += (e.hint.empty() ? "" : "; ") + ("nothing is lost: `pragma resume " + result.header.id + "` writes the result again");
+    return report(out, e);
+  }
   out.result(run_document(result));
   print_summary(out, result, folder, *said);
   return exit_code_of_run(result);
@@ -39,7 +43,10 @@ int run_loop(const run_request& request, const std::filesystem::path& folder, bo
     return [shown = std::make_shared<progress>(out, attempts)](const run_event& e) { shown->on_event(e); };
   };
   auto result = run_whole(**machine, request, watch);
-  if (!result) return report(out, result.error());
+  if (!result) {
+    if (result.error().code == ec::left_as_it_is) std::filesystem::remove(folder / "model_new.py", problem); // an earlier run's: this task has none
+    return report(out, result.error());
+  }
   return finish(out, *result, folder);
 }
 

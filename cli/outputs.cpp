@@ -116,6 +116,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
     if (!result.header.confirmed) return std::string();
     return (!final.drop_in.empty() ? final.drop_in : load.call_drop_in ? not_checked(folder, load, final.not_called) : "not checked: " + final.not_called) + built;
   }
+  if (result.header.state == "finished") std::filesystem::remove(folder / "model_new.py", problem); // an earlier run's: this one has found no kernel
   return std::string();
 }
 

@@ -105,7 +105,8 @@ public:
     if (!not_lowered && !(result && slower(*result))) return result;
     auto made = not_lowered ? cut_of(loaded_.task, {}, request_.load, result.error()) : cut_of(loaded_.task, is_contraction, request_.load, {});
     if (!made) return not_lowered ? fail(made.error()) : std::move(result);
-    return by_parts(made->g, made->document, made->at, result ? static_cast<int>(result->iterations.size()) : 0, std::move(result));
+    const int attempts_before = result ? static_cast<int>(result->iterations.size()) : 0; // before it is moved from: g++ evaluates arguments from the last to the first
+    return by_parts(made->g, made->document, made->at, attempts_before, std::move(result));
   }
 
 private:
@@ -282,6 +283,8 @@ private:
     request.id = id();
     request.coder.given = {candidate_of(made, "builtin", kernels + " for parts of the task; Torch keeps " + join(cut_.torch, ", "))};
     request.cut = cut_;
+    request.stop = {}; // whatever ended the search for one kernel (time, patience, a roofline that is near) does not keep this from being tried
+    request.stop.roofline_share = 0;
     request.stop.attempts = attempts_before + static_cast<int>(request.coder.given.size());
     auto result = machine_.run(request, watch_("the whole, with its parts' kernels", request.stop.attempts), cancel_);
     if (!result && before) return before;

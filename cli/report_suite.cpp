@@ -78,7 +78,7 @@ std::string compared_part(const json& suite) {
     const interval ratio{number_at(r, "value"), number_at(r, "low"), number_at(r, "high")};
     rows.push_back({escape(text_at(t, "name")), ratio_cell(ratio), ratio.low > 1 ? "faster" : ratio.high < 1 ? "slower" : "no difference established"});
   }
-  for (const auto& [key, words] : {std::pair{"won", "right now, and was not"}, {"lost", "was right, and is not now"}, {"open", "not established in one of the two"}})
+  for (const auto& [key, words] : {std::pair{"won", "right now, and was not"}, {"lost", "was right, and is not now"}, {"open", "not established in one of the two"}, {"other_kind", "as called in one of the two, the kernel alone in the other"}})
     for (const auto& name : texts_at(change, key)) rows.push_back({escape(name), "-", words});
   const auto& m = object_at(change, "mean");
   const interval mean{number_at(m, "value"), number_at(m, "low"), number_at(m, "high")};

@@ -1,5 +1,7 @@
 #include "cli/suite.hpp"
 
+#include "base/files.hpp"
+#include "cli/html.hpp"
 #include "cli/progress.hpp"
 
 #include <algorithm>
@@ -64,6 +66,17 @@ task_outcome outcome_of(const std::filesystem::path& path, const expected<run_re
   return t;
 }
 
+expected<task_outcome> outcome_from(const json& value, const std::filesystem::path& file) {
+  auto t = from_json_value<task_outcome>(value, file.string());
+  if (!t || value.contains("as_called")) return t;
+  const auto own = read_file(file.parent_path() / "tasks" / std::filesystem::path(t->path).stem() / "run.json");
+  const auto document = own ? parse_json(*own, "run.json") : expected<json>(json());
+  if (!document) return t;
+  const auto& run = html::object_at(*document, "run");
+  if (html::text_at(run, "id") == t->run) t->as_called = html::text_at(html::object_at(run, "final"), "as_called") == "true";
+  return t;
+}
+
 bool unsettled(const task_outcome& t) { return t.status == "interrupted" || t.status == "not established"; }
 
 suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks) {
@@ -88,12 +101,12 @@ suite_figures figures_of(const std::string& category, const std::vector<task_out
       sum += t.speedup.value;
       logs += std::log(t.speedup.value);
     }
+    if (other_kind) continue;
     if (t.roofline_share > 0 && t.baseline_seconds > 0 && t.candidate_seconds > 0) {
       ++placed;
       logs_after += std::log(t.roofline_share);
       logs_before += std::log(t.roofline_share * t.candidate_seconds / t.baseline_seconds);
     }
-    if (other_kind) continue;
     faster += t.speedup.value > 1;
     faster_1_5 += t.speedup.value > 1.5;
     faster_2 += t.speedup.value > 2;
@@ -124,7 +137,7 @@ suite_change change_between(const std::vector<task_outcome>& before, const std::
     if (was != is) (unsettled(was ? now : *then) ? change.open : was ? change.lost : change.won).push_back(now.name);
     else if (!was && unsettled(now)) change.open.push_back(now.name);
     else if (was && then->as_called != now.as_called) {
-      change.open.push_back(now.name);
+      change.other_kind.push_back(now.name);
       continue;
     }
     if (!was || !is || then->speedup.low <= 0 || now.speedup.low <= 0) continue;

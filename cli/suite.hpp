@@ -26,6 +26,8 @@ PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speed
 
 /// What a run_whole() left of the task at `path`; its category only where there is a run. What an error is called follows from its exit code: 6 is "not established".
 task_outcome outcome_of(const std::filesystem::path& path, const expected<run_result>& run);
+/// Of a suite's document in `file`. One of before it was written what a figure is of: the task's own run.json beside it says so, where it is there.
+expected<task_outcome> outcome_from(const json& value, const std::filesystem::path& file);
 /// Nothing is known of it yet: a suite that goes on tries it again, a comparison says nothing of it.
 bool unsettled(const task_outcome& t);
 
@@ -52,10 +54,11 @@ PRAGMA_JSON(task_change, name, ratio)
 struct suite_change {
   std::vector<task_change> tasks;                       ///< right in both
   std::vector<std::string> won, lost;                   ///< right only after, right only before
-  std::vector<std::string> open;                        ///< right in one, and in the other not established or interrupted; or timed as called in one, by the kernel alone in the other: nothing is said of them
+  std::vector<std::string> open;                        ///< right in one, and in the other not established or interrupted: nothing is said of them
+  std::vector<std::string> other_kind;                  ///< timed as called in one, by the kernel alone in the other: nor of these
   interval mean;                                        ///< geometric, 95% over the tasks (normal); low and high 0 with fewer than three
 };
-PRAGMA_JSON(suite_change, tasks, won, lost, open, mean)
+PRAGMA_JSON(suite_change, tasks, won, lost, open, other_kind, mean)
 suite_change change_between(const std::vector<task_outcome>& before, const std::vector<task_outcome>& after);
 
 /// One row per category that occurs, in the paper's order, then "all".

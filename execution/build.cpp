@@ -147,6 +147,9 @@ tl::unexpected<error> compile_error(const process_result& result, const std::str
   if (result.timed_out)
     return fail(ec::busy, what + " had not ended after " + format_number(options.wall_seconds, 0) + " s, of which it worked " + format_number(result.cpu_seconds, 0) + " s",
                 "this machine is busy: try again when less runs here");
+  // The compiler proper is the driver's child: of its end the driver's words tell, and not how it came about.
+  if (result.memory_was_short && (result.out_of_memory || log.find("Killed signal") != std::string::npos))
+    return fail(ec::busy, what + " was killed: the machine ran out of memory", "end what else uses memory, or do less at once (--jobs)");
   const bool killed = result.signal != 0 || log.find("Killed signal") != std::string::npos || log.find("limit exceeded signal") != std::string::npos;
   // What a killed process is said to have used may be a little less than the limit that it was killed at.
   if (result.cpu_seconds >= (killed ? 0.9 : 1) * options.cpu_seconds)

@@ -29,8 +29,9 @@ expected<void> put_readable(const fs::path& file, std::string_view text) {
 }
 
 error unreachable_python(const std::string& python, const fs::path& at) {
+  std::error_code ignored;
   return {ec::unsupported, "generated code does not run as root here, and its user (uid 65534) cannot pass " + at.string() + " on the way to " + python,
-          "`chmod o+x " + at.string() + "` lets it pass (it may then still read nothing there but this Python), or name another Python with Torch: PRAGMA_PYTHON"};
+          std::string("`chmod o+") + (fs::is_directory(at, ignored) ? "x " : "rx ") + at.string() + "` lets it pass (it may then still read nothing there but this Python), or name another Python with Torch: PRAGMA_PYTHON"};
 }
 
 expected<fs::path> readable_scripts() {

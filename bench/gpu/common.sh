@@ -11,7 +11,7 @@ need_device() {
   [ -x "$pragma" ] || fail "there is no $pragma: build it (scripts/build), or set PRAGMA"
   [ "$backend" = cuda ] || return 0
   command -v nvidia-smi > /dev/null || fail "no GPU to run on: nvidia-smi is not installed"
-  timeout 60 nvidia-smi -L | grep -q '^GPU 0' || fail "no GPU to run on: nvidia-smi lists none"
+  [[ $'\n'$(timeout 60 nvidia-smi -L) == *$'\n'"GPU 0"* ]] || fail "no GPU to run on: nvidia-smi lists none"
 }
 
 # Runs a command for at most so many seconds; says so when it did not end.

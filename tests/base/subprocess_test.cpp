@@ -33,7 +33,11 @@ public:
       const auto folder = fs::path(top) / ("pragma-test-" + std::to_string(::getpid()));
       if (!fs::create_directory(folder, failed) || failed) continue;
       auto made = std::unique_ptr<memory_group>(new memory_group(folder));
-      if (std::ofstream(folder / limit, std::ios::in) << bytes << std::flush) return made;
+      if (!(std::ofstream(folder / limit, std::ios::in) << bytes << std::flush)) continue;
+      // No way out into swap, where there is any.
+      for (const auto& [swap, most] : {std::pair{"memory.memsw.limit_in_bytes", bytes}, {"memory.swap.max", int64_t{0}}})
+        if (fs::exists(folder / swap, failed) && !(std::ofstream(folder / swap, std::ios::in) << most << std::flush)) return {};
+      return made;
     }
     return {};
   }
@@ -170,6 +174,13 @@ TEST_CASE("who was killed since the machine had no memory left is told apart") {
   CHECK(result->signal == SIGKILL);
   CHECK(result->out_of_memory);
   CHECK(describe_end(*result) == "killed: the machine ran out of memory");
+  auto driver = spec; // as a compiler's: its child is killed, and it ends by itself
+  driver.argv[2] = "echo $$ > " + small->processes() + "; " + find_program("python3") + " -c 'x = bytearray(1 << 30)'; exit 4";
+  const auto of_driver = run_process(driver);
+  REQUIRE(of_driver);
+  CHECK(of_driver->exit_code == 4);
+  CHECK(of_driver->memory_was_short);
+  CHECK_FALSE(of_driver->out_of_memory);
   auto child = child_process::start(spec);
   REQUIRE(child);
   char one = 0;

@@ -99,6 +99,7 @@ public:
   std::set<std::string> wrong;               ///< the kernels of these compute something else
   std::vector<std::string> runs;             ///< names of the tasks, in order
   std::vector<std::string> verdicts;         ///< of what was refused
+  stop_rules last_stop;                      ///< of the last run
   candidate together;                        ///< what was made of the parts
   task whole;
 
@@ -112,6 +113,7 @@ public:
     h.state = "finished";
     const auto name = fs::path(request.load.path).stem().string();
     runs.push_back(name);
+    last_stop = request.stop;
     candidate code;
     if (!request.coder.given.empty()) {
       code = together = request.coder.given.front();
@@ -261,6 +263,8 @@ TEST_CASE("Torch's products stay where a kernel of the whole is slower, and equa
   machine.figures["two_layers"] = 0.7;
   const auto result = here.run(machine);
   CHECK(machine.runs == names{"two_layers", "two_layers_part_1", "two_layers"});
+  CHECK(machine.last_stop.attempts == 2); // one was used for the whole: with one alone the run that goes on would end before it tries its parts
+  CHECK(stop_reason(machine.last_stop, result.iterations, 1e6).empty());
   const auto& cut = result.header.request.cut;
   CHECK(cut.torch == names{"addmm in line 11", "addmm in line 13"});
   REQUIRE(cut.parts.size() == 1);

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +60,20 @@ TEST_CASE("Where the sandbox's user is stopped on the way to a file", "[sandbox]
   CHECK(barred_at(open->path() / "link") == closed->path());
   ::chmod((open->path() / "file").c_str(), 0600);
   CHECK(barred_at(open->path() / "file") == open->path() / "file");
+}
+
+TEST_CASE("A TMPDIR that the sandbox's user cannot enter is none for what it needs", "[sandbox]") {
+  if (::geteuid() != 0) return; // its user is this one
+  const auto closed = temp_dir::create("pragma-closed-");
+  REQUIRE(closed);
+  const char* set = std::getenv("TMPDIR");
+  const std::string before = set ? set : "";
+  ::setenv("TMPDIR", closed->path().c_str(), 1);
+  const auto ours = temp_dir::create("pragma-ours-"), theirs = temp_dir::create("pragma-theirs-", 0711);
+  set ? ::setenv("TMPDIR", before.c_str(), 1) : ::unsetenv("TMPDIR");
+  REQUIRE((ours && theirs));
+  CHECK(ours->path().parent_path() == closed->path());
+  CHECK(theirs->path().parent_path() == "/tmp");
 }
 
 TEST_CASE("A tool writes in its scratch folder and nowhere else", "[sandbox]") {
