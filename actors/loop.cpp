@@ -3,6 +3,7 @@
 #include "actors/examine.hpp"
 #include "base/text.hpp"
 #include "diagnosis/roofline.hpp"
+#include "kernels/parts.hpp"
 #include "profilers/by_manifest.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ double loop::seconds() const { return seconds_before_ + std::chrono::duration<do
 void loop::begin(run_request request, std::string id, std::string now) {
   header_ = {};
   history_.clear();
+  called_ = {};
   header_.id = std::move(id);
   header_.started = std::move(now);
   header_.request = std::move(request);
@@ -33,6 +35,7 @@ void loop::resume(run_result stored, const run_request& request) {
     header_.request.coder.given = request.coder.given;
     header_.request.cut = request.cut;
   }
+  called_ = header_.confirmed && header_.final.as_called ? header_.final.time.speedup : interval{};
   header_.state = "running";
   header_.finished.clear();
   header_.stop_reason.clear();
@@ -180,7 +183,8 @@ measure_request loop::measure_request_now() const {
   if (const auto* champion = best()) {
     request.has_best = true;
     request.best = champion->code;
-    request.best_speedup = champion->code.measured.time.speedup;
+    // A candidate in parts has no figure but the one as called: it is compared with the best's figure of that kind.
+    request.best_speedup = current_.code.language == parts_language && called_.value > 0 ? called_ : champion->code.measured.time.speedup;
     request.best_contended = champion->code.measured.time.contended;
   }
   return request;

@@ -81,6 +81,7 @@ private:
   int refused_ = 0;                       ///< number of the attempt that lost its confirmation just now
   size_t asked_at_ = 0;                   ///< attempts that were over when the Coder was asked last
   int retimed_ = 0;                       ///< attempt
+  interval called_;                       ///< of a run that goes on: the speed-up of its best as a program calls it; 0 where it has none
   bool resumed_ = false;
   double seconds_before_ = 0;
   clock::time_point started_, attempt_started_;

@@ -268,7 +268,7 @@ std::string cpp_narrow_types(const coding_task& t) {
   if (bytes) out += "- int8: `data` points to int8_t. Sums of products in int32, exactly: four steps by vpdpbusd where __AVX512VNNI__ or __AVXVNNI__ is defined (one factor is unsigned there: add 128, "
                     "subtract 128 times the other's sums), else widened. Beside another type it is widened to that type; a scale for each column may be multiplied after the product." + (half || brain ? "" : allowed_error(t)) + "\n";
   if (t.tiles)
-    out += "- AMX is there, where __AMX_BF16__ is defined: " + std::string(brain ? "_tile_dpbf16ps" : "") + (brain && bytes ? ", " : "") + (bytes ? "_tile_dpbssd" : "") +
+    out += "- AMX is there, where " + std::string(!brain ? "__AMX_INT8__ is" : bytes ? "__AMX_BF16__ and __AMX_INT8__ are" : "__AMX_BF16__ is") + " defined: " + std::string(brain ? "_tile_dpbf16ps" : "") + (brain && bytes ? ", " : "") + (bytes ? "_tile_dpbssd" : "") +
            ", both factors packed in words of 32 bits (" + (brain ? "two" : "four") + " steps" + (brain && bytes ? ", of int8 four" : "") +
            "). Ask for it once, at load time: syscall(SYS_arch_prctl, 0x1023, 18) == 0, the one system call that is allowed; where it is refused, vectors multiply. _tile_release() before the call returns.\n";
   return out;

@@ -1,6 +1,8 @@
 // The Conductor against scripted agents on CAF's deterministic scheduler: no threads, no Torch, no clock.
 #include "scripted_agents.hpp"
 
+#include "kernels/parts.hpp"
+
 using namespace pragma;
 using namespace pragma::test;
 
@@ -238,6 +240,31 @@ TEST_CASE_METHOD(fixture, "a winner that fails its confirmation is dropped for t
   resumed.resume(s.stored[result->header.id], result->header.request);
   REQUIRE(resumed.best());
   CHECK(resumed.best()->number == 1);
+}
+
+TEST_CASE_METHOD(fixture, "a candidate in parts, whose only figure is as called, is compared with the best's figure as called") {
+  s.sources = {"one kernel"};
+  s.speedups = {{"one kernel", 1.3}}; // from C
+  auto ended = optimize();
+  REQUIRE(ended);
+  ended->header.final.as_called = true;
+  ended->header.final.time.speedup = {0.9, 0.88, 0.92}; // from Python
+  for (const std::string language : {parts_language, "cpp"}) {
+    loop resumed;
+    resumed.resume(*ended, ended->header.request);
+    coded next;
+    next.candidate.language = language;
+    resumed.coded_now(next);
+    CHECK(resumed.measure_request_now().best_speedup.value == Approx(language == parts_language ? 0.9 : 1.3));
+  }
+  // Where the drop-in was not called there is only the kernel's.
+  ended->header.final.as_called = false;
+  loop resumed;
+  resumed.resume(*ended, ended->header.request);
+  coded next;
+  next.candidate.language = parts_language;
+  resumed.coded_now(next);
+  CHECK(resumed.measure_request_now().best_speedup.value == Approx(1.3));
 }
 
 TEST_CASE_METHOD(fixture, "a run that has a right kernel never ends with none: refusals go on to the fastest that is left") {
