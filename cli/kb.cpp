@@ -276,7 +276,7 @@ int coverage(const std::string& name, bool json_output) {
   for (const auto& place : found->unread_places) out.line(out.dim("  not read  ") + printable(place));
   if (found->metrics + found->options + found->concepts > 0) return 0;
   out.line("nothing was found; `pragma kb build --profiler " + chosen->front().name + "` reads it, `--dry-run` shows what would be read");
-  return unfinished;
+  return exit_code(ec::not_found);
 }
 
 int export_entries(const std::string& file, bool json_output) {
