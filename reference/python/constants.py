@@ -14,6 +14,7 @@ import torch
 
 INTERNAL = set(vars(torch.nn.Module())) - {"training"} | {"_is_replica", "_former_parameters", "_compiled_call_impl", "_is_torch_compile"}  # the last two: torch.compile(model) was called
 SIMPLE = (bool, int, float, str, type(None))
+SERVICES = ("logging", "threading", "multiprocessing", "concurrent", "queue", "asyncio", "io")  # modules whose objects keep what a program does, not what forward() computes with
 MOST_HASHED = 1 << 20  # elements of a tensor in a list
 PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format, slice)
 
@@ -56,8 +57,13 @@ def text_of(value, held=frozenset(), above=()):
 def fields_of(value):
     """What an object that is no module, tensor, function or class keeps, where it is a dictionary."""
     kept = getattr(value, "__dict__", None)
-    plain = not isinstance(value, (type, types.ModuleType, torch.Tensor, torch.nn.Module, enum.Enum) + PLAIN) and not callable(value)
+    plain = not is_service(value) and not isinstance(value, (type, types.ModuleType, torch.Tensor, torch.nn.Module, enum.Enum) + PLAIN) and not callable(value)
     return kept if plain and isinstance(kept, dict) else None
+
+
+def is_service(value):
+    """A logger, a lock, a queue: a logger has all others of the process in it, and each call of one writes to it."""
+    return any(kind.__module__.split(".")[0] in SERVICES for kind in type(value).__mro__)
 
 
 UNSEEN = "a tensor of unknown values"  # while a task is traced with tensors that have none
@@ -74,7 +80,8 @@ def content_of(value, held):
         return UNSEEN
     if value.numel() > MOST_HASHED:
         return UNSEEN + " at %d" % id(value)  # as no other one
-    values = value.detach().cpu().contiguous().reshape(-1)
+    values = value.detach() if value.layout == torch.strided else value.detach().to_dense()  # a sparse one has neither strides nor bytes of its own
+    values = values.cpu().contiguous().reshape(-1)
     return "%s %s %s" % (value.dtype, list(value.shape), hashlib.sha256(bytes(values.view(torch.uint8).tolist())).hexdigest()[:16])
 
 
@@ -166,7 +173,7 @@ def objects_of(model):
                 if not all(isinstance(v, SIMPLE + (torch.Tensor,)) for _, v in items):
                     return None
                 found["mixed"].append((path, name, len(items), tuple((k, v) for k, v in items if not isinstance(v, torch.Tensor)), tuple((k, v) for k, v in items if isinstance(v, torch.Tensor))))
-            elif callable(value) and not isinstance(value, functools.partial) or isinstance(value, enum.Enum):
+            elif callable(value) and not isinstance(value, functools.partial) or isinstance(value, enum.Enum) or is_service(value):
                 found["same"].append((path, name, value, ()))
             elif fields_of(value) is not None and all(isinstance(v, SIMPLE) for v in fields_of(value).values()):
                 found["same"].append((path, name, value, tuple(fields_of(value).items())))

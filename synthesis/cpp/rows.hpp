@@ -33,7 +33,7 @@ private:
   const std::vector<int>& reductions() const { return reductions_of(layout_.plan, pass_); }
   const merged_moments* moments(int e) const;
   void pass();
-  void rows_at_once(); ///< schedule::together of them
+  void rows_at_once(); ///< region_schedule::together of them
   void followed(); ///< passes 1 and 2 as one, with a level that follows the peak (followed_peak)
   void followed_block(const std::string& end); ///< up to there
   void begin_totals();

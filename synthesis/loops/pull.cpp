@@ -273,11 +273,7 @@ int puller::reshape(const tensor_node& node, const std::vector<index_form>& idx)
     }
     const int64_t whole = rest.offset >= 0 ? rest.offset / s : -1;
     inside.offset = rest.offset - whole * s;
-    if (whole < 0 || inside.offset + low < 0 || inside.offset + high >= s) {
-      // Running backwards: offset carries the whole of the extent; borrow it where that makes both parts fit.
-      if (inside.offset + low >= 0 || inside.offset + high >= s || whole < 0) throw needs_buffer{source};
-      throw needs_buffer{source};
-    }
+    if (whole < 0 || inside.offset + low < 0 || inside.offset + high >= s) throw needs_buffer{source};
     dims[i].offset = whole;
     rest = inside;
   }

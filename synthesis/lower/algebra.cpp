@@ -4,6 +4,7 @@
 #include "synthesis/lower/row_sums.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace pragma::synthesis {
 
@@ -42,8 +43,15 @@ public:
   }
 
 private:
-  /// The sum over `dims` (kept as size 1) without computing all that is summed; -1 where that gains nothing.
+  /// The sum over `dims` (kept as size 1) without computing all that is summed; -1 where that gains nothing. Found once: x = x - c * x, step after step, has each x twice.
   int sum(int source, const sizes& dims) {
+    const auto key = std::pair(source, dims);
+    if (const auto it = sums_.find(key); it != sums_.end()) return it->second;
+    const int found = find_sum(source, dims);
+    return sums_[key] = found;
+  }
+
+  int find_sum(int source, const sizes& dims) {
     const tensor_node node = b_.at(source); // a copy: the list grows
     switch (node.kind) {
       case node_kind::pointwise: return sum_of_pointwise(node, dims);
@@ -183,6 +191,7 @@ private:
   }
 
   node_builder b_;
+  std::map<std::pair<int, sizes>, int> sums_; ///< by node and dimensions
 };
 
 double contraction_work(const tensor_program& program) {

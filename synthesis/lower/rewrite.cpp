@@ -141,15 +141,17 @@ int negated_condition(node_builder& b, const tensor_node& n) {
   return is(n, o::select) && is(b, n, 0, o::bit_not) ? b.select(argument(b, n, 0), n.args[2], n.args[1]) : none;
 }
 
-/// The least and the greatest value of a whole number that follows from places; nothing where it depends on more.
-std::optional<std::pair<double, double>> range_of_places(node_builder& b, int node) {
+constexpr int deepest_places = 8; ///< nodes between a comparison and its places; a node that is used twice is looked at twice
+
+/// The least and the greatest value of a whole number that follows from places; nothing where it depends on more, or is too far away.
+std::optional<std::pair<double, double>> range_of_places(node_builder& b, int node, int depth = deepest_places) {
   const auto& n = b.at(node);
-  if (n.dtype != dtype::int64) return std::nullopt;
+  if (n.dtype != dtype::int64 || depth < 0) return std::nullopt;
   if (n.kind == node_kind::constant) return std::pair{n.value, n.value};
   if (n.kind == node_kind::index) return std::pair{0.0, static_cast<double>(std::max<int64_t>(1, n.shape[static_cast<size_t>(n.dims[0])]) - 1)};
-  if (n.kind == node_kind::view) return range_of_places(b, n.args[0]);
+  if (n.kind == node_kind::view) return range_of_places(b, n.args[0], depth - 1);
   if (!is(n, o::add) && !is(n, o::sub)) return std::nullopt;
-  const auto x = range_of_places(b, n.args[0]), y = range_of_places(b, n.args[1]);
+  const auto x = range_of_places(b, n.args[0], depth - 1), y = range_of_places(b, n.args[1], depth - 1);
   if (!x || !y) return std::nullopt;
   return n.op == o::add ? std::pair{x->first + y->first, x->second + y->second} : std::pair{x->first - y->second, x->second - y->first};
 }

@@ -9,9 +9,9 @@ namespace {
 const expr& at(const region& r, int e) { return r.exprs[static_cast<size_t>(e)]; }
 
 bool uses_scan(const region& r, int e) {
-  if (at(r, e).kind == expr_kind::scan) return true;
-  for (int a : at(r, e).args)
-    if (uses_scan(r, a)) return true;
+  const auto needed = needed_for(r, {e});
+  for (size_t i = 0; i < needed.size(); ++i)
+    if (needed[i] && r.exprs[i].kind == expr_kind::scan) return true;
   return false;
 }
 

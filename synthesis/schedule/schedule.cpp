@@ -147,6 +147,18 @@ int rows_together(const region& r, const region_schedule& s, int most) {
   return together;
 }
 
+namespace {
+
+/// So many rows at once, at most, that what goes together can still be shared out evenly.
+int rows_for_threads(const region& r, int most, int threads) {
+  int64_t rows = 1;
+  for (const auto& a : r.axes) rows *= a.reduced ? 1 : a.extent;
+  while (most > 1 && rows / most < 8 * threads && rows / most % threads != 0) most /= 2;
+  return most;
+}
+
+} // namespace
+
 bool has_next_row(const region& r, const region_schedule& s) {
   if (r.anchor || s.vector_axis < 0 || !r.axes[static_cast<size_t>(s.vector_axis)].reduced) return false;
   const bool rows = std::any_of(r.axes.begin(), r.axes.end(), [](const axis& a) { return !a.reduced && a.extent > 1; });
@@ -395,7 +407,7 @@ schedule starting_schedule(const loop_program& program, const machine_limits& li
     rs.keep_rows = has_expensive_shared_value(r) && row * 4 <= cache.l2 / 2;
     rs.next_row = r.host < 0 && has_next_row(r, rs) && ends_in_sums(r, rs) && row * 4 <= cache.l2 / 4 && touched(r, program, false, true) > cache.l2;
     if (r.host < 0 && follows_peak(r, rs) && touched(r, program, false, true) > cache.l2) rs.prefetch = followed_ahead;
-    rs.together = rows_together(r, rs, most_rows_together / 2);
+    rs.together = rows_together(r, rs, rows_for_threads(r, most_rows_together / 2, s.threads));
     const int64_t written = bytes_written(r, program);
     rs.stream = written > cache.l3 / 2 && can_stream(r, rs, s.lanes);
     s.regions.push_back(rs);

@@ -198,14 +198,14 @@ private:
   }
 
   /// Values of the row that a loop needs are made before it.
-  void hoist(triton_values& v, int e) {
+  void hoist(triton_values& v, int e, std::set<int>& seen) {
     const auto& x = r_.exprs[static_cast<size_t>(e)];
-    if (x.kind == expr_kind::constant) return;
+    if (x.kind == expr_kind::constant || !seen.insert(e).second) return;
     if (!(x.axes & r_.reduced_mask())) {
       v.name_of(e);
       return;
     }
-    for (int a : x.args) hoist(v, a);
+    for (int a : x.args) hoist(v, a, seen);
   }
 
   std::vector<int> roots(int pass) const {
@@ -241,7 +241,8 @@ private:
       return;
     }
     for (const auto& x : reduces(pass)) w.begin(x);
-    for (int e : roots(pass)) hoist(v, e);
+    std::set<int> seen;
+    for (int e : roots(pass)) hoist(v, e, seen);
     for (int e : scans) {
       const auto& x = r_.exprs[static_cast<size_t>(e)];
       const auto zero = triton_identity(x.op, x.dtype), type = triton_values::type_name(x.dtype);
@@ -342,7 +343,8 @@ private:
   }
 
   void hoist_values(triton_values& v) {
-    for (const auto& x : reduces(1)) hoist(v, r_.exprs[static_cast<size_t>(x.e)].args[0]);
+    std::set<int> seen;
+    for (const auto& x : reduces(1)) hoist(v, r_.exprs[static_cast<size_t>(x.e)].args[0], seen);
   }
 
   // -- rows that several programs share -------------------------------------------------------------------------------
