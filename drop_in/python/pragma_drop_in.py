@@ -66,6 +66,7 @@ class Task:
         self.positions = [i for i in range(self.count) if i not in taken]
         self.signature = inspect.signature(reference.Model.forward)
         self.keywords = {name: p.default for name, p in self.signature.parameters.items() if p.kind == p.KEYWORD_ONLY}
+        self.defaults = [p.default for p in list(self.signature.parameters.values())[1 + self.count:] if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.made_for = settings.get("constants") or {}
         self.returns = self.made_for.get("returns") or ("tensor" if self.own_results == 1 else "tuple")
         self.apart = constants.apart(self.positions) if self.made_for.get("writes_inputs") else lambda run: run
@@ -126,11 +127,13 @@ class Task:
             return "the model has other modules than the task's: %s" % ", ".join(other[:3] or ["in another order"])
         for path, now in found.items():
             place = path + "." if path else ""
+            if now["class"] != wanted[path]["class"] and not path:
+                return "methods of the model's class are other ones than the task's"
             if now["class"] != wanted[path]["class"]:
                 return "%s is a %s; the kernel is made for %s" % (path, now["class"], wanted[path]["class"])
             if path == "" and "forward" in vars(model) or "forward" in now["values"]:
                 return "%sforward was replaced" % place
-            given = [name for name in wanted[path].get("none", []) if self.constants.keeper(model, path, name) is not None]
+            given = sorted(set(wanted[path].get("none", [])) - set(now["none"]) | set(now["tensors"]) - set(wanted[path].get("tensors", now["tensors"])))
             if given:
                 return "%s%s is there; the kernel is made for none" % (place, given[0])
             library = now["class"].startswith("torch.")  # whose next version may keep other things
@@ -180,17 +183,18 @@ class Task:
         device = self.device_of(model, args) if self.launcher else None
         if device is not None and device.type != self.settings["device"]:
             verdict = verdict or "device"
-        surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu"))
+        surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu")) + [("rebind",) + one for one in facts["asked"]]
         return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
 
     def unknown_updates(self, model):
         return (bool(self.settings["mutated"]) and not self.updates or self.made_for.get("writes_inputs", False)) and not model._pragma_options["keep_buffers"]
 
     def has_other_methods(self, kind):
-        """A class derived from ModelNew may have a forward() of its own, which calls this one or does not. What else of Model's it replaces the kernel would leave out."""
-        between = kind.__mro__[:kind.__mro__.index(self.kind)] if self.kind in kind.__mro__ else ()
+        """A class derived from ModelNew may have a forward() of its own, which calls this one or does not. What else of Model's it replaces the kernel would leave out;
+        and a __call__() of Model's stands around forward(), and in the kernel."""
+        between = kind.__mro__[:kind.__mro__.index(self.kind) + 1] if self.kind in kind.__mro__ else ()
         own = [vars(one) for one in self.reference.Model.__mro__ if one.__module__ == self.reference.Model.__module__]
-        return any(name in table for one in between for name in vars(one) for table in own if not name.startswith("__") and name != "forward")
+        return any("__call__" in table for table in own) or any(name in table for one in between for name in vars(one) for table in own if not name.startswith("__") and name != "forward")
 
     def contained(self, results):
         """As forward() returns it: `results` is a tensor, or a tuple of several."""
@@ -245,7 +249,7 @@ class Session:
 
     def __init__(self):
         self.call, self.run, self.direct, self.hits_before = None, None, None, 0
-        self.frozen = None, None  # (a Call, the model as it is while that one holds)
+        self.frozen, self.layered = (None, None), (None, False)  # (a Call, the model as it is while that one holds, and does a function keep a layer of it?)
         self.calls = {}  # by device: [Call, its launcher or None]
         self.fallbacks, self.warned, self.lock = collections.Counter(), set(), threading.Lock()
 
@@ -266,9 +270,19 @@ class Session:
         call, frozen = self.frozen
         if frozen is None or call is not self.call:
             task = model._pragma_task
-            frozen = task.operators.shell(model, task.operators.Slots([], []), kept=True)
+            own = task.operators.kept_in(task, task.constants.keeper, model)
+            with torch.no_grad():
+                none = {id(t): t.new_empty(0) for t in own}  # backward() puts those of forward() in their places: the memory of these is not kept
+            frozen = task.operators.shell(model, task.operators.Slots(own, [none[id(t)] for t in own]), kept=True)
             self.frozen = self.call, frozen
         return frozen
+
+    def keeps_layers(self, model):
+        call, known = self.layered
+        if call is None or call is not self.call:
+            known = model._pragma_task.constants.keeps_layers(model)
+            self.layered = self.call, known
+        return known
 
     def hits(self):
         with self.lock:
@@ -346,7 +360,11 @@ class DropIn:
             cls._pragma_task.kind = cls
 
     def __getstate__(self):
-        state = dict(vars(self))
+        theirs = getattr(super(), "__getstate__", None)  # Model's own, or Python's from 3.11 on
+        state = theirs() if theirs else vars(self)
+        if not isinstance(state, dict):
+            return state
+        state = dict(state)
         for own in ("_pragma_session", "_pragma_task"):
             state.pop(own, None)
         return state
@@ -437,9 +455,11 @@ class DropIn:
                 bound = task.signature.bind(self, *args, **kwargs)
                 bound.apply_defaults()
                 args = bound.args[1:]
+                if all(a is b for a, b in zip(args[task.count:], task.defaults)):  # they are in the kernel
+                    args = args[:task.count]
                 other = any(name not in task.keywords or value is not task.keywords[name] for name, value in bound.kwargs.items())
             result = "arguments" if other else self._pragma_run(args)
-            if result.__class__ is str and result == "gradients" and task.constants.keeps_layers(self):
+            if result.__class__ is str and result == "gradients" and self._pragma_own().keeps_layers(self):
                 result = "kept layers"  # a shell's functions would call the layers of this model, whose tensors are not the ones that gradients are asked for
             if result.__class__ is str and result == "gradients" and any(task.constants.tensor_at(self, name).requires_grad for name in task.foreign):
                 result = "foreign"

@@ -1,11 +1,14 @@
 """A drop-in in torch.compile and torch.export: its kernel as an operator of Torch's, `pragma::k...`, with a fake and a rule for gradients. The operator's
 arguments are the inputs and then the parameters, so that it serves every model of the task. See docs/drop_in.md of PRAGMA."""
+import collections
 import copy
+import enum
 import functools
 import hashlib
 import json
 import os
 import threading
+import types
 import weakref
 
 import torch
@@ -29,38 +32,102 @@ class Slots:
         return self.new.get(id(tensor), tensor)
 
 
-def replaced(value, slots, kept):
-    """A container with other tensors in it; `kept`: a copy in any case, so that nobody changes it. An object's fields are copied, too."""
-    if isinstance(value, torch.Tensor):
-        return slots.of(value)
-    if type(value) in (list, tuple, set):
-        return type(value)(replaced(v, slots, kept) for v in value)
-    if type(value) is dict:
-        return {k: replaced(v, slots, kept) for k, v in value.items()}
-    fields = getattr(value, "__dict__", None)
-    if kept and isinstance(fields, dict) and not callable(value) and not isinstance(value, (type, torch.nn.Module)):
-        value = copy.copy(value)
-        vars(value).update((k, replaced(v, slots, kept)) for k, v in fields.items())
-    return value
+ATOMS = (bool, int, float, complex, str, bytes, type(None), type, types.ModuleType, types.BuiltinFunctionType, range, slice, enum.Enum, torch.dtype, torch.device)
 
 
-def shell(module, slots, copied=(), path="", other=None, kept=False):
+class Shells:
+    """A model, or what it keeps, once more with other tensors in it, wherever they are kept: in containers, in fields of objects, in what functions keep. Each thing once, as in the model."""
+
+    def __init__(self, slots, own, kept):
+        self.slots, self.own, self.kept, self.made, self.originals = slots, own, kept, {}, []
+
+    def known(self, value, new):
+        self.originals.append(value)  # so that its identity is its own
+        self.made[id(value)] = new
+        return new
+
+    def all(self, values):
+        return [self.of(v) for v in values]
+
+    def of(self, value):
+        if isinstance(value, ATOMS):
+            return value
+        if id(value) in self.made:
+            return self.made[id(value)]
+        if isinstance(value, torch.Tensor):
+            return self.slots.of(value) if id(value) in self.own else self.known(value, value.detach().clone()) if self.kept else value
+        if isinstance(value, torch.nn.Module):  # one that is no layer of the model's
+            return self.module(value)
+        if isinstance(value, types.FunctionType):
+            return self.function(value)
+        if isinstance(value, types.MethodType):
+            return self.known(value, types.MethodType(value.__func__, self.of(value.__self__)))
+        if type(value) is functools.partial:
+            return self.known(value, functools.partial(self.of(value.func), *self.all(value.args), **{k: self.of(v) for k, v in value.keywords.items()}))
+        if isinstance(value, tuple):
+            items = self.all(value)
+            return value if all(a is b for a, b in zip(items, value)) else self.known(value, type(value)._make(items) if hasattr(value, "_make") else type(value)(items))
+        try:
+            new = copy.copy(value)
+        except Exception:  # a lock, a file
+            return value
+        if new is value:
+            return value
+        self.known(value, new)
+        if isinstance(value, dict):
+            new.update((k, self.of(v)) for k, v in value.items())
+        elif isinstance(value, (list, collections.deque)):
+            for i, one in enumerate(value):
+                new[i] = self.of(one)
+        elif isinstance(value, set):
+            new.clear()
+            new.update(self.all(value))
+        if isinstance(getattr(value, "__dict__", None), dict):
+            vars(new).update((k, self.of(v)) for k, v in vars(value).items())
+        for kind in type(value).__mro__:
+            slots = vars(kind).get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                    object.__setattr__(new, name, self.of(getattr(value, name)))
+        return new
+
+    def function(self, value):
+        self.known(value, value)  # one that calls itself
+        cells = [c if c == types.CellType() else self.of(c.cell_contents) for c in value.__closure__ or ()]
+        defaults, words = self.of(value.__defaults__), {k: self.of(v) for k, v in (value.__kwdefaults__ or {}).items()}
+        if defaults is value.__defaults__ and all(a is b or a is getattr(b, "cell_contents", a) for a, b in zip(cells, value.__closure__ or ())) and all(v is value.__kwdefaults__[k] for k, v in words.items()):
+            return value
+        new = types.FunctionType(value.__code__, value.__globals__, value.__name__, defaults, tuple(c if isinstance(c, types.CellType) else types.CellType(c) for c in cells) or None)
+        new.__kwdefaults__ = words or None
+        return self.known(value, new)
+
+    def module(self, module, copied=(), other=None):
+        for one in module.modules():
+            self.known(one, copy.copy(one))
+        for path, one in module.named_modules():
+            path, new = path + "." if path else "", self.made[id(one)]
+            own = vars(new)
+            for table in ("_parameters", "_buffers"):
+                own[table] = type(own[table])((k, v if v is None else self.of(v)) for k, v in vars(one)[table].items())
+                if other:
+                    own[table] = type(own[table])((k, v if v is None else other(v)) for k, v in own[table].items())
+            own["_modules"] = type(own["_modules"])((k, v if v is None else self.made[id(v)]) for k, v in vars(one)["_modules"].items())
+            for name, value in vars(one).items():
+                if name in TABLES and isinstance(value, dict) and "hook" in name and self.kept:
+                    own[name] = copy.copy(value)  # what is hooked in later is not for this one
+                elif name not in TABLES and not name.startswith("_pragma"):
+                    own[name] = self.of(value)
+            for name, buffer in own["_buffers"].items():
+                if path + name in copied:
+                    own["_buffers"][name] = buffer.detach().clone()
+        return self.made[id(module)]
+
+
+def shell(module, slots, copied=(), other=None, kept=False):
     """The module with other tensors, which nobody else sees: each tensor of `slots` replaced wherever it is kept (layers may share one), buffers named
     in `copied` cloned. `other`: what else becomes of a parameter or buffer. `kept`: what its attributes hold is copied, too."""
-    new = copy.copy(module)
-    own = vars(new)
-    for table in ("_parameters", "_buffers"):
-        own[table] = type(own[table])((k, slots.of(v)) for k, v in own[table].items())
-        if other:
-            own[table] = type(own[table])((k, v if v is None else other(v)) for k, v in own[table].items())
-    for name in list(own):
-        if name not in TABLES and not name.startswith("_pragma"):
-            own[name] = replaced(own[name], slots, kept)
-    for name, buffer in own["_buffers"].items():
-        if path + name in copied:
-            own["_buffers"][name] = buffer.detach().clone()
-    own["_modules"] = type(own["_modules"])((k, v if v is None else shell(v, slots, copied, path + k + ".", other, kept)) for k, v in own["_modules"].items())
-    return new
+    own = {id(t) for one in module.modules() for table in (one._parameters, one._buffers, vars(one)) for t in table.values() if isinstance(t, torch.Tensor)}
+    return Shells(slots, own, kept).module(module, copied, other)
 
 
 def kept_in(task, keeper, model):
@@ -396,8 +463,7 @@ def told_of(task):
         values = [one for one in task.constants.literals_of(m["values"]) if not one[0].startswith("global ")]
         outside += [(one[0][7:], one[1]) for one in task.constants.literals_of(m["values"]) if one[0].startswith("global ")]
         whole = [(name, value) for name, value in values if isinstance(value, (tuple, list, dict, set))]
-        origin, _, kind = m["class"].rpartition(".")
-        modules.append((tuple(m["path"].split(".")) if m["path"] else (), kind, origin, tuple(one for one in values if one not in whole),
+        modules.append((tuple(m["path"].split(".")) if m["path"] else (), tuple(one for one in values if one not in whole),
                         tuple((name, len(containers) + i) for i, (name, _) in enumerate(whole)), tuple(m.get("none", ()))))
         containers += [value for _, value in whole]
     task.containers = containers
@@ -420,7 +486,7 @@ def in_a_program(model, args, kwargs):
     """What forward() returns, by the kernel; None where something is not what it was made for. Dynamo follows this."""
     task = model._pragma_task
     told, tensors = task.told(), []
-    for name, default in told["arguments"][len(args):]:
+    for name, default in told["arguments"][len(args):told["count"]]:  # the kernel knows the defaults of the others
         if name in kwargs:
             args, kwargs = args + (kwargs[name],), {other: value for other, value in kwargs.items() if other != name}
         elif default:
@@ -476,16 +542,28 @@ def fits(model, task, told, args):
             return False
     for path, name, length, items, tensors in model._pragma_objects["mixed"]:
         value = getattr(inside(model, path), name, ())
-        if len(value) != length or any([value[key] != known for key, known in items] + [value[key] is not known for key, known in tensors]):
+        if len(value) != length or any([value[key] != known for key, known in items] + [value[key] is not known or inside(model, place) is not known for key, known, place in tensors]):
+            return False
+    for path, kind in model._pragma_objects["kinds"]:
+        if type(inside(model, path)) is not kind:
+            return False
+    for path, name, function in model._pragma_objects["methods"]:
+        if getattr(type(inside(model, path)) if path or name != "forward" else task.reference.Model, name, NOTHING) is not function:
+            return False
+    for path, name in model._pragma_objects["absent"]:
+        if hasattr(inside(model, path), name):
+            return False
+    for name, value in model._pragma_objects["globals"]:
+        if getattr(task.reference, name, NOTHING) is not value:
             return False
     for path, name, function, given in model._pragma_objects["partials"]:
         value = getattr(inside(model, path), name, NOTHING)
         if type(value) is not functools.partial or value.func is not function or differ(value.args + tuple(value.keywords.items()), given):
             return False
     any_mode = told["same_in"] and any([all([module.training == same for module in model.modules()]) for same in told["same_in"]])
-    for path, kind, origin, values, containers, none in told["modules"]:
+    for path, values, containers, none in told["modules"]:
         module = inside(model, path)
-        if path and (task.constants.has_own_forward(module) or type(module).__name__ != kind or origin and type(module).__module__ != origin):
+        if path and task.constants.has_own_forward(module):
             return False
         if path and len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks) + len(getattr(module, "_backward_pre_hooks", ())):
             return False

@@ -221,6 +221,10 @@ TEST_CASE("What a model keeps beside its state, and what a program does to it, d
   run_on(built_of("task_kept.py", "kernel_gate.cpp").path(), "kept.py");
 }
 
+TEST_CASE("What is kept where no dictionary of a layer shows a change is watched as well, and gradients reach weights there") {
+  run_on(built_of("task_watched.py", "kernel_gate.cpp").path(), "watched.py");
+}
+
 TEST_CASE("Layers that share their weights get the reference's gradients, and Torch where they no longer share them") {
   run_on(built_of("task_tied.py", "kernel_tied.cpp").path(), "tied.py");
 }
