@@ -422,7 +422,8 @@ class Operator:
             from torch.utils._python_dispatch import _disable_current_modes
             found = [getattr(torch, e["dtype"]).is_floating_point for e in self.task.outputs], [True] * len(needed)
             try:
-                with _disable_current_modes(), torch.inference_mode(False), FakeTensorMode(allow_non_fake_inputs=True):
+                own = torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)  # torch.utils.checkpoint counts what is saved in forward()
+                with _disable_current_modes(), torch.inference_mode(False), own, FakeTensorMode(allow_non_fake_inputs=True):
                     tensors = [torch.ones(e["shape"], dtype=getattr(torch, e["dtype"]), device=self.device) for e in self.task.inputs + self.task.params + self.task.outputs]
                     depend, gradients = self.by_reference(tensors[len(needed):], tensors[:len(needed)], needed)
                     found = depend, [g is not None for g in gradients]

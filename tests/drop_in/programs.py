@@ -318,6 +318,20 @@ def trained_step_by_step():
     train(new, new, old)
 
 
+def checkpointed():
+    """The first call that asks for gradients is one of torch.utils.checkpoint's, which counts what forward() saves."""
+    from torch.utils.checkpoint import checkpoint
+    new, old = pair(strict=True)
+    for _ in range(2):
+        grads = []
+        for model in (new, old):
+            own = data_x.clone().requires_grad_()
+            checkpoint(model, own, 2.0, use_reentrant=False).square().sum().backward()
+            grads.append(own.grad)
+        assert torch.allclose(*grads, rtol=1e-4, atol=1e-5 * float(grads[1].abs().max()))
+    assert new.stats()["hits"] == 4, new.stats()
+
+
 # -- what programs do with models -----------------------------------------------------------------------------------------------------------
 
 

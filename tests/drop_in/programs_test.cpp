@@ -116,7 +116,7 @@ norm_drop_in of_norm(const char* file, const std::string& language, const std::s
 }
 
 const names every = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
-                                 "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "trained_step_by_step", "copies", "freed",
+                                 "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "checkpointed", "trained_step_by_step", "copies", "freed",
                                  "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once", "built_anew"};
 const names of_compilers = {"compiled", "compiled_by_inductor", "compiled_models", "surroundings", "compiled_gradients", "compiled_steps", "other_gradients", "exported"};
 
