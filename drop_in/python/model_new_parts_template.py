@@ -31,4 +31,4 @@ _parts = _load("pragma_parts").Parts(FOLDER, _load("replay"), "pragma_@ID@_part_
 
 
 class ModelNew(_drop_in.DropIn, _reference.Model):
-    _pragma_task = _drop_in.Task(FOLDER, _drop_in.json.loads(SETTINGS), _reference, _load("constants"), _load("pragma_native"), _load("pragma_operator"), _parts.launcher)
+    _pragma_task = _drop_in.Task(FOLDER, _drop_in.json.loads(SETTINGS), _reference, _load, _parts.launcher)

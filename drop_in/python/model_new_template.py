@@ -32,4 +32,4 @@ _reference = _load("task_reference")
 
 
 class ModelNew(_drop_in.DropIn, _reference.Model):
-    _pragma_task = _drop_in.Task(FOLDER, _drop_in.json.loads(SETTINGS), _reference, _load("constants"), _load("pragma_native"), _load("pragma_operator"))
+    _pragma_task = _drop_in.Task(FOLDER, _drop_in.json.loads(SETTINGS), _reference, _load)

@@ -34,4 +34,4 @@ else:
         return _device.Launcher(model, call, _kernel, model._pragma_arguments, _settings, _load("constants").keeper)
 
     class ModelNew(_drop_in.DropIn, _reference.Model):
-        _pragma_task = _drop_in.Task(FOLDER, _settings, _reference, _load("constants"), _load("pragma_native"), _load("pragma_operator"), _launcher)
+        _pragma_task = _drop_in.Task(FOLDER, _settings, _reference, _load, _launcher)

@@ -39,22 +39,14 @@ SENTENCES = {
 }
 
 
-def describe(tensor):
-    if not isinstance(tensor, torch.Tensor):
-        return "%s %.60r" % (type(tensor).__name__, tensor)
-    try:
-        return "%s %s%s on %s" % (str(tensor.dtype)[6:], list(tensor.shape), "" if tensor.is_contiguous() else " of strides %s" % list(tensor.stride()), tensor.device)
-    except RuntimeError:
-        return type(tensor).__name__
-
-
 class Task:
     """One drop-in: its settings, the reference, the kernel. One for a process, shared by all models."""
 
-    def __init__(self, folder, settings, reference, constants, native, operators, launcher=None):
-        """`launcher`: for a device, where Python launches the kernels: a function of a model and its Call that gives a function of the inputs."""
-        self.folder, self.settings, self.reference, self.constants, self.native = folder, settings, reference, constants, native
-        self.operators, self.launcher, self.kind = operators, launcher, None  # the kind of its models
+    def __init__(self, folder, settings, reference, load, launcher=None):
+        """`load`: gives a module of the drop-in's folder by its name. `launcher`: for a device, where Python launches the kernels: a function of a model and its Call that gives a function of
+        the inputs."""
+        self.folder, self.settings, self.reference, self.launcher, self.kind = folder, settings, reference, launcher, None  # the kind of its models
+        self.constants, self.watch, self.native, self.shells, self.operators = map(load, ("constants", "pragma_watch", "pragma_native", "pragma_shell", "pragma_operator"))
         self.inputs, self.params, self.outputs = settings["inputs"], settings["params"], settings["outputs"]
         self.updates = [(u["name"].rpartition("."), u["output"], u["add"]) for u in settings["updates"]]
         self.updated = {u["name"] for u in settings["updates"]}
@@ -66,13 +58,14 @@ class Task:
         self.positions = [i for i in range(self.count) if i not in taken]
         self.signature = inspect.signature(reference.Model.forward)
         self.keywords = {name: p.default for name, p in self.signature.parameters.items() if p.kind == p.KEYWORD_ONLY}
+        self.defaults = [p.default for p in list(self.signature.parameters.values())[1 + self.count:] if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.made_for = settings.get("constants") or {}
         self.returns = self.made_for.get("returns") or ("tensor" if self.own_results == 1 else "tuple")
-        self.apart = constants.apart(self.positions) if self.made_for.get("writes_inputs") else lambda run: run
+        self.apart = self.constants.apart(self.positions) if self.made_for.get("writes_inputs") else lambda run: run
         self.lock = threading.Lock()
         self.kernel, self.why_none, self.call = None, "", None
-        self.operator = operators.operator_of(self, constants.keeper)
-        self.told = operators.constant(lambda: operators.told_of(self))
+        self.operator = self.operators.operator_of(self, self.constants.keeper)
+        self.told = self.operators.constant(lambda: self.operators.told_of(self))
 
     def load(self):
         """The kernel and the module that calls it: made on the first call, once."""
@@ -86,7 +79,7 @@ class Task:
         return self.kernel
 
     def sentence(self, cause, tensors):
-        return "%s: %s" % (SENTENCES.get(cause, cause), ", ".join(describe(t) for t in tensors))
+        return "%s: %s" % (SENTENCES.get(cause, cause), ", ".join(map(self.native.describe, tensors)))
 
     def specification(self, entry):
         dtype = getattr(torch, entry["dtype"])
@@ -126,11 +119,13 @@ class Task:
             return "the model has other modules than the task's: %s" % ", ".join(other[:3] or ["in another order"])
         for path, now in found.items():
             place = path + "." if path else ""
+            if now["class"] != wanted[path]["class"] and not path:
+                return "methods of the model's class are other ones than the task's"
             if now["class"] != wanted[path]["class"]:
                 return "%s is a %s; the kernel is made for %s" % (path, now["class"], wanted[path]["class"])
             if path == "" and "forward" in vars(model) or "forward" in now["values"]:
                 return "%sforward was replaced" % place
-            given = [name for name in wanted[path].get("none", []) if self.constants.keeper(model, path, name) is not None]
+            given = sorted(set(wanted[path].get("none", [])) - set(now["none"]) | set(now["tensors"]) - set(wanted[path].get("tensors", now["tensors"])))
             if given:
                 return "%s%s is there; the kernel is made for none" % (place, given[0])
             library = now["class"].startswith("torch.")  # whose next version may keep other things
@@ -151,7 +146,7 @@ class Task:
 
     def bind(self, model, args):
         """A Call for the model as it is now, with a verdict where it is not the kernel's model: it holds until the model changes."""
-        facts, missing = self.constants.look_at(model), ""
+        facts, missing = self.watch.look_at(model), ""
         if self.load() is None:
             return None
         params = []
@@ -174,23 +169,24 @@ class Task:
             facts["same"] += tied
             if len(tied) < len(names) or any(one[2] is not tied[0][2] for one in tied):
                 verdict = verdict or "ties"
-        if verdict is None and any(self.constants.hook_tables(model)):
+        if verdict is None and any(self.watch.hook_tables(model)):
             verdict = "hooks"
         inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
         device = self.device_of(model, args) if self.launcher else None
         if device is not None and device.type != self.settings["device"]:
             verdict = verdict or "device"
-        surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu"))
+        surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu")) + [("rebind",) + one for one in facts["asked"]]
         return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
 
     def unknown_updates(self, model):
         return (bool(self.settings["mutated"]) and not self.updates or self.made_for.get("writes_inputs", False)) and not model._pragma_options["keep_buffers"]
 
     def has_other_methods(self, kind):
-        """A class derived from ModelNew may have a forward() of its own, which calls this one or does not. What else of Model's it replaces the kernel would leave out."""
-        between = kind.__mro__[:kind.__mro__.index(self.kind)] if self.kind in kind.__mro__ else ()
+        """A class derived from ModelNew may have a forward() of its own, which calls this one or does not. What else of Model's it replaces the kernel would leave out;
+        and a __call__() of Model's stands around forward(), and in the kernel."""
+        between = kind.__mro__[:kind.__mro__.index(self.kind) + 1] if self.kind in kind.__mro__ else ()
         own = [vars(one) for one in self.reference.Model.__mro__ if one.__module__ == self.reference.Model.__module__]
-        return any(name in table for one in between for name in vars(one) for table in own if not name.startswith("__") and name != "forward")
+        return any("__call__" in table for table in own) or any(name in table for one in between for name in vars(one) for table in own if not name.startswith("__") and name != "forward")
 
     def contained(self, results):
         """As forward() returns it: `results` is a tensor, or a tuple of several."""
@@ -245,7 +241,7 @@ class Session:
 
     def __init__(self):
         self.call, self.run, self.direct, self.hits_before = None, None, None, 0
-        self.frozen = None, None  # (a Call, the model as it is while that one holds)
+        self.frozen, self.layered = (None, None), (None, False)  # (a Call, the model as it is while that one holds, and does a function keep a layer of it?)
         self.calls = {}  # by device: [Call, its launcher or None]
         self.fallbacks, self.warned, self.lock = collections.Counter(), set(), threading.Lock()
 
@@ -266,9 +262,19 @@ class Session:
         call, frozen = self.frozen
         if frozen is None or call is not self.call:
             task = model._pragma_task
-            frozen = task.operators.shell(model, task.operators.Slots([], []), kept=True)
+            own = task.shells.kept_in(task, task.constants.keeper, model)
+            with torch.no_grad():
+                none = {id(t): t.new_empty(0) for t in own}  # backward() puts those of forward() in their places: the memory of these is not kept
+            frozen = task.shells.shell(model, task.shells.Slots(own, [none[id(t)] for t in own]), kept=True)
             self.frozen = self.call, frozen
         return frozen
+
+    def keeps_layers(self, model):
+        call, known = self.layered
+        if call is None or call is not self.call:
+            known = model._pragma_task.watch.keeps_layers(model)
+            self.layered = self.call, known
+        return known
 
     def hits(self):
         with self.lock:
@@ -310,7 +316,7 @@ class WithGradients(torch.autograd.Function):
     def backward(ctx, *gradients):
         task, needed = ctx.model._pragma_task, ctx.needs_input_grad[2:]
         with torch.autocast(task.settings.get("device", "cpu"), enabled=False):  # as it was in forward()
-            return (None, None) + tuple(task.operators.gradients_of(task, task.constants.keeper, ctx.model, ctx.args, ctx.saved_tensors, gradients, needed, torch.is_grad_enabled())[1])
+            return (None, None) + tuple(task.shells.gradients_of(task, task.constants.keeper, ctx.model, ctx.args, ctx.saved_tensors, gradients, needed, torch.is_grad_enabled())[1])
 
 
 class Refused(Exception):
@@ -334,9 +340,9 @@ class DropIn:
         self.__dict__["_pragma_arguments"], self.__dict__["_pragma_ties"] = (args, kwargs) if task.launcher else None, task.constants.ties_of(self)
         # torch.compile cannot look at all of it, nor load what is not there
         self.__dict__["_pragma_graphs"] = task.operator is not None and task.load() is not None and task.difference(self) == "" and not task.has_other_methods(type(self))
-        self.__dict__["_pragma_objects"] = task.constants.objects_of(self)
+        self.__dict__["_pragma_objects"] = task.watch.objects_of(self)
         self.__dict__["_pragma_graphs"] &= self._pragma_objects is not None
-        self.__dict__["_pragma_differentiable"] = self._pragma_graphs and not task.settings["mutated"] and not task.constants.keeps_layers(self)
+        self.__dict__["_pragma_differentiable"] = self._pragma_graphs and not task.settings["mutated"] and not task.watch.keeps_layers(self)
         if self._pragma_graphs:
             task.operator.learn(self)
 
@@ -346,7 +352,11 @@ class DropIn:
             cls._pragma_task.kind = cls
 
     def __getstate__(self):
-        state = dict(vars(self))
+        theirs = getattr(super(), "__getstate__", None)  # Model's own, or Python's from 3.11 on
+        state = theirs() if theirs else vars(self)
+        if not isinstance(state, dict):
+            return state
+        state = dict(state)
         for own in ("_pragma_session", "_pragma_task"):
             state.pop(own, None)
         return state
@@ -409,7 +419,7 @@ class DropIn:
             result = "rebind" if session.run is None else session.run(self, args)
             if result.__class__ is str and result == "rebind":
                 call = task.bind(self, args)
-                session.bound(call, any(task.constants.own_hooks(self)), task.device_of(self, args) if task.launcher else None, wrap=lambda run: task.finishing(self, task.apart(run)))
+                session.bound(call, any(task.watch.own_hooks(self)), task.device_of(self, args) if task.launcher else None, wrap=lambda run: task.finishing(self, task.apart(run)))
                 if call is None:
                     return "kernel"
                 continue
@@ -417,7 +427,7 @@ class DropIn:
                 moved, device = True, task.device_of(self, args)
                 known = session.calls.get(device)
                 call = known[0] if known else task.bind(self, args)
-                session.bound(call, any(task.constants.own_hooks(self)), device, changed=False, wrap=lambda run: task.finishing(self, task.apart(run)))
+                session.bound(call, any(task.watch.own_hooks(self)), device, changed=False, wrap=lambda run: task.finishing(self, task.apart(run)))
                 continue
             if result is None:
                 return self._pragma_launch(args)
@@ -437,9 +447,11 @@ class DropIn:
                 bound = task.signature.bind(self, *args, **kwargs)
                 bound.apply_defaults()
                 args = bound.args[1:]
+                if all(a is b for a, b in zip(args[task.count:], task.defaults)):  # they are in the kernel
+                    args = args[:task.count]
                 other = any(name not in task.keywords or value is not task.keywords[name] for name, value in bound.kwargs.items())
             result = "arguments" if other else self._pragma_run(args)
-            if result.__class__ is str and result == "gradients" and task.constants.keeps_layers(self):
+            if result.__class__ is str and result == "gradients" and self._pragma_own().keeps_layers(self):
                 result = "kept layers"  # a shell's functions would call the layers of this model, whose tensors are not the ones that gradients are asked for
             if result.__class__ is str and result == "gradients" and any(task.constants.tensor_at(self, name).requires_grad for name in task.foreign):
                 result = "foreign"
@@ -474,7 +486,7 @@ class DropIn:
         if kind == "number of threads":
             text = "Torch uses %d threads here and the kernel was made for %d (torch.set_num_threads)" % (torch.get_num_threads(), task.settings["threads"])
         if kind in ("type", "device", "dtype", "shape", "strides", "storage", "scalar", "arguments"):
-            text += "; called with " + ", ".join(describe(a) for a in args) + "; made for " + ", ".join(
+            text += "; called with " + ", ".join(map(task.native.describe, args)) + "; made for " + ", ".join(
                 ["%s %s" % (e["dtype"], e["shape"]) for e in task.inputs] + ["argument %d = %s" % s for s in task.scalars])
         if self._pragma_options["strict"]:
             raise RuntimeError("ModelNew(strict=True): %s" % text)

@@ -10,6 +10,8 @@ import subprocess
 import sysconfig
 import tempfile
 
+import torch
+
 ALIGNMENT = 64  # of a kernel's tensors, bytes
 
 # What a level of x86-64 has, by the names in /proc/cpuinfo.
@@ -148,3 +150,12 @@ def load_extension(path):
     module = importlib.util.module_from_spec(importlib.util.spec_from_file_location("pragma_call", path, loader=loader))
     loader.exec_module(module)
     return module
+
+
+def describe(tensor):
+    if not isinstance(tensor, torch.Tensor):
+        return "%s %.60r" % (type(tensor).__name__, tensor)
+    try:
+        return "%s %s%s on %s" % (str(tensor.dtype)[6:], list(tensor.shape), "" if tensor.is_contiguous() else " of strides %s" % list(tensor.stride()), tensor.device)
+    except RuntimeError:
+        return type(tensor).__name__

@@ -1,6 +1,5 @@
 """A drop-in in torch.compile and torch.export: its kernel as an operator of Torch's, `pragma::k...`, with a fake and a rule for gradients. The operator's
 arguments are the inputs and then the parameters, so that it serves every model of the task. See docs/drop_in.md of PRAGMA."""
-import copy
 import functools
 import hashlib
 import json
@@ -14,79 +13,6 @@ NOTHING = object()
 AFTER = getattr(torch._C, "_after_autograd_keyset", None)
 ANY_VERSION, NO_VERSION = -1, -2  # of a buffer that each call updates; of a tensor of inference mode, which may be another one at any time
 MOST_STATES = 32  # sets of parameters that one operator has laid out on devices
-
-
-TABLES = set(vars(torch.nn.Module()))  # of parameters, hooks and layers
-
-
-class Slots:
-    """Tensors by the ones in whose place they are."""
-
-    def __init__(self, old, new):
-        self.kept, self.new = old, {id(a): b for a, b in zip(old, new)}  # what is kept has its identity for itself
-
-    def of(self, tensor):
-        return self.new.get(id(tensor), tensor)
-
-
-def replaced(value, slots, kept):
-    """A container with other tensors in it; `kept`: a copy in any case, so that nobody changes it. An object's fields are copied, too."""
-    if isinstance(value, torch.Tensor):
-        return slots.of(value)
-    if type(value) in (list, tuple, set):
-        return type(value)(replaced(v, slots, kept) for v in value)
-    if type(value) is dict:
-        return {k: replaced(v, slots, kept) for k, v in value.items()}
-    fields = getattr(value, "__dict__", None)
-    if kept and isinstance(fields, dict) and not callable(value) and not isinstance(value, (type, torch.nn.Module)):
-        value = copy.copy(value)
-        vars(value).update((k, replaced(v, slots, kept)) for k, v in fields.items())
-    return value
-
-
-def shell(module, slots, copied=(), path="", other=None, kept=False):
-    """The module with other tensors, which nobody else sees: each tensor of `slots` replaced wherever it is kept (layers may share one), buffers named
-    in `copied` cloned. `other`: what else becomes of a parameter or buffer. `kept`: what its attributes hold is copied, too."""
-    new = copy.copy(module)
-    own = vars(new)
-    for table in ("_parameters", "_buffers"):
-        own[table] = type(own[table])((k, slots.of(v)) for k, v in own[table].items())
-        if other:
-            own[table] = type(own[table])((k, v if v is None else other(v)) for k, v in own[table].items())
-    for name in list(own):
-        if name not in TABLES and not name.startswith("_pragma"):
-            own[name] = replaced(own[name], slots, kept)
-    for name, buffer in own["_buffers"].items():
-        if path + name in copied:
-            own["_buffers"][name] = buffer.detach().clone()
-    own["_modules"] = type(own["_modules"])((k, v if v is None else shell(v, slots, copied, path + k + ".", other, kept)) for k, v in own["_modules"].items())
-    return new
-
-
-def kept_in(task, keeper, model):
-    """The model's tensors that the kernel takes, in the kernel's order."""
-    found = []
-    for entry in task.params:
-        path, _, name = entry["name"].rpartition(".")
-        found.append(keeper(model, path, name)[name])
-    return found
-
-
-def gradients_of(task, keeper, model, args, tensors, gradients, wanted, again=False):
-    """(does each result of the reference's forward at `tensors`, inputs and then parameters, depend on what is `wanted`; the gradients of these, None for one
-    that no result depends on). `again`: they are to be differentiated themselves."""
-    with torch.enable_grad():
-        tensors = [t.view_as(t) if again and t.requires_grad else t.detach().requires_grad_(needed) for t, needed in zip(tensors, wanted)]
-        args, count = list(args), len(task.inputs)
-        for position, tensor in zip(task.positions, tensors):
-            args[position] = tensor
-        own = shell(model, Slots(kept_in(task, keeper, model), tensors[count:]), set(task.settings["mutated"]))
-        results = task.reference.Model.forward(own, *args)
-        results = results if isinstance(results, (list, tuple)) else (results,)
-        pairs = [(r, g) for r, g in zip(results, gradients) if r.requires_grad and g is not None]
-        asked = [t for t, needed in zip(tensors, wanted) if needed]
-        found = iter(torch.autograd.grad([r for r, _ in pairs], asked, [g for _, g in pairs], create_graph=again, allow_unused=True) if pairs and asked else [None] * len(asked))
-    return [r.requires_grad for r in results], [next(found) if needed else None for needed in wanted]
 
 
 def memory_of(tensor):
@@ -150,7 +76,7 @@ class State:
         self.key, self.device = key, key[0]
         with torch.inference_mode(False):
             aliases = [t.detach() for t in params]
-        self.model = shell(template, Slots(kept_in(task, operator.keeper, template), aliases))
+        self.model = task.shells.shell(template, task.shells.Slots(task.shells.kept_in(task, operator.keeper, template), aliases))
         self.model.__dict__["_pragma_options"] = {"strict": False, "keep_buffers": True, "graph": False, "patient": True}
         self.known = [(weakref.ref(t, lambda _: operator.forget(key)), ANY_VERSION if entry["name"] in task.updated else NO_VERSION if t.is_inference() else t._version, t.data_ptr())
                       for t, entry in zip(params, task.params)]
@@ -292,8 +218,9 @@ class Operator:
                 def meta(tensor):
                     return tensor if tensor.is_meta else metas.setdefault(id(tensor), torch.empty_like(tensor, device="meta"))
 
-                kept = kept_in(self.task, self.keeper, model)
-                self.empty = shell(model, Slots(kept, [meta(t) for t in kept]), other=meta, kept=True)
+                shells = self.task.shells
+                kept = shells.kept_in(self.task, self.keeper, model)
+                self.empty = shells.shell(model, shells.Slots(kept, [meta(t) for t in kept]), other=meta, kept=True)
 
     def template(self):
         """The model of which only the tensors are to be filled in."""
@@ -340,7 +267,7 @@ class Operator:
 
     def by_reference(self, gradients, tensors, wanted, again=False):
         with torch.autocast(self.device, enabled=False):
-            return gradients_of(self.task, self.keeper, self.template(), self.arguments(tensors[:self.count]), tensors, gradients, wanted, again)
+            return self.task.shells.gradients_of(self.task, self.keeper, self.template(), self.arguments(tensors[:self.count]), tensors, gradients, wanted, again)
 
     def reference_gradients(self, gradients, tensors, wanted):
         with torch.inference_mode(False):  # where operators are computed autograd is switched off
@@ -355,7 +282,8 @@ class Operator:
             from torch.utils._python_dispatch import _disable_current_modes
             found = [getattr(torch, e["dtype"]).is_floating_point for e in self.task.outputs], [True] * len(needed)
             try:
-                with _disable_current_modes(), torch.inference_mode(False), FakeTensorMode(allow_non_fake_inputs=True):
+                own = torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)  # torch.utils.checkpoint counts what is saved in forward()
+                with _disable_current_modes(), torch.inference_mode(False), own, FakeTensorMode(allow_non_fake_inputs=True):
                     tensors = [torch.ones(e["shape"], dtype=getattr(torch, e["dtype"]), device=self.device) for e in self.task.inputs + self.task.params + self.task.outputs]
                     depend, gradients = self.by_reference(tensors[len(needed):], tensors[:len(needed)], needed)
                     found = depend, [g is not None for g in gradients]
@@ -396,8 +324,7 @@ def told_of(task):
         values = [one for one in task.constants.literals_of(m["values"]) if not one[0].startswith("global ")]
         outside += [(one[0][7:], one[1]) for one in task.constants.literals_of(m["values"]) if one[0].startswith("global ")]
         whole = [(name, value) for name, value in values if isinstance(value, (tuple, list, dict, set))]
-        origin, _, kind = m["class"].rpartition(".")
-        modules.append((tuple(m["path"].split(".")) if m["path"] else (), kind, origin, tuple(one for one in values if one not in whole),
+        modules.append((tuple(m["path"].split(".")) if m["path"] else (), tuple(one for one in values if one not in whole),
                         tuple((name, len(containers) + i) for i, (name, _) in enumerate(whole)), tuple(m.get("none", ()))))
         containers += [value for _, value in whole]
     task.containers = containers
@@ -420,7 +347,7 @@ def in_a_program(model, args, kwargs):
     """What forward() returns, by the kernel; None where something is not what it was made for. Dynamo follows this."""
     task = model._pragma_task
     told, tensors = task.told(), []
-    for name, default in told["arguments"][len(args):]:
+    for name, default in told["arguments"][len(args):told["count"]]:  # the kernel knows the defaults of the others
         if name in kwargs:
             args, kwargs = args + (kwargs[name],), {other: value for other, value in kwargs.items() if other != name}
         elif default:
@@ -476,16 +403,28 @@ def fits(model, task, told, args):
             return False
     for path, name, length, items, tensors in model._pragma_objects["mixed"]:
         value = getattr(inside(model, path), name, ())
-        if len(value) != length or any([value[key] != known for key, known in items] + [value[key] is not known for key, known in tensors]):
+        if len(value) != length or any([value[key] != known for key, known in items] + [value[key] is not known or inside(model, place) is not known for key, known, place in tensors]):
+            return False
+    for path, kind in model._pragma_objects["kinds"]:
+        if type(inside(model, path)) is not kind:
+            return False
+    for path, name, function in model._pragma_objects["methods"]:
+        if getattr(type(inside(model, path)) if path or name != "forward" else task.reference.Model, name, NOTHING) is not function:
+            return False
+    for path, name in model._pragma_objects["absent"]:
+        if hasattr(inside(model, path), name):
+            return False
+    for name, value in model._pragma_objects["globals"]:
+        if getattr(task.reference, name, NOTHING) is not value:
             return False
     for path, name, function, given in model._pragma_objects["partials"]:
         value = getattr(inside(model, path), name, NOTHING)
         if type(value) is not functools.partial or value.func is not function or differ(value.args + tuple(value.keywords.items()), given):
             return False
     any_mode = told["same_in"] and any([all([module.training == same for module in model.modules()]) for same in told["same_in"]])
-    for path, kind, origin, values, containers, none in told["modules"]:
+    for path, values, containers, none in told["modules"]:
         module = inside(model, path)
-        if path and (task.constants.has_own_forward(module) or type(module).__name__ != kind or origin and type(module).__module__ != origin):
+        if path and task.constants.has_own_forward(module):
             return False
         if path and len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks) + len(getattr(module, "_backward_pre_hooks", ())):
             return False

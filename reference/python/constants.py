@@ -2,7 +2,7 @@
 classes, and the arguments of the constructor. reference.py notes them with the task; a drop-in compares its model with them (a copy of this
 file lies beside it)."""
 import ast
-import copy
+import collections
 import enum
 import functools
 import hashlib
@@ -19,34 +19,38 @@ MOST_HASHED = 1 << 20  # elements of a tensor in a list
 PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format, slice)
 
 
-def text_of(value, held=frozenset(), above=()):
-    """None: it is looked at elsewhere (a tensor, a module). `held`: ids of the tensors that are the model's state, whose values nobody takes for granted; `above`: of what
-    this is inside of."""
+def text_of(value, held={}, above=()):
+    """None: it is looked at elsewhere (a tensor, a module). `held`: {id: path} of the tensors and layers that are the model's own, whose values nobody takes for granted;
+    `above`: of what this is inside of."""
     if isinstance(value, enum.Enum):
         return "%s.%s" % (class_name(type(value)), value.name)
     if isinstance(value, PLAIN):
         return repr(value)
     if isinstance(value, (torch.Tensor, torch.nn.Module)):
-        return content_of(value, held) if above else None
+        return content_of(value, held, above) if above else None
     if id(value) in above:
         return "itself"
     texts = lambda values: [text_of(v, held, above + (id(value),)) for v in values]
-    if isinstance(value, (list, tuple)):
-        return ("[%s]" if isinstance(value, list) else "(%s)") % ", ".join(texts(value))
+    if isinstance(value, (list, tuple, collections.deque)):
+        return ("(%s)" if isinstance(value, tuple) else "[%s]") % ", ".join(texts(value))
     if isinstance(value, (set, frozenset)):
         return "{%s}" % ", ".join(sorted(texts(value)))
-    if isinstance(value, dict):
+    if isinstance(value, (dict, types.MappingProxyType)):
         return "{%s}" % ", ".join("%s: %s" % pair for pair in zip(texts(value), texts(value.values())))
     if isinstance(value, functools.partial):
         return "partial(%s)" % ", ".join(texts((value.func, value.args, value.keywords)))
+    if isinstance(value, types.MethodType):
+        return "method %s of %s" % tuple(texts((value.__func__, value.__self__)))
     if isinstance(value, types.FunctionType):
         cells = texts([c.cell_contents for c in value.__closure__ or () if c != types.CellType()])
-        return "function %s [%s] %s" % (value.__qualname__, ", ".join(cells), *texts((value.__defaults__,)))
-    if isinstance(value, type) or callable(value):
-        return "%s %s" % (class_name(type(value)), getattr(value, "__qualname__", ""))
-    kept = fields_of(value)
-    if kept is not None:
-        return "%s {%s}" % (class_name(type(value)), ", ".join("%s: %s" % pair for pair in zip(kept, texts(kept.values()))))
+        return "function %s%s [%s] %s%s" % (value.__qualname__, code_of([value]), ", ".join(cells), *texts((value.__defaults__,)), "".join(texts([value.__kwdefaults__] if value.__kwdefaults__ else [])))
+    if isinstance(value, type):
+        return "%s %s" % (class_name(type(value)), kind_of(value))
+    fields = dict(fields_of(value) or {}, **slots_of(value))
+    if fields or fields_of(value) is not None:
+        return "%s {%s}" % (kind_of(type(value)), ", ".join("%s: %s" % pair for pair in zip(fields, texts(fields.values()))))
+    if callable(value):
+        return "%s %s" % (kind_of(type(value)), getattr(value, "__qualname__", ""))
     if isinstance(value, (numbers.Number, range)):  # NumPy's numbers among them
         return "%s %r" % (class_name(type(value)), value)
     if hasattr(value, "tobytes"):  # an array of NumPy's
@@ -54,31 +58,50 @@ def text_of(value, held=frozenset(), above=()):
     return class_name(type(value))
 
 
+def of_torch(kind):
+    return (kind.__module__ or "").split(".")[0] == "torch"
+
+
+def has_fields(value):
+    """May it be an object that keeps something of a program's: no module, tensor, function or class, and nothing of a library that is its own affair?"""
+    return not is_service(value) and not isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial, torch.Tensor, torch.nn.Module,
+                                                            enum.Enum) + PLAIN) and not (callable(value) and type(value).__module__.split(".")[0] in ("torch", "functools", "builtins"))
+
+
 def fields_of(value):
-    """What an object that is no module, tensor, function or class keeps, where it is a dictionary."""
+    """What an object keeps, where it is a dictionary."""
     kept = getattr(value, "__dict__", None)
-    plain = not is_service(value) and not isinstance(value, (type, types.ModuleType, torch.Tensor, torch.nn.Module, enum.Enum) + PLAIN) and not callable(value)
-    return kept if plain and isinstance(kept, dict) else None
+    return kept if isinstance(kept, dict) and has_fields(value) else None
+
+
+def slots_of(value):
+    """{name: value} of what an object of a class with __slots__ keeps."""
+    names = [name for kind in type(value).__mro__ for name in (lambda s: (s,) if isinstance(s, str) else tuple(s))(vars(kind).get("__slots__", ()))] if has_fields(value) else []
+    return {name: getattr(value, name) for name in names if name not in ("__dict__", "__weakref__") and hasattr(value, name)}
 
 
 def is_service(value):
     """A logger, a lock, a queue: a logger has all others of the process in it, and each call of one writes to it."""
-    return any(kind.__module__.split(".")[0] in SERVICES for kind in type(value).__mro__)
+    return any((kind.__module__ or "").split(".")[0] in SERVICES for kind in type(value).__mro__)
 
 
 UNSEEN = "a tensor of unknown values"  # while a task is traced with tensors that have none
 
 
-def content_of(value, held):
-    """A tensor or a layer in a container, which no state_dict has: what it holds was taken for granted."""
-    if isinstance(value, torch.nn.Module):
-        tensors = list(value.named_parameters()) + list(value.named_buffers())
-        return "%s {%s}" % (class_name(type(value)), ", ".join("%s: %s" % (name, content_of(t, held)) for name, t in tensors))
+def content_of(value, held, above=()):
+    """A tensor or a layer in a container, which no state_dict has: what it holds was taken for granted. One of the model's own: which one."""
     if id(value) in held:
-        return "a tensor"
+        return "the model's own %s" % held[id(value)]
+    if isinstance(value, torch.nn.Module):
+        if id(value) in above:
+            return "itself"
+        above += (id(value),)
+        tensors = [(name, t) for module in value.modules() for table in (module._parameters, module._buffers, vars(module)) for name, t in table.items() if isinstance(t, torch.Tensor)]
+        return "%s {%s; %s}" % (kind_of(type(value)), ", ".join("%s: %s" % (name, content_of(t, held)) for name, t in tensors),
+                                ", ".join("%s %s %s" % (path, kind_of(type(m)), sorted(values_of(m, held, above).items())) for path, m in value.named_modules()))
     if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.is_meta:
         return UNSEEN
-    if value.numel() > MOST_HASHED:
+    if value.numel() > MOST_HASHED or value.requires_grad:  # whose gradient nobody else computes
         return UNSEEN + " at %d" % id(value)  # as no other one
     values = value.detach() if value.layout == torch.strided else value.detach().to_dense()  # a sparse one has neither strides nor bytes of its own
     values = values.cpu().contiguous().reshape(-1)
@@ -87,51 +110,118 @@ def content_of(value, held):
 
 def class_name(kind):
     """A task's own classes are in a module of another name each time."""
-    return (kind.__module__ + "." if kind.__module__.split(".")[0] == "torch" else "") + kind.__qualname__
+    return (kind.__module__ + "." if of_torch(kind) else "") + kind.__qualname__
 
 
-def values_of(module, held=frozenset()):
+def kind_of(kind):
+    """A class by name, and one that is not Torch's by the text of its methods: another one may have its name, and its methods may be replaced."""
+    if of_torch(kind):
+        forward = getattr(kind, "forward", None)
+        return class_name(kind) + (" with another forward()" if isinstance(forward, types.FunctionType) and not of_torch(forward) else "")
+    return class_name(kind) + code_of([f for one in own_classes(kind) for f in functions_of(one).values()])
+
+
+@functools.lru_cache(256)
+def own_classes(kind):
+    """Those that a class is derived from and that are neither Torch's nor Python's; of a drop-in Model's."""
+    behind = [i for i, one in enumerate(kind.__mro__) if one.__name__ == "DropIn" and one.__module__.endswith("pragma_drop_in")]
+    return [one for one in kind.__mro__[behind[0] + 1 if behind else 0:] if one.__module__.split(".")[0] not in ("torch", "builtins", "enum", "typing", "abc", "collections", "types")]
+
+
+def functions_of(kind):
+    """{name: function} of a class, those of its properties and static methods among them; behind a decorator (torch.no_grad()) the program's own."""
+    plain = {name: getattr(value, "__func__", getattr(value, "fget", value)) for name, value in vars(kind).items()}
+    return {name: inspect.unwrap(value) for name, value in plain.items() if isinstance(value, types.FunctionType) and isinstance(inspect.unwrap(value), types.FunctionType)}
+
+
+@functools.lru_cache(None)
+def source_of(code):
+    """The text of a function, the same in every Python; where nobody has it (what dataclasses make) nothing."""
+    try:
+        text = inspect.getsource(code)
+    except (OSError, TypeError, IndexError, SyntaxError):
+        return ""
+    return text + ("%s %s" % (code.co_names, [c for c in code.co_consts if isinstance(c, PLAIN)]) if code.co_name == "<lambda>" else "")  # several may stand in one line
+
+
+def code_of(functions):
+    text = "\n".join(source_of(f.__code__) for f in functions if not of_torch(f) and f.__module__ != "dataclasses")
+    return " (%s)" % hashlib.sha256(text.encode()).hexdigest()[:8] if text else ""
+
+
+def values_of(module, held={}, above=()):
     """What a library's module keeps under a leading underscore follows from the rest."""
-    library = type(module).__module__.split(".")[0] == "torch"
+    library = of_torch(type(module))
     found = {}
     for name, value in vars(module).items():
         if name in INTERNAL or name.startswith("_pragma") or (library and name.startswith("_")):
             continue
-        text = text_of(value, held)
+        text = text_of(value, held, above) if not above or not isinstance(value, (torch.Tensor, torch.nn.Module)) else None
         if text is not None:
             found[name] = text
-    found.update(("global " * (around is not None) + name, repr(value)) for around, name, value in read_by_forward(module))
+    found.update(("global " * (around is not None) + name, text_of(value, held, (0,))) for around, name, value in read_by_methods(module))
     return found
 
 
-def read_by_forward(module):
-    """[(the globals or None, name, value)] of plain values that forward() of a task's own class reads and that lie outside of the module: globals of its file, attributes of its class."""
+def codes_in(code):
+    """With the functions, lambdas and comprehensions in it."""
+    return [code] + [inner for one in code.co_consts if isinstance(one, types.CodeType) for inner in codes_in(one)]
+
+
+def read_by_methods(module):
+    """[(the globals or None, name, value)] of what lies outside of the module and the methods of a task's own class name, and the functions of the same file that they call: globals of
+    its file, attributes of its class. Objects are looked at where their class is of that file."""
+    found, known = {}, set()
     kind = type(module)
-    names = [one.__name__ for one in kind.__mro__]
-    behind = kind.__mro__[names.index("DropIn") + 1:] if "DropIn" in names else kind.__mro__  # Model's, not a drop-in's
-    function = next((vars(one)["forward"] for one in behind if "forward" in vars(one)), None)
-    if kind.__module__.split(".")[0] == "torch" or not isinstance(function, types.FunctionType):
+    if not own_classes(kind) and not any(isinstance(f, types.FunctionType) for f in vars(module).values()):
         return []
-    found = []
-    for name in function.__code__.co_names:
+    waiting = [f for one in own_classes(kind) for name, f in functions_of(one).items() if name != "__init__"] + [f for f in vars(module).values() if isinstance(f, types.FunctionType)]
+    while waiting:
+        function = waiting.pop()
+        if id(function.__code__) in known or of_torch(function):
+            continue
+        known.add(id(function.__code__))
         around = function.__globals__
-        if name in around and isinstance(around[name], PLAIN) and not name.startswith("__"):
-            found.append((around, name, around[name]))
-        elif name not in vars(module) and hasattr(kind, name) and isinstance(getattr(kind, name), PLAIN) and name not in INTERNAL and not name.startswith("_"):
-            found.append((None, name, getattr(kind, name)))
-    return found
+        for name in sorted({name for code in codes_in(function.__code__) for name in code.co_names}):
+            value = around.get(name, found)
+            if value is not found and not name.startswith("__"):
+                if isinstance(value, types.FunctionType) and value.__globals__ is around:
+                    waiting.append(value)
+                if isinstance(value, PLAIN + (list, tuple, dict, set, frozenset, torch.Tensor, enum.Enum, types.SimpleNamespace, types.FunctionType)) or type(value).__module__ == around.get("__name__"):
+                    found[id(around), name] = around, name, value
+            elif name not in vars(module) and isinstance(getattr(kind, name, found), PLAIN) and name not in INTERNAL and not name.startswith("_"):
+                found[0, name] = None, name, getattr(kind, name)
+    return list(found.values())
 
 
 def none_of(module):
-    """Parameters and buffers that there may be and are not: Linear(bias=False), register_buffer("mask", None)."""
-    return sorted(name for table in (module._parameters, module._buffers) for name, value in table.items() if value is None)
+    """Parameters, buffers and layers that there may be and are not: Linear(bias=False), register_buffer("mask", None)."""
+    return sorted(name for table in (module._parameters, module._buffers, module._modules) for name, value in table.items() if value is None)
+
+
+def tensors_of(module):
+    """The names of the tensors that a module of a program's own class keeps: forward() may ask whether there is one."""
+    return [] if of_torch(type(module)) else sorted(name for table in (module._parameters, module._buffers, vars(module)) for name, value in table.items() if isinstance(value, torch.Tensor))
+
+
+def held_by(model):
+    """{id: path} of a model's layers and tensors."""
+    found = {}
+    for path, module in model.named_modules():
+        found[id(module)] = path or "whole"
+        for table in (module._parameters, module._buffers, vars(module)):
+            for name, value in table.items():
+                if isinstance(value, torch.Tensor):
+                    found.setdefault(id(value), (path + "." if path else "") + name)
+    return found
 
 
 def constants_of(model):
-    """[{"path": ..., "class": ..., "values": {name: text}, "none": [name]}] of a model and all modules in it, in their order. The model's own class is not said:
-    it has another name."""
-    held = {id(t) for module in model.modules() for table in (module._parameters, module._buffers, vars(module)) for t in table.values() if isinstance(t, torch.Tensor)}
-    return [{"path": path, "class": class_name(type(module)) if path else "", "values": values_of(module, held), "none": none_of(module)} for path, module in model.named_modules()]
+    """[{"path": ..., "class": ..., "values": {name: text}, "none": [name], "tensors": [name]}] of a model and all modules in it, in their order. The model's own class has another
+    name: its methods are said."""
+    held = held_by(model)
+    return [{"path": path, "class": kind_of(type(module)) if path else code_of([f for one in own_classes(type(module)) for f in functions_of(one).values()]).strip(), "values": values_of(module, held),
+             "none": none_of(module), "tensors": tensors_of(module)} for path, module in model.named_modules()]
 
 
 def literal(text):
@@ -151,35 +241,6 @@ def literals_of(values):
         except (ValueError, SyntaxError):
             pass
     return found
-
-
-def objects_of(model):
-    """Of what the modules keep that no literal says, in words that a compiled program can watch; None where there is something that none of them says.
-    "same": (path of a module, name, object, ((plain field, value), ...)); "partials": (path, name, function, the partial's arguments); "ranges": (path, name, range);
-    "mixed": (path, name, length, ((key or index, plain value), ...), ((key or index, tensor), ...)) of a container."""
-    found = {"same": [], "partials": [], "ranges": [], "mixed": []}
-    for path, module in model.named_modules():
-        library, path = type(module).__module__.split(".")[0] == "torch", tuple(path.split(".")) if path else ()
-        literal = {name for name, _ in literals_of(values_of(module))}
-        for name, value in vars(module).items():
-            if name in INTERNAL or name in literal or name.startswith("_") and library or name.startswith("_pragma") or isinstance(value, (torch.Tensor, torch.nn.Module)):
-                continue
-            if isinstance(value, functools.partial) and not isinstance(value.func, functools.partial) and all(map(without_tensors, value.args + tuple(value.keywords.values()))):
-                found["partials"].append((path, name, value.func, value.args + tuple(value.keywords.items())))
-            elif isinstance(value, range):
-                found["ranges"].append((path, name, value))
-            elif type(value) in (list, tuple, dict):
-                items = tuple(value.items() if isinstance(value, dict) else enumerate(value))
-                if not all(isinstance(v, SIMPLE + (torch.Tensor,)) for _, v in items):
-                    return None
-                found["mixed"].append((path, name, len(items), tuple((k, v) for k, v in items if not isinstance(v, torch.Tensor)), tuple((k, v) for k, v in items if isinstance(v, torch.Tensor))))
-            elif callable(value) and not isinstance(value, functools.partial) or isinstance(value, enum.Enum) or is_service(value):
-                found["same"].append((path, name, value, ()))
-            elif fields_of(value) is not None and all(isinstance(v, SIMPLE) for v in fields_of(value).values()):
-                found["same"].append((path, name, value, tuple(fields_of(value).items())))
-            else:
-                return None
-    return {kind: tuple(entries) for kind, entries in found.items()}
 
 
 def has_own_forward(module):
@@ -263,89 +324,12 @@ def ambient(threads, device):
     return [one for one in found if one[1] is not None]
 
 
-def watch(table, name, value, same, equal, sizes, depth=0):
-    """A value that is kept somewhere, and what is kept in it. Of tensors in lists only the list is looked at, by what is in it now."""
-    if isinstance(value, (list, dict, set, tuple)):
-        plain = without_tensors(value)
-        if plain:
-            return equal.append((table, name, copy.deepcopy(value)))
-        same.append((table, name, value))
-        if isinstance(value, dict) and depth < 4:
-            sizes.append((value, None, len(value)))
-            for key, inside in value.items():
-                watch(value, key, inside, same, equal, sizes, depth + 1)
-        return
-    same.append((table, name, value))
-    kept = fields_of(value)
-    if kept and depth < 4:
-        sizes.append((kept, None, len(kept)))
-        for key, inside in kept.items():
-            watch(kept, key, inside, same, equal, sizes, depth + 1)
-
-
-def without_tensors(value):
-    """May it be compared by ==, and copied?"""
-    if isinstance(value, dict):
-        return all(map(without_tensors, value.values()))
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return all(map(without_tensors, value))
-    return isinstance(value, PLAIN + (enum.Enum,))
-
-
-def look_at(model):
-    """What a Call compares, by identity where that is enough: [(dictionary, key, value)]."""
-    same, equal, sizes, classes = [], [], [], []
-    for path, module in model.named_modules():
-        own = vars(module)
-        for table in ("_parameters", "_buffers", "_modules"):
-            if own[table]:
-                same.append((own, table, own[table]))
-        sizes += [(table, None, len(table)) for table in (own, own["_modules"], own["_parameters"], own["_buffers"])]
-        same += [(table, key, None) for table in (own["_parameters"], own["_buffers"]) for key, value in table.items() if value is None]
-        same += [(own["_modules"], key, child) for key, child in own["_modules"].items() if child is not None]
-        classes.append((module, None, type(module)))
-        same += [one for one in read_by_forward(module) if one[0] is not None]
-        for name, value in own.items():
-            if name in INTERNAL or isinstance(value, (torch.Tensor, torch.nn.Module)) or name.startswith("_pragma"):
-                continue
-            watch(own, name, value, same, equal, sizes)
-    sizes += [(table, None, len(table)) for table in hook_tables(model) + own_hooks(model)]
-    same.append((vars(torch.autograd.forward_ad), "_current_level", -1))
-    return {"same": same, "equal": equal, "sizes": sizes, "classes": classes}
-
-
 def ties_of(model):
     """((path of a tensor, ...), ...) of tensors that are kept in several places: layers that share their weights."""
     places = {}
     for path, module in model.named_modules():
-        for table in (module._parameters, module._buffers):
+        for table in (module._parameters, module._buffers, vars(module)):
             for name, tensor in table.items():
-                if tensor is not None:
+                if isinstance(tensor, torch.Tensor):
                     places.setdefault(id(tensor), []).append((path + "." if path else "") + name)
     return tuple(tuple(names) for names in places.values() if len(names) > 1)
-
-
-def hook_tables(model):
-    """Of the modules inside, whose calls a kernel leaves out: those of the model itself run as they always do, in __call__."""
-    everywhere = vars(torch.nn.modules.module)
-    found = [everywhere[name] for name in ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
-             if name in everywhere]
-    for path, module in model.named_modules():
-        if path:
-            found += [vars(module)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(module)]
-    return found
-
-
-def own_hooks(model):
-    return [vars(model)[name] for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks") if name in vars(model)]
-
-
-def keeps_layers(model):
-    """Is there a function among the attributes that holds a module: in its closure, in its defaults, in a partial, or as a method?"""
-    def holds(value):
-        if isinstance(value, functools.partial):
-            return holds(value.func) or any(map(holds, value.args)) or any(map(holds, value.keywords.values()))
-        inside = [value, getattr(value, "__self__", None)] + list(getattr(value, "__defaults__", None) or ())
-        inside += [cell.cell_contents for cell in getattr(value, "__closure__", None) or () if cell != types.CellType()]
-        return any(isinstance(one, torch.nn.Module) for one in inside)
-    return any(callable(value) and not isinstance(value, (type, torch.nn.Module)) and holds(value) for module in model.modules() for value in vars(module).values())

@@ -7,6 +7,7 @@ import ast
 import difflib
 import hashlib
 import json
+import linecache
 import os
 import random
 import sys
@@ -189,6 +190,7 @@ class TaskFile:
         module = types.ModuleType(MODULE_NAME)
         module.__file__ = self.path
         sys.modules[MODULE_NAME] = module
+        linecache.cache[self.path] = len(self.source), None, self.source.splitlines(True), self.path  # constants.py reads the functions' text, also where a sidecar changed it
         folder = os.path.dirname(self.path)
         if folder not in sys.path:
             sys.path.append(folder)

@@ -116,7 +116,7 @@ norm_drop_in of_norm(const char* file, const std::string& language, const std::s
 }
 
 const names every = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
-                                 "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "trained_step_by_step", "copies", "freed",
+                                 "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "checkpointed", "trained_step_by_step", "copies", "freed",
                                  "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once", "built_anew"};
 const names of_compilers = {"compiled", "compiled_by_inductor", "compiled_models", "surroundings", "compiled_gradients", "compiled_steps", "other_gradients", "exported"};
 
@@ -219,6 +219,10 @@ static void run_on(const fs::path& folder, const char* script) {
 
 TEST_CASE("What a model keeps beside its state, and what a program does to it, decides as it does in Model") {
   run_on(built_of("task_kept.py", "kernel_gate.cpp").path(), "kept.py");
+}
+
+TEST_CASE("What is kept where no dictionary of a layer shows a change is watched as well, and gradients reach weights there") {
+  run_on(built_of("task_watched.py", "kernel_gate.cpp").path(), "watched.py");
 }
 
 TEST_CASE("Layers that share their weights get the reference's gradients, and Torch where they no longer share them") {

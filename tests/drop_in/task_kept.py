@@ -45,7 +45,7 @@ class Model(nn.Module):
         self.kind = kind
         self.graph = graph
         self.steps = range(1)
-        self.numbers = {"one": 1.0, "three": torch.full((features,), 3.0)}
+        self.numbers = {"one": 1.0, "three": 3.0}
         self.weights = [self.linear.weight]
         self.times = functools.partial(times, 0.5)
 
