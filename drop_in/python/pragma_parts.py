@@ -40,7 +40,7 @@ def part_model(kind, tensors, updated):
     for name, tensor in tensors:
         (model._parameters if isinstance(tensor, torch.nn.Parameter) else model._buffers)[name] = tensor
     model.__dict__.update(_pragma_options={"strict": False, "keep_buffers": False, "graph": False}, _pragma_constructor={}, _pragma_graphs=False, _pragma_arguments=((), {}),
-                          _pragma_updated=updated)
+                          _pragma_updated=updated, _pragma_part=True)
     return model
 
 

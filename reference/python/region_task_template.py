@@ -35,7 +35,14 @@ def tensor_of(model, path):
     return model
 
 
+STEPS = replay.function_of(PART["nodes"], PART["constants"], [name for name, _ in PART["params"]] + PART["inputs"], PART["outputs"], once=False)
+BEFORE = replay.function_of(PART["before"], PART["constants"], [name for name, _ in PART["all_params"]] + PART["all_inputs"], PART["inputs"], once=False)
+
+
 class Model(nn.Module):
+    # Read by forward() and no constants of a user's: of two equal parts, which share a kernel, they differ.
+    _pragma_names, _pragma_steps = [name for name, _ in PART["params"]], (STEPS,)
+
     def __init__(self):
         super().__init__()
         for name, path in PART["params"]:
@@ -46,12 +53,8 @@ class Model(nn.Module):
                 self.register_buffer(name, tensor)
 
     def forward(self, arguments_):
-        results = STEPS(*[getattr(self, name) for name, _ in PART["params"]], arguments_)
+        results = self._pragma_steps[0](*[getattr(self, name) for name in self._pragma_names], arguments_)
         return results[0] if len(results) == 1 else results
-
-
-STEPS = replay.function_of(PART["nodes"], PART["constants"], [name for name, _ in PART["params"]] + PART["inputs"], PART["outputs"], once=False)
-BEFORE = replay.function_of(PART["before"], PART["constants"], [name for name, _ in PART["all_params"]] + PART["all_inputs"], PART["inputs"], once=False)
 
 
 def get_inputs():
