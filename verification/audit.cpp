@@ -19,6 +19,7 @@ constexpr double margin = 4;          ///< a tightened tolerance misses the null
 constexpr double large_share = 1e-3;  ///< of the largest value: what a kernel that computes little would compute
 constexpr double zero_factor = 10;    ///< tolerances; smaller values may be taken for zero in any rule
 constexpr double honest_roundings = 8; ///< epsilons of the output's type, which no null kernel that is partly right takes away: an honest kernel needs them
+constexpr double beyond_rounding = 10; ///< times the reference's rounding, as far as it is known: no later set makes that much of it
 constexpr double hopeless_error = 1;  ///< reference_error_factor * error over spread: above it a kind tells nothing
 constexpr int64_t piece = 1 << 14;    ///< elements that are judged at a time
 constexpr double random_distance = 1e-2; ///< relative: float32 and float64 of one computation are closer
@@ -242,8 +243,13 @@ private:
     auto& worst = entry(name).needed[output];
     worst = std::max(worst, needed);
   }
-  /// Far above any tolerance already: the other sets cannot change that.
-  bool is_known_to_fail(const std::string& name, size_t output) { return entry(name).needed[output] > 1; }
+  /// Far above any tolerance and the reference's rounding already: the other sets cannot change that.
+  bool is_known_to_fail(const std::string& name, size_t output) {
+    const double needed = entry(name).needed[output];
+    const auto& known = roundings_[output];
+    const double rounding = known.empty() ? 0 : *std::max_element(known.begin(), known.end());
+    return needed > 1 && needed * tolerances_[output] > beyond_rounding * rounding;
+  }
 
   /// What tolerance the reference's own rounding would need on this set, as an average over the elements.
   void note_rounding(const output_view& v, size_t i) {

@@ -56,7 +56,7 @@ class Task:
         self.count = len(self.inputs) + len(self.scalars)
         taken = {position for position, _ in self.scalars}
         self.positions = [i for i in range(self.count) if i not in taken]
-        self.signature = inspect.signature(reference.Model.forward)
+        self.signature = DropIn.forward.__signature__ = inspect.signature(reference.Model.forward)  # for who asks it of ModelNew.forward: this file is loaded for each drop-in
         self.keywords = {name: p.default for name, p in self.signature.parameters.items() if p.kind == p.KEYWORD_ONLY}
         self.defaults = [p.default for p in list(self.signature.parameters.values())[1 + self.count:] if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.made_for = settings.get("constants") or {}

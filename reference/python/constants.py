@@ -199,6 +199,27 @@ def none_of(module):
     return sorted(name for table in (module._parameters, module._buffers, module._modules) for name, value in table.items() if value is None)
 
 
+def leaves_of(value, depth=0):
+    inside = value.items() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set, collections.deque)) else (fields_of(value) or {}).items()
+    if depth > 8 or not inside:
+        return [value] if not isinstance(value, (list, tuple, dict, set)) else [type(value)]
+    return [type(value)] + [leaf for one in inside for leaf in leaves_of(one, depth + 1)]
+
+
+def marks_of(model):
+    """{place: what is kept there} of the modules of a program's own classes, to be compared by written_since(). What a library's module keeps follows from the rest."""
+    return {(path + "." if path else "") + name: leaves_of(value) for path, module in model.named_modules() if not of_torch(type(module))
+            for table in (vars(module), module._buffers) for name, value in table.items() if name not in INTERNAL and not name.startswith("_pragma")}
+
+
+def written_since(model, before):
+    """Places that hold something else than marks_of() saw: forward() keeps its results there, or counts its calls."""
+    now = marks_of(model)
+    same = lambda a, b: a is b or type(a) is type(b) and isinstance(a, PLAIN) and a == b
+    return sorted(place for place in set(now) | set(before)
+                  if len(now.get(place, ())) != len(before.get(place, ())) or not all(map(same, now.get(place, ()), before.get(place, ()))))
+
+
 def tensors_of(module):
     """The names of the tensors that a module of a program's own class keeps: forward() may ask whether there is one."""
     return [] if of_torch(type(module)) else sorted(name for table in (module._parameters, module._buffers, vars(module)) for name, value in table.items() if isinstance(value, torch.Tensor))

@@ -11,7 +11,7 @@ import torch
 import constants
 import cost
 import traceable
-from taskfile import TASK_SEED, TaskError, explain, flatten_outputs, kernel_state, state_tensors
+from taskfile import TASK_SEED, TaskError, explain, flatten_outputs, kernel_state, state_tensors, swapped_state
 from trace import convert, fake_mode, GraphError, spec, state_entries, trace
 
 TOLERANCES = {"float16": 4e-3, "bfloat16": 2e-2}  # base/defaults.hpp
@@ -86,6 +86,10 @@ def without_lines(graph):
     return dict(graph, nodes=[{key: value for key, value in node.items() if key != "line"} for node in graph["nodes"]])
 
 
+class WritesToModel(TaskError):
+    """No graph says it, and no other way of looking finds anything else."""
+
+
 class Look:
     """The outcome of one look at the task: specs, and the graph or why there is none."""
 
@@ -132,13 +136,30 @@ class Look:
         self.outputs = [spec("out%d" % i, o) for i, o in enumerate(outputs)]
 
     def trace(self, model, inputs):
-        start = time.monotonic()
+        start, kept = time.monotonic(), [(module, dict(vars(module))) for module in model.modules()]
         self.traced, outputs = trace(model, inputs, self.task)
         self.seconds = time.monotonic() - start
+        if self.task.written:
+            self.refuse_kept(model, inputs)
+            for module, own in kept:  # as before the first call, for what is traced next
+                vars(module).clear()
+                vars(module).update(own)
         self.largest = largest_intermediate(self.traced)
         refuse_large(self.task.path, [("the largest intermediate tensor", self.largest)], self.largest_limit)
         self.see_outputs(outputs)
         self.constants["returns"] = self.task.returned
+
+    def refuse_kept(self, model, inputs):
+        """What forward() keeps beside buffers on each call (self.weights = ...) a kernel would not, and what it reads again another call would have left. What the first call alone makes
+        (a mask, a table) is looked for once more: that may stay as it is."""
+        state = [tensor for _, tensor in state_tensors(model)]
+        with torch.no_grad(), swapped_state(model, state, [t.detach() for t in state]):
+            before = constants.marks_of(model)
+            self.task.call("forward()", lambda: model(*inputs))
+            written = [place for place in constants.written_since(model, before) if place in self.task.written]
+        if written:
+            raise WritesToModel("%s: forward() writes to self.%s on each call; a program that calls a kernel would find the old values there" % (self.task.path, ", self.".join(written[:3])),
+                                "return what is wanted of them, or leave that out of forward(): then a kernel can be made", "torch_only")
 
     def trace_modes(self, model, inputs):
         """Programs call eval() and train() on a model: does forward() read it? Modules inside may be in another mode than the model."""
@@ -195,6 +216,8 @@ def look_real(task, limits):
     try:
         found.trace(model, inputs)
     except TaskError as e:
+        if isinstance(e, WritesToModel):
+            raise
         found.graph_error = str(e).replace(task.path + ": ", "")
         return found
     found.trace_modes(model, inputs)
@@ -216,7 +239,7 @@ def look(task, limits):
             now = way(task, limits)
         except TaskError as e:
             # A limit is a limit; else values decide something, or the task is wrong, which running it says in its own words.
-            if "; the limit is " in str(e) or (way is look_real and found is None):
+            if "; the limit is " in str(e) or isinstance(e, WritesToModel) or (way is look_real and found is None):
                 raise
             continue
         if now.graph is not None:

@@ -14,6 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import constants
 import traceable
 from taskfile import DTYPES, TaskError, TaskFile, container_of, flatten_outputs, is_foreign, state_tensors, swapped_state
 
@@ -66,7 +67,9 @@ def trace(model, inputs, task):
         for position, value in zip(positions, args):
             full[position] = value
         with swapped_state(model, state, params):
+            before = constants.marks_of(model)
             result = model(*full)
+            task.written = constants.written_since(model, before)
         outputs[:] = flatten_outputs(result, task.path)
         task.returned = container_of(result)
         return tuple(outputs)

@@ -2,6 +2,7 @@
 run_programs.py. An error where the promise does not hold; exit code 77 where this Torch has no such thing."""
 import copy
 import importlib
+import inspect
 import io
 import os
 import shutil
@@ -44,6 +45,7 @@ def plain():
         same(new(x=x, scale=2.0), new(x, 2.0))
     hits(new, 4)
     assert new.stats()["calls"] == 4
+    assert inspect.signature(new.forward) == inspect.signature(old.forward)
 
 
 def threads():

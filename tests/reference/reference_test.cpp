@@ -343,6 +343,11 @@ TEST_CASE("unusual but usable tasks") {
   auto& ref = shared_reference();
   SECTION("a layer that would draw random numbers, told not to") { CHECK(loaded(bad_task("dropout_eval")).deterministic); }
   SECTION("dropout behind the only recurrent layer, which draws nothing") { CHECK_FALSE(has_note(loaded(bad_task("recurrent_dropout_unused")), "draws random numbers")); }
+  SECTION("a mask that the first call makes and keeps") {
+    const auto t = loaded(bad_task("keeps_mask"));
+    CHECK_FALSE(t.graph.empty());
+    CHECK_FALSE(has_note(t, "after eval()"));
+  }
   SECTION("a task that prints does not break the protocol") {
     loaded(bad_task("prints"));
     CHECK(ref.run(100));
@@ -441,6 +446,8 @@ TEST_CASE("bad tasks are refused with the line and the reason, and the process l
     {"recurrent_dropout", "forward() draws random numbers, so that no two calls agree and no kernel can be checked: nn.LSTM 'layers' is in training mode"},
     {"sparse_output", "forward() returns a sparse tensor (torch.sparse_coo)"},
     {"sparse_input", "get_inputs() returns a sparse tensor (torch.sparse_coo) at position 0"},
+    {"keeps_state", "forward() writes to self.hidden on each call"},
+    {"keeps_results", "forward() writes to self.calls, self.weights on each call"},
     {"no_tensor_input", "get_inputs() returns no tensor"},
     {"no_input", "get_inputs() returns no tensor"},
   };
@@ -448,7 +455,7 @@ TEST_CASE("bad tasks are refused with the line and the reason, and the process l
     INFO(file);
     const auto e = refused(bad_task(file));
     INFO(render(e));
-    const bool of_torch = std::set<std::string>{"wrong_output", "dropout_layer", "dropout", "recurrent_dropout", "sparse_output", "sparse_input"}.contains(file); // which Torch can run
+    const bool of_torch = std::set<std::string>{"wrong_output", "dropout_layer", "dropout", "recurrent_dropout", "sparse_output", "sparse_input", "keeps_state", "keeps_results"}.contains(file); // which Torch can run
     CHECK(e.code == (of_torch ? ec::torch_only : ec::task_invalid));
     CHECK(e.message.find(words) != std::string::npos);
   }
