@@ -153,7 +153,8 @@ class Look:
         """What forward() keeps beside buffers on each call (self.weights = ...) a kernel would not, and what it reads again another call would have left. What the first call alone makes
         (a mask, a table) is looked for once more: that may stay as it is."""
         state = [tensor for _, tensor in state_tensors(model)]
-        with torch.no_grad(), swapped_state(model, state, [t.detach() for t in state]):
+        with torch.no_grad(), swapped_state(model, state, [t.detach() for t in state]):  # which puts the model's own back at its end, so that a first call is made here, too
+            self.task.call("forward()", lambda: model(*inputs))
             before = constants.marks_of(model)
             self.task.call("forward()", lambda: model(*inputs))
             written = [place for place in constants.written_since(model, before) if place in self.task.written]
