@@ -89,6 +89,20 @@ TEST_CASE("Torch's profiler shares out the time of a call among its operators, w
   CHECK(ref->run(2)); // and it goes on
 }
 
+TEST_CASE("a Python with Torch is found; one that was named and has none is not replaced silently") {
+  const auto python = find_python();
+  REQUIRE(python);
+  CHECK(std::filesystem::exists(python->executable));
+  CHECK_FALSE(python->torch.empty());
+  ::setenv("PRAGMA_PYTHON", "/bin/false", 1);
+  const auto other = find_python();
+  const auto served = reference::start({});
+  ::unsetenv("PRAGMA_PYTHON");
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message.find("PRAGMA_PYTHON names no Python with Torch: /bin/false") == 0);
+  REQUIRE_FALSE(served);
+}
+
 TEST_CASE("a model whose functions keep its layers has an oracle in float64") {
   auto ref = reference::start({});
   if (!ref) FAIL(render(ref.error()));

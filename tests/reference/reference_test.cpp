@@ -62,20 +62,6 @@ bool has_note(const task& t, const std::string& words) {
 
 } // namespace
 
-TEST_CASE("a Python with Torch is found; one that was named and has none is not replaced silently") {
-  const auto python = find_python();
-  REQUIRE(python);
-  CHECK(fs::exists(python->executable));
-  CHECK_FALSE(python->torch.empty());
-  ::setenv("PRAGMA_PYTHON", "/bin/false", 1);
-  const auto other = find_python();
-  const auto served = reference::start({});
-  ::unsetenv("PRAGMA_PYTHON");
-  REQUIRE_FALSE(other);
-  CHECK(other.error().message.find("PRAGMA_PYTHON names no Python with Torch: /bin/false") == 0);
-  REQUIRE_FALSE(served);
-}
-
 TEST_CASE("tensors of a layout start aligned and end before an unused page") {
   const auto layout = tensor_layout::of({{"a", dtype::float32, {3, 5}}, {"b", dtype::uint8, {4096}}, {"c", dtype::float32, {}}}, 3);
   for (size_t i = 0; i < layout.specs.size(); ++i) {

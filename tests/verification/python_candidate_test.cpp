@@ -74,7 +74,7 @@ TEST_CASE("What is no module is refused before it runs", "[python]") {
   CHECK_THAT(output.error().message, Contains("ModelNew"));
 }
 
-TEST_CASE("A folder that the sandbox's user cannot enter is the machine's fault", "[python]") {
+TEST_CASE("A TMPDIR that the sandbox's user cannot enter keeps no module from being built", "[python]") {
   if (::geteuid() != 0) return; // an ordinary user's candidates have that user's rights
   auto closed = temp_dir::create("pragma-closed-");
   REQUIRE(closed);
@@ -84,9 +84,7 @@ TEST_CASE("A folder that the sandbox's user cannot enter is the machine's fault"
   ::setenv("TMPDIR", closed->path().c_str(), 1);
   const auto output = build_candidate(module_of("return self.right(x, scale)"));
   before ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
-  REQUIRE(!output);
-  CHECK(output.error().code == ec::tool_failed);
-  CHECK_THAT(output.error().hint, Contains("TMPDIR"));
+  if (!output) FAIL(render(output.error()));
 }
 
 TEST_CASE("A module that fails says why", "[python]") {
