@@ -95,6 +95,7 @@ results group_norm(const op_call& c) {
 void add_norm_rules(rule_table& t) {
   t["aten.native_batch_norm"] = batch_norm;
   t["aten._native_batch_norm_legit"] = batch_norm;
+  t["aten._native_batch_norm_legit_no_training"] = batch_norm; // what Torch 2.6 makes of one in evaluation; it has no argument `training`
   t["aten.native_layer_norm"] = layer_norm;
   t["aten.native_group_norm"] = group_norm;
 }
