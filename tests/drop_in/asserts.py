@@ -2,6 +2,7 @@
 import torch
 
 FEATURES = 64
+KEEPS_KERNELS = tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 7)  # in compiled programs, of models with layers: docs/drop_in.md
 
 
 def data(rows=16, features=FEATURES, **also):

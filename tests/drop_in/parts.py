@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+from asserts import KEEPS_KERNELS
+
 torch.set_num_threads(1)
 
 
@@ -112,5 +114,5 @@ if hasattr(torch.library, "custom_op"):
     loss(compiled).backward()
     for a, b in zip(model.parameters(), again.parameters()):
         assert torch.allclose(a.grad, b.grad, rtol=1e-3, atol=1e-5), "gradients of a compiled program"
-    assert again.stats()["compiled"] == 3, again.stats()
+    assert again.stats()["compiled"] == (3 if KEEPS_KERNELS else 0), again.stats()
 print("ok")

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+from asserts import KEEPS_KERNELS
+
 torch.set_num_threads(1)
 warnings.filterwarnings("ignore")
 
@@ -122,8 +124,8 @@ if hasattr(torch.library, "custom_op"):
             inputs = task.get_inputs()
             assert close(compiled(*inputs), model(*inputs))
             assert same_buffers(compiled_of), "compiled"
-    assert compiled_of.stats()["compiled"] == 3, compiled_of.stats()
-    assert loaded is None or loaded.loaded == before + 1, "laid out %d times for one model" % (loaded.loaded - before)
+    assert compiled_of.stats()["compiled"] == (3 if KEEPS_KERNELS else 0), compiled_of.stats()
+    assert loaded is None or not KEEPS_KERNELS or loaded.loaded == before + 1, "laid out %d times for one model" % (loaded.loaded - before)
     for one in (model, compiled_of):  # gradients with buffers that are updated: the reference's
         one.zero_grad()
     (model(*inputs) ** 2).sum().backward(), (compiled(*inputs) ** 2).sum().backward()
