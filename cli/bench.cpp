@@ -203,9 +203,8 @@ private:
     if (t.category.empty()) t.category = loaded.task.category.empty() ? "others" : loaded.task.category;
     t.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     if (const auto source = read_file(path)) t.task_hash = sha256_hex(*source);
-    std::error_code ignored;
     if (result) (void)write_outputs(folder, *result, false);
-    else if (t.status == "left as it is") fs::remove(folder / "model_new.py", ignored); // an earlier run's
+    else if (t.status == "left as it is") remove_drop_in(folder);
     const std::lock_guard lock(mutex_);
     outcomes_[i] = t;
     ++done_;

@@ -30,6 +30,8 @@ expected<void> hand_over_collectors(load_request& load);
 
 /// run.json: the document that the report is made from.
 json run_document(const run_result& result);
+/// An earlier run's drop-in, which is not of what the folder is about now. A model_new.py of the user's own stays: beside it lies no pragma_drop_in.py.
+void remove_drop_in(const std::filesystem::path& folder);
 /// Why a result has no drop-in: a program that calls Model is as fast (parts), or faster (one kernel). Empty where there is one.
 std::string why_no_drop_in(const run_result& result);
 /// Writes run.json, report.html, kernel.cpp and, but for why_no_drop_in(), the drop-in model_new.py into `folder`; returns what the drop-in's check said at the end of the

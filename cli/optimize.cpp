@@ -44,7 +44,7 @@ int run_loop(const run_request& request, const std::filesystem::path& folder, bo
   };
   auto result = run_whole(**machine, request, watch);
   if (!result) {
-    if (result.error().code == ec::left_as_it_is) std::filesystem::remove(folder / "model_new.py", problem); // an earlier run's: this task has none
+    if (result.error().code == ec::left_as_it_is) remove_drop_in(folder); // this task has none
     return report(out, result.error());
   }
   return finish(out, *result, folder);

@@ -74,6 +74,11 @@ std::string why_no_drop_in(const run_result& result) {
   return h.final.as_called && h.final.time.speedup.value < 1 ? "Model itself is as fast" : "";
 }
 
+void remove_drop_in(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (std::filesystem::exists(folder / "pragma_drop_in.py", ignored)) std::filesystem::remove(folder / "model_new.py", ignored);
+}
+
 expected<std::string> write_outputs(const std::filesystem::path& folder, const run_result& result, bool deploy) {
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
@@ -86,7 +91,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
     if (r.number != result.header.best_attempt) continue;
     const auto& load = result.header.request.load;
     if (const auto why = why_no_drop_in(result); !why.empty()) {
-      std::filesystem::remove(folder / "model_new.py", problem); // an earlier run's
+      remove_drop_in(folder);
       if (r.code.language == parts_language) return "not written: " + why;
       if (auto done = write_file_atomic(folder / (load.where().on_device() ? "kernel.py" : "kernel.cpp"), r.code.source); !done) return fail(done.error());
       return "not written: " + why + " where a program calls it; the kernel's text is kept";
@@ -116,7 +121,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
     if (!result.header.confirmed) return std::string();
     return (!final.drop_in.empty() ? final.drop_in : load.call_drop_in ? not_checked(folder, load, final.not_called) : "not checked: " + final.not_called) + built;
   }
-  if (result.header.state == "finished") std::filesystem::remove(folder / "model_new.py", problem); // an earlier run's: this one has found no kernel
+  if (result.header.state == "finished") remove_drop_in(folder); // this run has found no kernel
   return std::string();
 }
 
