@@ -32,6 +32,7 @@ OF_TORCH = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf
 ALLOWED_TF32 = os.environ.get("PRAGMA_TF32") == "1"
 LEAST_SHARE = 0.75  # of the device's time; as least_device_share of timing/device_timing.cpp
 REFERENCE_ERROR_FACTOR = 8  # base/defaults.hpp
+SLOW = 20  # seconds that Torch takes for one seed, in float64 too: one is enough then
 MOST_BEHIND_STEPS = 1 << 16  # verification/slot_checker.cpp
 
 
@@ -225,11 +226,12 @@ def outcome(model, inputs):
         return type(e).__name__
 
 
-def falls_back(model, model_new, inputs):
-    """With other inputs than the kernel's the drop-in is Torch: the same bits, or the same kind of error."""
+def falls_back(model, model_new, inputs, slow):
+    """With other inputs than the kernel's the drop-in is Torch: the same bits, or the same kind of error. `slow`: not in float64, which takes longest."""
     said = []
-    for what, change in (("another batch", lambda v: torch.cat([v, v[:1]]) if v.dim() else v.reshape(1)),
-                         ("another type", lambda v: v.double() if v.is_floating_point() else v.to(torch.int32))):
+    changes = [("another batch", lambda v: torch.cat([v, v[:1]]) if v.dim() else v.reshape(1)),
+               ("another type", lambda v: v.double() if v.is_floating_point() else v.to(torch.int32))]
+    for what, change in changes[:1] if slow else changes:
         other = [change(v) if isinstance(v, torch.Tensor) and v.numel() else v for v in inputs]
         expected, got = outcome(copy.deepcopy(model), other), outcome(model_new, other)
         if isinstance(expected, str) or isinstance(got, str):
@@ -245,6 +247,32 @@ def left_alone(settings):
     """(does forward() write to its arguments, how a ModelNew is made whose kernel is called though forward() writes what the kernel does not)."""
     writes = (settings.get("constants") or {}).get("writes_inputs", False)
     return writes, {"keep_buffers": True} if writes or settings.get("mutated") and not settings.get("updates") else {}
+
+
+def on_one_seed(task, module, seed, device, models, before, updated, tolerance, numbers):
+    """Model, ModelNew and Model in float64 (None where there is none) on inputs that nobody has seen: (the inputs, the worst error as a part of what is allowed, elements that only a step's rounding
+    explains, was Torch slow?). `before`: the state that each begins with, where forward() changes it."""
+    model, model_new, wide = models
+    worst, beside, start = 0.0, 0, CLOCK()
+    inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]
+    reference = results_of(copy.deepcopy(model), inputs, updated)
+    oracle = oracle_of(wide, inputs, reference, updated)
+    slow = CLOCK() - start > SLOW
+    if before:
+        for one in (wide, model_new):
+            if one is not None:
+                one.load_state_dict(before)
+    say({"calling": True})
+    got = results_of(model_new, inputs, updated)
+    say({"called": True})
+    if len(got) != len(reference):
+        raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
+    for i, values in enumerate(zip(got, reference, oracle)):
+        behind = lambda *found: not_explained(lambda in_wide, *run: once_more(wide if in_wide else None, model, inputs, updated, *run), i, *found, REFERENCE_ERROR_FACTOR)
+        error, settled = compare(*values, tolerance, "out%d" % i, lambda mine, its: as_good(copy.deepcopy(model), inputs, i, mine, its, tolerance), behind)
+        worst, beside = max(worst, error), beside + int(((settled != got[i]) & (got[i] == got[i])).sum()) * got[i].is_floating_point()
+        numbers.add(settled, *values[1:])
+    return inputs, worst, beside, slow
 
 
 def check(task, module, folder, tolerance, asked, seeds, device, seconds):
@@ -276,39 +304,26 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
     updated = [u["name"] for u in settings.get("updates", []) if u["output"] >= 0]
     wide = float64_model(task, module, model)
     before = {name: tensor.clone() for name, tensor in state.items()} if settings.get("mutated") else {}
-    for seed in seeds:
-        inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]
-        reference = results_of(copy.deepcopy(model), inputs, updated)
-        oracle = oracle_of(wide, inputs, reference, updated)
-        if before:
-            for one in (wide, model_new):
-                if one is not None:
-                    one.load_state_dict(before)
-        say({"calling": True})
-        got = results_of(model_new, inputs, updated)
-        say({"called": True})
-        if len(got) != len(reference):
-            raise Differs("%d outputs, expected %d" % (len(got), len(reference)))
-        for i, values in enumerate(zip(got, reference, oracle)):
-            behind = lambda *found: not_explained(lambda in_wide, *run: once_more(wide if in_wide else None, model, inputs, updated, *run), i, *found, REFERENCE_ERROR_FACTOR)
-            error, settled = compare(*values, tolerance, "out%d" % i, lambda mine, its: as_good(copy.deepcopy(model), inputs, i, mine, its, tolerance), behind)
-            worst, beside = max(worst, error), beside + int(((settled != got[i]) & (got[i] == got[i])).sum()) * got[i].is_floating_point()
-            numbers.add(settled, *values[1:])
+    for tried, seed in enumerate(seeds, 1):
+        inputs, error, explained, slow = on_one_seed(task, module, seed, device, (model, model_new, wide), before, updated, tolerance, numbers)
+        worst, beside = max(worst, error), beside + explained
+        if slow:
+            break
     del wide
     if native and not numbers.close and not numbers.held:
         raise Differs("its numbers are worse than Torch's: " + numbers.text() + ". A task that asks for less says so in its sidecar (tolerance)")
-    said.insert(0, "right on %d unseen seeds (worst error %.3g of what is allowed)" % (len(seeds), worst))
+    said.insert(0, "right on %d unseen seed%s (worst error %.3g of what is allowed)" % (tried, "s" * (tried > 1), worst))
     said[1:1] = [numbers.text()] * (numbers.tolerance > 0)
     said[1:1] = ["at %d elements forward()'s own rounding explains what differs, or the other side of a tie" % beside] * (beside > 0)
     stats = model_new.stats() if guarded else None
-    if guarded and stats["hits"] != len(seeds):
+    if guarded and stats["hits"] != tried:
         raise Differs("the kernel was called %d times of %d; Torch computed because of: %s" %
                       (stats["hits"], stats["calls"], ", ".join(stats["fallbacks"]) + (": " + guarded.why_none)))
     for part in stats.get("parts", []) if parts else []:
         if part["fallbacks"]:
             raise Differs("a part's kernel was not called; Torch computed because of: %s" % ", ".join(part["fallbacks"]))
     if native and settings["deterministic"]: # else two calls of Torch differ by themselves
-        said.append(falls_back(model, model_new, inputs))
+        said.append(falls_back(model, model_new, inputs, slow))
     if settings.get("updates"):
         said.append(updates_again(model, model_new, inputs, tolerance))
     if keeps:

@@ -57,6 +57,7 @@ class Task:
         taken = {position for position, _ in self.scalars}
         self.positions = [i for i in range(self.count) if i not in taken]
         self.signature = DropIn.forward.__signature__ = inspect.signature(reference.Model.forward)  # for who asks it of ModelNew.forward: this file is loaded for each drop-in
+        DropIn.forward.__wrapped__ = reference.Model.forward  # and of its arguments' names (torch.fx)
         self.keywords = {name: p.default for name, p in self.signature.parameters.items() if p.kind == p.KEYWORD_ONLY}
         self.defaults = [p.default for p in list(self.signature.parameters.values())[1 + self.count:] if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.made_for = settings.get("constants") or {}
@@ -213,7 +214,7 @@ class Task:
                 return results
             if self.updates and not kept:
                 with torch.no_grad():
-                    write_all([holder[name] for holder, name, _ in targets], [results[output] for _, _, output in targets])
+                    self.shells.write_all([holder[name] for holder, name, _ in targets], [results[output] for _, _, output in targets])
                     for holder, name, add in counters:
                         holder[name].add_(add)
             if self.updates:
@@ -229,13 +230,6 @@ class Task:
             holder = self.constants.keeper(model, path, name)
             tensors = [holder[name]] if holder is not None else []
         return next((t.device for t in tensors if isinstance(t, torch.Tensor)), torch.device("cpu"))
-
-
-def write_all(targets, values):
-    if hasattr(torch, "_foreach_copy_"):
-        return torch._foreach_copy_(targets, values)
-    for target, value in zip(targets, values):
-        target.copy_(value)
 
 
 class Session:
@@ -362,6 +356,10 @@ class DropIn:
         for own in ("_pragma_session", "_pragma_task"):
             state.pop(own, None)
         return state
+
+    def __prepare_scriptable__(self):
+        """torch.jit.script() reads the source of forward(): it gets Model, with this one's tensors and without the kernel."""
+        return self._pragma_task.shells.without_kernel(self._pragma_task, self)
 
     def stats(self):
         """{"calls", "hits": computed by the kernel, "fallbacks": {cause: computed by Torch}} since the model was made; on a device and in parts

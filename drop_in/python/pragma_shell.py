@@ -117,6 +117,22 @@ def shell(module, slots, copied=(), other=None, kept=False):
     return Shells(slots, own, kept).module(module, copied, other)
 
 
+def without_kernel(task, model):
+    """The task's Model with the very tensors and layers of this one. A class derived from ModelNew has methods that Model has not: such a model stays itself."""
+    if type(model) is not task.kind:
+        return model
+    new = task.reference.Model.__new__(task.reference.Model)
+    vars(new).update((name, value) for name, value in vars(model).items() if not name.startswith("_pragma_"))
+    return new
+
+
+def write_all(targets, values):
+    if hasattr(torch, "_foreach_copy_"):
+        return torch._foreach_copy_(targets, values)
+    for target, value in zip(targets, values):
+        target.copy_(value)
+
+
 def kept_in(task, keeper, model):
     """The model's tensors that the kernel takes, in the kernel's order."""
     found = []

@@ -139,19 +139,28 @@ void convolution_writer::pixels() {
   }
 }
 
-std::string convolution_writer::pack_patches(const std::string& to) {
+std::string convolution_writer::patches_of() const {
   const int64_t channel = image_.image.channel;
-  return fmt::format("{}({}, image + k0 * {}, at, channels, {}, tap_image + {}, {});", out_.use("pack_patches"), to, channel, channel, first_tap(), taps());
+  return fmt::format("image + k0 * {}, at, channels, {}, tap_image + {}, {}", channel, channel, first_tap(), taps());
 }
 
+/// Of few rows, or with 32 registers: the first rows are multiplied with the patches as they lie in the image, which packs these for the others (decisions/0060).
 void convolution_writer::patches() {
+  constexpr int64_t few_tiles = 4;
+  const int64_t rows = s_.block.rows;
+  const bool others = plan_.size.m > rows;
+  const auto multiply = fmt::format("{}(depth, {}, b, tile);", out_.use("multiply_tile"), weights_at());
   out_.line("float* b = b_panels{};", plan_.several_m ? " + (n - n0) * depth" : "");
-  if (plan_.several_m) out_.block("if (m0 == 0)");
-  else out_.block();
   out_.line("const {}<NR> at(n, pixels);", out_.use("pixel_places"));
-  out_.line("{}", pack_patches("b"));
-  out_.close();
-  tile_loop(weights_at());
+  if (all_.lanes < 16 && plan_.size.m > few_tiles * rows) {
+    out_.line("{}{}(b, {});", plan_.several_m ? "if (m0 == 0) " : "", out_.use("pack_patches"), patches_of());
+    tile_loop([&](const std::string&) { out_.line("{}", multiply); });
+    return;
+  }
+  tile_loop([&](const std::string&) {
+    out_.line("{}{}<{}>({}, b, {}, tile);", others ? "if (m == 0) " : "", out_.use("multiply_patches"), others, weights_at(), patches_of());
+    if (others) out_.line("else {}", multiply);
+  });
 }
 
 void convolution_writer::strided_patches() {
@@ -161,7 +170,7 @@ void convolution_writer::strided_patches() {
   if (plan_.several_m) out_.block("if (m0 == 0)");
   else out_.block();
   out_.line("const {}<NR> at(n, pixels);", out_.use("pixel_places"));
-  out_.line("for (int x = 0; x < SX; ++x) {}", pack_patches("b + x * panel"));
+  out_.line("for (int x = 0; x < SX; ++x) {}(b + x * panel, {});", out_.use("pack_patches"), patches_of());
   out_.close();
   out_.line("const {}<NR> runs(n, pixels, {}, {}, SX, {});", out_.use("row_runs"), image_.out_stride[0] * d[0].stride, image_.out_stride[1] * d[1].stride, d[2].out);
   finish_tile();

@@ -36,7 +36,7 @@ private:
   std::string base(int buffer, const index_form& f) const;
   std::string first_tap() const { return plan_.strided ? "p.tap[x]" : "0"; }
   std::string taps() const { return plan_.strided ? "p.taps[x]" : std::to_string(image_.taps); }
-  std::string pack_patches(const std::string& to);
+  std::string patches_of() const;  ///< arguments of what reads patches: the image, its places, channels and taps
   int64_t channels_of_block() const { return std::min(plan_.block_steps, plan_.size.channels); }
 
   const convolution_plan image_;

@@ -354,6 +354,20 @@ def jit_trace():
         near(traced(other, torch.tensor(2.0)), old(other, 2.0))
 
 
+def read_by_torch():
+    """A graph that torch.fx makes of forward() is Model's, with this model's own tensors. (torch.jit.script: updates.py, whose Model can be scripted.)"""
+    new, old = pair()
+    x = data()
+    with torch.no_grad():
+        new(x, 2.0)
+        graph = torch.fx.symbolic_trace(new)
+        assert torch.equal(graph(x, 2.0), old(x, 2.0))
+        new.linear.weight.mul_(2)
+        old.linear.weight.mul_(2)
+        assert torch.equal(graph(x, 2.0), old(x, 2.0)), "the graph has other tensors than the model"
+        near(new(x, 2.0), old(x, 2.0))
+
+
 def fork():
     new, old = pair(strict=True)
     x = data()

@@ -117,7 +117,7 @@ norm_drop_in of_norm(const char* file, const std::string& language, const std::s
 
 const names every = {"plain", "threads", "views", "parameters_change", "constructor", "constants", "other_module", "training", "shapes", "ambient",
                                  "subclass", "functorch", "forward_gradients", "modes", "hooks", "gradients", "checkpointed", "trained_step_by_step", "copies", "freed",
-                                 "jit_trace", "fork", "spawn", "no_compiler", "strict", "warns_once", "built_anew"};
+                                 "jit_trace", "read_by_torch", "fork", "spawn", "no_compiler", "strict", "warns_once", "built_anew"};
 const names of_compilers = {"compiled", "compiled_by_inductor", "compiled_models", "surroundings", "compiled_gradients", "compiled_steps", "other_gradients", "exported"};
 
 } // namespace
@@ -158,7 +158,7 @@ TEST_CASE("Compiled GPU kernels are used where they fit, and Triton compiles whe
 TEST_CASE("A drop-in for a device has the same guards, here with the processor as the device") {
   const auto folder = for_a_device("kernel_gate.py");
   right(python_here(), folder.path(), {"plain", "device_parameters", "constructor", "constants", "other_module", "training", "shapes", "subclass", "functorch", "modes", "hooks",
-                                       "gradients", "trained_step_by_step", "copies", "freed", "jit_trace", "strict", "warns_once"});
+                                       "gradients", "trained_step_by_step", "copies", "freed", "jit_trace", "read_by_torch", "strict", "warns_once"});
 }
 
 TEST_CASE("A device's kernels are launched by handle where nothing else would be done, here with the processor as the device") {

@@ -116,6 +116,18 @@ for keep in (lambda m: lambda x: m.norm(x), lambda m: functools.partial(m.norm.f
     other.act = keep(other)
     assert keeps_layers(other)
 
+# A script is Model's own, on this model's buffers; the model goes on with its kernel.
+scripted_of = made(strict=True)
+for holder in (scripted_of, torch.nn.Sequential(made(strict=True), torch.nn.ReLU())):
+    one = holder[0] if holder is not scripted_of else holder
+    scripted = torch.jit.script(holder)
+    with torch.no_grad():
+        one.load_state_dict(model.state_dict())
+        inputs = task.get_inputs()
+        assert close(scripted(*inputs), model(*inputs)) and same_buffers(one), "scripted"
+with torch.no_grad():
+    assert close(scripted_of(*inputs), model(*inputs)) and scripted_of.stats()["hits"] == 1
+
 if hasattr(torch.library, "custom_op"):
     compiled_of, before = made(strict=True), loaded and loaded.loaded
     compiled = torch.compile(compiled_of, fullgraph=True, backend="aot_eager")

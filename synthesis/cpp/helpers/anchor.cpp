@@ -248,6 +248,41 @@ template <int N> inline void pack_patches(float* to, const float* image, const p
   }
 }
 )"},
+      {"multiply_patches", {"multiply_tile", "pack_patches"}, R"(// As multiply_tile, of patches as they lie in the image; `Keep`: packed for the rows that follow, too.
+template <bool Keep, int M, int N> inline void multiply_patches(const float* a, float* to, const float* image, const pixel_places<N * W>& pixels, int64_t channels, int64_t channel, const int32_t* taps, int64_t count, vf (&tile)[M][N]) {
+  const auto each = [&](auto take) __attribute__((always_inline)) {
+    vf c[M][N];
+#pragma GCC unroll 32
+    for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+      for (int t = 0; t < N; ++t) c[r][t] = vf{};
+    for (int64_t i = 0; i < channels; ++i, image += channel)
+      for (int64_t k = 0; k < count; ++k, a += M, to += N * W) {
+        vf x[N];
+#pragma GCC unroll 32
+        for (int t = 0; t < N; ++t) x[t] = take(image + taps[k], t);
+#pragma GCC unroll 32
+        for (int t = 0; Keep && t < N; ++t) *reinterpret_cast<vf*>(to + t * W) = x[t];
+#pragma GCC unroll 32
+        for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+          for (int t = 0; t < N; ++t) c[r][t] += x[t] * a[r];
+      }
+#pragma GCC unroll 32
+    for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+      for (int t = 0; t < N; ++t) tile[r][t] = c[r][t];
+  };
+  if (pixels.short_rows) {
+    pack_patches(to, image, pixels, channels, channel, taps, count);
+    multiply_tile(channels * count, a, to, tile);
+  } else if (pixels.one_row) {
+    each([&](const float* p, int t) __attribute__((always_inline)) { return load(p + pixels.row[t], all_lanes{}); });
+  } else {
+    each([&](const float* p, int t) __attribute__((always_inline)) { return select(pixels.beyond[t], load(p + pixels.next[t], all_lanes{}), load(p + pixels.row[t], all_lanes{})); });
+  }
+}
+)"},
       {"stream_rows", {"stream", "load"}, R"(// Rows of finished results: whole cache lines go past the caches, so that they are not read first.
 inline void stream_rows(float* to, int64_t row, const float* from, int64_t from_row, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; ++r, to += row, from += from_row) {

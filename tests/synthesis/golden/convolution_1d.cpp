@@ -65,13 +65,10 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       constexpr int64_t k0 = 0, channels = 3, depth = channels * 4;
       for (int64_t n = n0; n < n1; n += NR) {
         float* b = b_panels;
-        {
-          const pixel_places<NR> at(n, pixels);
-          pack_patches(b, image + k0 * 51, at, channels, 51, tap_image + 0, 4);
-        }
+        const pixel_places<NR> at(n, pixels);
         for (int64_t m = 0; m < 5; m += MR) {
           vf tile[MR][NR / W];
-          multiply_tile(depth, weights + (k0 * 4) * 5 + m * depth, b, tile);
+          multiply_patches<false>(weights + (k0 * 4) * 5 + m * depth, b, image + k0 * 51, at, channels, 51, tap_image + 0, 4, tile);
           finish(tile, m, n);
         }
       }

@@ -72,13 +72,10 @@ extern "C" void pragma_kernel(const pragma_args* args) {
           constexpr int64_t k0 = 0, channels = 2, depth = channels * 9;
           for (int64_t n = n0; n < n1; n += NR) {
             float* b = b_panels;
-            {
-              const pixel_places<NR> at(n, pixels);
-              pack_patches(b, image + k0 * 621, at, channels, 621, tap_image + 0, 9);
-            }
+            const pixel_places<NR> at(n, pixels);
             for (int64_t m = 0; m < 4; m += MR) {
               vf tile[MR][NR / W];
-              multiply_tile(depth, weights + (k0 * 9) * 4 + m * depth, b, tile);
+              multiply_patches<false>(weights + (k0 * 9) * 4 + m * depth, b, image + k0 * 621, at, channels, 621, tap_image + 0, 9, tile);
               finish(tile, m, n);
             }
           }

@@ -67,13 +67,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       constexpr int64_t k0 = 0, channels = 3, depth = channels * 9;
       for (int64_t n = n0; n < n1; n += NR) {
         float* b = b_panels;
-        {
-          const pixel_places<NR> at(n, pixels);
-          pack_patches(b, image + k0 * 168, at, channels, 168, tap_image + 0, 9);
-        }
+        const pixel_places<NR> at(n, pixels);
         for (int64_t m = 0; m < 8; m += MR) {
           vf tile[MR][NR / W];
-          multiply_tile(depth, weights + (k0 * 9) * 8 + m * depth, b, tile);
+          if (m == 0) multiply_patches<true>(weights + (k0 * 9) * 8 + m * depth, b, image + k0 * 168, at, channels, 168, tap_image + 0, 9, tile);
+          else multiply_tile(depth, weights + (k0 * 9) * 8 + m * depth, b, tile);
           finish(tile, m, n);
         }
       }
