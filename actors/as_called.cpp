@@ -139,6 +139,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
     }
     taken.push_back(std::move(called));
     options.seeds = later_seeds;
+    options.once_more = true;
   }
   const auto count = taken.size();
   result.time = together(std::move(taken));

@@ -146,7 +146,7 @@ private:
     std::map<size_t, int> kernel_of; // position in partition::parts -> in parts::regions
     parts made;
     for (size_t i = 0; i < groups.size(); ++i) {
-      if (cancel_) return fail(ec::interrupted, "stopped by the user", "go on with: pragma resume " + id());
+      if (cancel_) return stopped();
       if (auto done = one(g, document, cut_at, groups[i], i, tried, all > 0 ? groups[i].work / all : 1, made, kernel_of); !done) return fail(done.error());
     }
     if (made.regions.empty()) return left(std::move(before));
@@ -182,6 +182,7 @@ private:
     request.stop.attempts = std::max(1, static_cast<int>(std::lround(request_.stop.attempts * share)));
     auto result = part_run(request, watch_(told.name + " of " + std::to_string(tried) + ": " + told.what, request.stop.attempts));
     if (!result && (result.error().code == ec::interrupted || cancel_)) return fail(result.error());
+    if (result && result->header.state == "interrupted") return stopped(); // says nothing of the part
     judge_part(result, told);
     if (result) (void)write_outputs(folder, *result, false); // a part's report is for who wants it: the whole does without
     if (told.kept) keep(g, document, cut_at, group, *result, made, kernel_of);
@@ -287,7 +288,7 @@ private:
     request.stop.roofline_share = 0;
     request.stop.attempts = attempts_before + static_cast<int>(request.coder.given.size());
     auto result = machine_.run(request, watch_("the whole, with its parts' kernels", request.stop.attempts), cancel_);
-    if (!result && before) return before;
+    if (!result && before && result.error().code != ec::interrupted) return before;
     return result;
   }
 
@@ -302,6 +303,7 @@ private:
                 "use Model as before; more --attempts may find a kernel for a part");
   }
 
+  tl::unexpected<error> stopped() const { return fail(ec::interrupted, "stopped by the user", "go on with: pragma resume " + id()); }
   std::string id() const { return request_.id.empty() ? request_.new_id : request_.id; }
   fs::path place() const { return (request_.out_dir.empty() ? data_home() / "parts" / id() : fs::path(request_.out_dir)) / "regions"; }
 

@@ -141,6 +141,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   say_user_base(spec);
   if (device->on_device()) spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
   spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
+  spec.env.push_back({"PRAGMA_ONCE_MORE", options.once_more ? "1" : "0"});
   const double limit = options.timeout_seconds + t.bytes * seconds_a_byte + t.flops * seconds_an_operation + module_seconds(files);
   spec.limits.wall_seconds = limit;
   spec.cancel = options.cancel;

@@ -51,6 +51,7 @@ struct drop_in_options {
   double measure_seconds = 0;         ///< above 0: calls of both sides are timed as well, for about so long
   int threads = 1;                    ///< Torch's and the kernel's
   int seeds = 3;                      ///< unseen ones, on which it is compared with Torch
+  bool once_more = false;             ///< it has passed: what it does where the kernel does not fit, which is Torch's own, is not tried again
   double timeout_seconds = 120;
   const std::atomic<bool>* cancel = nullptr;
 };

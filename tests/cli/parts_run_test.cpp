@@ -97,6 +97,7 @@ class made_up_figures : public engine {
 public:
   std::map<std::string, double> figures;     ///< by the task's name; others gain 2
   std::set<std::string> wrong;               ///< the kernels of these compute something else
+  std::set<std::string> stopped;             ///< by the user, before anything was tried
   std::vector<std::string> runs;             ///< names of the tasks, in order
   std::vector<std::string> verdicts;         ///< of what was refused
   stop_rules last_stop;                      ///< of the last run
@@ -115,6 +116,8 @@ public:
     runs.push_back(name);
     last_stop = request.stop;
     candidate code;
+    if (stopped.contains(name)) h.state = "interrupted";
+    if (stopped.contains(name)) return result;
     if (!request.coder.given.empty()) {
       code = together = request.coder.given.front();
       h.environment.task = whole;
@@ -323,6 +326,20 @@ TEST_CASE("a part that gains nothing stays Torch's") {
   CHECK(cut.parts[0].why_not == "Torch is as fast");
   CHECK(cut.parts[1].kept);
   here.check(machine);
+}
+
+TEST_CASE("a run that the user stops in a part, be it the last one, says nothing of the task") {
+  for (const std::string part : {"best_of_part_1", "best_of_part_2"}) {
+    folder_with_task here("best_of", best_of);
+    made_up_figures machine;
+    machine.stopped = {part};
+    machine.figures["best_of_part_1"] = 1.05;
+    const auto result = run_whole(machine, here.request, [](const std::string&, int) { return [](const run_event&) {}; });
+    REQUIRE(!result);
+    CHECK(result.error().code == ec::interrupted);
+    CHECK(result.error().hint == "go on with: pragma resume best_of");
+    CHECK(machine.runs.back() == part);
+  }
 }
 
 TEST_CASE("complex numbers, those of half precision and quantized tensors are Torch's, and a drop-in's kernels are all around them") {
