@@ -6,6 +6,7 @@
 #include "base/subprocess.hpp"
 #include "small_task.hpp"
 #include "tests/fixtures/shared_cache.hpp"
+#include "tests/fixtures/skip.hpp"
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -62,6 +63,13 @@ struct home {
   }
 };
 
+/// Beside other work there is no figure, as the program says itself; what a test expects of one is not there then.
+template <class Result> bool too_busy(const Result& r) {
+  if ((r.exit_code != 6 && r.exit_code != 0) || r.err.find("not established") == std::string::npos) return false; // 0: of a suite
+  test::skip("other work kept the machine busy");
+  return true;
+}
+
 } // namespace
 
 TEST_CASE("a model over HTTP: bad code, repair, slower, faster; what the brief tells it", "[alone]") {
@@ -76,6 +84,7 @@ TEST_CASE("a model over HTTP: bad code, repair, slower, faster; what the brief t
   const auto result = h.run({"optimize", h.task(), "--model", "test", "--base-url", server.url(), "--seed", "none", "--attempts", "4",
                              "--seeds", "1", "--profile-seconds", "1", "--no-check", "--out", out, "--json"});
   INFO(result.err);
+  if (too_busy(result)) return;
   REQUIRE(result.exit_code == 0);
   const auto run = parse_json(result.out, "stdout").value();
   const auto& iterations = run["iterations"];
@@ -141,6 +150,7 @@ TEST_CASE("kill -9 in mid-run, then resume: the next attempt, the same best", "[
   const auto id = listed[0]["id"].get<std::string>();
   const auto resumed = h.run({"resume", id, "--json"});
   INFO(resumed.err);
+  if (too_busy(resumed)) return;
   REQUIRE(resumed.exit_code == 0);
   const auto run = parse_json(resumed.out, "stdout").value();
   REQUIRE(run["iterations"].size() == 4);
@@ -286,9 +296,11 @@ TEST_CASE("a bench goes on with what is there, also with another --only, and doe
     if (!only.empty()) arguments.insert(arguments.end(), {"--only", only});
     return h.run(arguments);
   };
-  REQUIRE(bench(suite, "one").exit_code == 0);
+  const auto first = bench(suite, "one");
+  REQUIRE(first.exit_code == 0);
   const auto second = bench(suite, "two");
-  INFO(second.err);
+  INFO(first.err << second.err);
+  if (too_busy(first) || too_busy(second)) return;
   REQUIRE(second.exit_code == 0);
   const auto both = parse_json(second.out, "stdout").value();
   CHECK(both["tasks"].size() == 2);
