@@ -123,7 +123,7 @@ def without_kernel(task, model):
         return model
     new = task.reference.Model.__new__(task.reference.Model)
     vars(new).update((name, value) for name, value in vars(model).items() if not name.startswith("_pragma_"))
-    return new
+    return new.__prepare_scriptable__() if hasattr(new, "__prepare_scriptable__") else new  # Model's own word on it
 
 
 def write_all(targets, values):

@@ -125,6 +125,10 @@ for holder in (scripted_of, torch.nn.Sequential(made(strict=True), torch.nn.ReLU
         one.load_state_dict(model.state_dict())
         inputs = task.get_inputs()
         assert close(scripted(*inputs), model(*inputs)) and same_buffers(one), "scripted"
+own = scripted_of._pragma_task.reference.Model
+own.__prepare_scriptable__ = lambda self: (type(self), self.norm)
+assert scripted_of.__prepare_scriptable__() == (own, scripted_of.norm), "Model's own preparation was left out"
+del own.__prepare_scriptable__
 with torch.no_grad():
     assert close(scripted_of(*inputs), model(*inputs)) and scripted_of.stats()["hits"] == 1
 
