@@ -51,7 +51,7 @@ bool believable(const timing& called, const timing& kernel, double torch_seconds
 /// In a process that has the device for itself: a call from Python that meets another process's slice of time is milliseconds late. `others`: share of the machine that
 /// others used meanwhile.
 expected<drop_in_result> checked_alone(const std::filesystem::path& folder, const task& t, const drop_in_options& options, double& others) {
-  const auto lease = lease_device(options.device);
+  const auto lease = lease_device(options.device, options.cancel);
   others_watch watch;
   const auto start = clock::now();
   auto found = check_drop_in(folder, t, options);

@@ -97,6 +97,10 @@ int doctor(bool json_output) {
     row(true, "python with torch", python_text(*python));
     for (const auto& r : python->rejected) out.line("          not taken: " + r);
     document["python"] = python_document(*python);
+    if (const auto why = uncompiled(*python); !why.empty()) {
+      out.line("          slow to start: " + why);
+      document["python"]["uncompiled"] = why;
+    }
     if (const auto at = barred_at(python->executable); !at.empty()) {
       const auto why = unreachable_python(python->executable, at);
       row(false, "drop-ins, GPU kernels", why.message + "; " + why.hint);

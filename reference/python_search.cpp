@@ -15,6 +15,7 @@ constexpr double import_timeout_seconds = 60; // `import torch` on a cold disk
 constexpr const char* look = "import importlib.util as u, sys; sys.exit(8 if u.find_spec('torch') else 9)";
 constexpr const char* prove = "import sys, torch; print('%d.%d.%d' % sys.version_info[:3]); print(torch.__version__)";
 constexpr const char* list_folders = "import sys; print('\\n'.join([sys.prefix, sys.base_prefix] + [p for p in sys.path if p]))";
+constexpr const char* compiled_at = "import importlib.util as u; s = u.find_spec('torch'); print(u.cache_from_source(s.origin)); print(s.submodule_search_locations[0])";
 constexpr int has_torch = 8, no_torch = 9; // exit status of `look`
 
 std::mutex mutex;
@@ -105,6 +106,14 @@ std::string passed_over(const python_info& chosen) {
   for (const auto& line : chosen.rejected)
     if (line.starts_with(active + ": ")) return "the active environment's Python is not used (" + line + "): the reference runs in " + chosen.executable;
   return {};
+}
+
+std::string uncompiled(const python_info& python) {
+  const auto ran = ask(python.executable, compiled_at);
+  const auto lines = ran && ran->ok() ? split(trim(ran->out), '\n') : std::vector<std::string>{};
+  std::error_code ignored;
+  if (lines.size() != 2 || std::filesystem::exists(lines[0], ignored)) return {};
+  return "Torch's Python files are not compiled to bytecode there, which adds seconds to the start of each process; once, as who may write there: " + python.executable + " -m compileall -q -j 0 " + lines[1];
 }
 
 std::vector<std::filesystem::path> python_folders(const std::string& executable) {

@@ -11,6 +11,8 @@ namespace pragma {
 python_info likely_python();
 /// What to tell who has a virtual environment (or conda's) active in which no Torch is, so that `chosen` is another Python: one sentence, else empty.
 std::string passed_over(const python_info& chosen);
+/// What to tell who has a Torch without bytecode beside its files (an image that was made without, a folder that nobody may write to): one sentence, else empty.
+std::string uncompiled(const python_info& python);
 /// Folders that this Python reads its modules and libraries from, $LD_LIBRARY_PATH among them: for a sandbox. Asked once.
 std::vector<std::filesystem::path> python_folders(const std::string& executable);
 /// Makes a guess that worked the answer of find_python() and likely_python().

@@ -4,6 +4,8 @@ import functools
 import hashlib
 import json
 import os
+import re
+import sys
 import threading
 import weakref
 
@@ -304,7 +306,21 @@ def operator_of(task, keeper):
         return None
 
 
-constant = getattr(getattr(torch, "compiler", None), "assume_constant_result", lambda function: function)  # for Dynamo, which would guard all of it
+def marked_by_attribute():
+    """Does Torch's assume_constant_result() set an attribute and nothing else? Read, not called: it imports torch._dynamo, one to six seconds of a program that compiles nothing."""
+    try:
+        with open(os.path.join(os.path.dirname(torch.__file__), "_dynamo", "decorators.py"), encoding="utf-8") as file:
+            return bool(re.search(r"\ndef assume_constant_result\(fn\).*:.*\n    fn\._dynamo_marked_constant = True.*\n    return fn\n", file.read()))
+    except OSError:
+        return False
+
+
+def constant(function):
+    """Marked for Dynamo, which would guard all that it reads; as it is where Torch has no such mark."""
+    if "torch._dynamo" not in sys.modules and marked_by_attribute():
+        function._dynamo_marked_constant = True
+        return function
+    return getattr(getattr(torch, "compiler", None), "assume_constant_result", lambda unmarked: unmarked)(function)
 
 
 def told_of(task):

@@ -44,7 +44,7 @@ def plain():
         near(new(x, scale=2.0), old(x, 2.0))
         same(new(x=x, scale=2.0), new(x, 2.0))
     hits(new, 4)
-    assert new.stats()["calls"] == 4
+    assert new.stats()["calls"] == 4 and "torch._dynamo" not in sys.modules  # whose import takes seconds
     assert inspect.signature(new.forward) == inspect.signature(old.forward)
 
 

@@ -2,6 +2,7 @@
 #include "reference/python_search.hpp"
 
 #include "base/files.hpp"
+#include "base/subprocess.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -21,7 +22,7 @@ struct shell {
   std::map<std::string, std::optional<std::string>> before;
 
   shell() {
-    for (const char* name : {"PRAGMA_PYTHON", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH"}) {
+    for (const char* name : {"PRAGMA_PYTHON", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "PYTHONPATH"}) {
       const char* value = std::getenv(name);
       before[name] = value ? std::optional<std::string>(value) : std::nullopt;
       if (name != std::string("PATH")) ::unsetenv(name);
@@ -100,4 +101,20 @@ TEST_CASE("an active environment without Torch is passed over aloud", "[python]"
   fs::remove_all(bare); // deleted while it was active
   s.set("VIRTUAL_ENV", bare + "/.");
   CHECK_THAT(passed_over(likely_python()), Contains("not an executable file"));
+}
+
+TEST_CASE("a Torch without bytecode is told of, with the command that makes it", "[python]") {
+  const shell s;
+  const auto torch = s.dir.path() / "packages" / "torch";
+  fs::create_directories(torch);
+  REQUIRE(write_file_atomic(torch / "__init__.py", "__version__ = '2.0'\n"));
+  s.set("PYTHONPATH", torch.parent_path().string());
+  const python_info system{"/usr/bin/python3", "", "", {}};
+  const auto said = uncompiled(system), command = "/usr/bin/python3 -m compileall -q -j 0 " + torch.string();
+  CHECK_THAT(said, Catch::EndsWith(command));
+  process_spec spec;
+  spec.argv = {"sh", "-c", command};
+  REQUIRE(run_process(spec)->ok());
+  CHECK(uncompiled(system).empty());
+  CHECK(uncompiled({"/bin/false", "", "", {}}).empty());
 }
