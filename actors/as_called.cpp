@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 namespace pragma {
 
@@ -48,14 +49,19 @@ bool believable(const timing& called, const timing& kernel, double torch_seconds
   return called.candidate_seconds >= other_caches * kernel.candidate_seconds && called.baseline_seconds <= torch_seconds / other_caches + call_seconds;
 }
 
-/// In a process that has the device for itself: a call from Python that meets another process's slice of time is milliseconds late. `others`: share of the machine that
-/// others used meanwhile.
-expected<drop_in_result> checked_alone(const std::filesystem::path& folder, const task& t, const drop_in_options& options, double& others) {
-  const auto lease = lease_device(options.device, options.cancel);
-  others_watch watch;
-  const auto start = clock::now();
+/// In a process that has the device for itself from its first call on: a call from Python that meets another process's slice of time is milliseconds late. `others`: share of
+/// the machine that others used meanwhile.
+expected<drop_in_result> checked_alone(const std::filesystem::path& folder, const task& t, drop_in_options options, double& others) {
+  device_lease lease;
+  std::optional<others_watch> watch;
+  auto start = clock::now();
+  options.begin = [&](double cpu_seconds) {
+    lease = lease_device(options.device, options.cancel);
+    watch.emplace(std::vector<pid_t>{}, cpu_seconds);
+    start = clock::now();
+  };
   auto found = check_drop_in(folder, t, options);
-  others = watch.seconds() / std::max(seconds_since(start), 1e-9);
+  others = watch ? watch->seconds() / std::max(seconds_since(start), 1e-9) : 0;
   return found;
 }
 
@@ -100,8 +106,8 @@ expected<double> eager_seconds(reference& torch) {
 }
 
 expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, double torch_seconds, const std::atomic<bool>* cancel,
-                            confirmation& result, int most) {
-  auto place = temp_dir::create("pragma-called-");
+                            confirmation& result, int most, const std::filesystem::path& compiled) {
+  auto place = temp_dir::create("pragma-called-", 0711); // what a module compiles lies in it
   if (!place) return fail(place.error());
   const auto device = find_backend(request.backend);
   if (!device) return fail(device.error());
@@ -118,6 +124,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   options.threads = request.threads;
   options.measure_seconds = measure_seconds;
   options.cancel = cancel;
+  options.scratch = compiled.empty() ? place->path() / "scratch" : compiled; // while one of them compiles nobody else has the device
   const auto start = clock::now();
   std::vector<timing> taken;
   for (int process = 0; process < most; ++process) {

@@ -322,7 +322,7 @@ struct conductor_state {
 
   void end_with(const error& e) {
     if (e.code == ec::interrupted || halted) return end("interrupted", "stopped by the user");
-    run.finish("failed", e.message, utc_now());
+    run.finish(e.code == ec::torch_only || e.code == ec::left_as_it_is ? "left as it is" : "failed", e.message, utc_now());
     self->request(agents.store, agents.request_timeout, save_atom::value, run.header())
         .then([this, e](bool) { deliver_error(e); }, [this, e](const caf::error&) { deliver_error(e); });
   }

@@ -180,7 +180,7 @@ PRAGMA_JSON(run_request, id, new_id, load, coder, stop, profile, profile_seconds
 
 /// The run's header: what RocksDB keeps beside the iterations, and the "run" part of run.json.
 struct run_header {
-  std::string id, state = "running";      ///< "running", "finished", "interrupted", "failed"
+  std::string id, state = "running";      ///< "running", "finished", "interrupted", "left as it is" (there is nothing for a kernel to do), "failed"
   std::string started, finished, stop_reason;
   run_request request;
   loaded_task environment;

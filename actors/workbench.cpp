@@ -443,7 +443,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   }
   if (!request_.call_drop_in) {
     result.not_called = "it was not asked for (--no-check)";
-  } else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, *torch_seconds, cancel_, result); !called) {
+  } else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, *torch_seconds, cancel_, result, most_called, (*binary)->scratch); !called) {
     return fail(called.error());
   }
   return result;

@@ -219,13 +219,17 @@ expected<process_result> run_process(const process_spec& spec) {
   bool killed = false, exited = false;
   int status = 0;
   rusage usage{};
-  double exited_at = 0;
+  double exited_at = 0, listened = 0; // seconds; of those, in on_stdout
   char buffer[1 << 16];
   const auto take = [&](int& fd, std::string& into, bool stream) {
     while (fd >= 0) {
       const auto n = ::read(fd, buffer, sizeof buffer);
       if (n > 0) {
-        if (stream && spec.on_stdout) spec.on_stdout({buffer, static_cast<size_t>(n)});
+        if (stream && spec.on_stdout) {
+          const auto called = clock::now();
+          spec.on_stdout({buffer, static_cast<size_t>(n)});
+          listened += seconds_since(called);
+        }
         const auto room = spec.max_output - std::min(spec.max_output, into.size());
         into.append(buffer, std::min(room, static_cast<size_t>(n)));
         if (static_cast<size_t>(n) > room) result.output_truncated = true;
@@ -259,7 +263,7 @@ expected<process_result> run_process(const process_spec& spec) {
     }
     // A grandchild in another session may hold the pipes: the program itself is gone, do not wait for it.
     if (exited && ((child->out < 0 && child->err < 0) || seconds_since(start) - exited_at > 0.5)) break;
-    const double elapsed = seconds_since(start);
+    const double elapsed = seconds_since(start) - listened;
     if (!killed && !exited) {
       const bool late = spec.limits.wall_seconds > 0 && elapsed > spec.limits.wall_seconds;
       const bool stop = spec.cancel && spec.cancel->load();

@@ -38,7 +38,7 @@ struct process_spec {
   std::vector<int> cpus;                                  ///< sched_setaffinity; empty = inherited
   std::function<bool()> before_exec;                      ///< runs in the child just before exec; async-signal-safe only; false aborts
   int exec_fd = -1;                                       ///< if >= 0: execveat(exec_fd, "", AT_EMPTY_PATH) with argv, instead of a path
-  std::function<void(std::string_view)> on_stdout;        ///< called with each chunk as it arrives (streaming); may be empty
+  std::function<void(std::string_view)> on_stdout;        ///< called with each chunk as it arrives (streaming); may be empty; what it takes is no part of limits.wall_seconds
   const std::atomic<bool>* cancel = nullptr;              ///< when it turns true the process group is killed
 };
 

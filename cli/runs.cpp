@@ -34,7 +34,7 @@ struct listed_run {
 std::vector<listed_run> rows_from(const std::vector<run_summary>& runs) {
   std::vector<listed_run> all;
   for (const auto& h : runs) {
-    listed_run r{h.id, h.state, h.task, h.id + "  " + padded(h.state, 11) + "  " + padded(h.wall_seconds > 0 ? format_seconds(h.wall_seconds) : "-", 8) + "  " + padded(figure_text(h), 24) + "  " + h.task + (h.state == "failed" ? "  (" + h.stop_reason + ")" : ""), {}};
+    listed_run r{h.id, h.state, h.task, h.id + "  " + padded(h.state, 13) + "  " + padded(h.wall_seconds > 0 ? format_seconds(h.wall_seconds) : "-", 8) + "  " + padded(figure_text(h), 24) + "  " + h.task + (h.state == "failed" || h.state == "left as it is" ? "  (" + h.stop_reason + ")" : ""), {}};
     r.data = {{"id", h.id}, {"task", h.task}, {"state", h.state}, {"started", h.started}, {"wall_seconds", h.wall_seconds}, {"best_attempt", h.best_attempt},
               {"speedup", figure_of(h)}, {"stop_reason", h.stop_reason}};
     all.push_back(std::move(r));

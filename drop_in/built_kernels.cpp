@@ -6,6 +6,7 @@
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "devices/device_lease.hpp"
+#include "drop_in/turn.hpp"
 #include "execution/python_process.hpp"
 
 #include <algorithm>
@@ -90,11 +91,11 @@ expected<std::vector<std::string>> build_kernels(const fs::path& folder, const t
   spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
   spec.limits.wall_seconds = options.timeout_seconds + defaults::module_seconds_a_mib * static_cast<double>(fs::file_size(files / "kernel.py", failed)) / (1 << 20);
   spec.cancel = options.cancel;
+  announce_turn(spec);
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
-  const auto ran = [&] {
-    const auto lease = lease_device(options.device, options.cancel);
-    return run_process(spec);
-  }();
+  device_lease lease; // while Triton tunes
+  const auto ran = run_in_turn(std::move(spec), [&](double) { lease = lease_device(options.device, options.cancel); });
+  lease.unlock();
   if (!ran) return fail(ran.error());
   if (!fs::exists(scratch / "built" / "kernels.json", failed)) return not_here("Triton's kernels could not be kept: " + trim(cut_lines(printable(ran->out + ran->err), 2, 6, 2000)));
   auto names = take_over(scratch / "built", folder / "built");

@@ -5,6 +5,7 @@
 #include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "drop_in/turn.hpp"
 #include "sandbox/allocator.hpp"
 #include "sandbox/landlock.hpp"
 #include "sandbox/torch_threads.hpp"
@@ -115,7 +116,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   auto place = temp_dir::create("pragma-drop-in-", 0711); // the sandbox's uid may not be able to read the user's folder
   if (!place) return fail(place.error());
   const auto files = place->path() / "files", task_file = place->path() / "task" / "task.py";
-  const auto scratch = native ? files : place->path() / "scratch"; // kernel.cpp is compiled beside model_new.py
+  const auto scratch = native ? files : options.scratch.empty() ? place->path() / "scratch" : options.scratch; // kernel.cpp is compiled beside model_new.py
   if (auto copied = copy_drop_in(folder, files); !copied) return fail(copied.error());
   if (auto written = put_readable(task_file, t.source); !written) return fail(written.error());
   std::error_code failed;
@@ -141,13 +142,14 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   say_user_base(spec);
   if (device->on_device()) spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
   spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
+  announce_turn(spec);
   spec.env.push_back({"PRAGMA_ONCE_MORE", options.once_more ? "1" : "0"});
   const double limit = options.timeout_seconds + t.bytes * seconds_a_byte + t.flops * seconds_an_operation + module_seconds(files);
   spec.limits.wall_seconds = limit;
   spec.cancel = options.cancel;
   spec.limits.cpu_seconds = static_cast<uint64_t>(limit) * std::max(1u, std::thread::hardware_concurrency()) + 1;
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
-  auto ran = run_process(spec);
+  auto ran = run_in_turn(std::move(spec), options.begin);
   if (!ran) return not_here("in the sandbox, " + ran.error().message);
 
   if (ran->cancelled) return fail(ec::interrupted, "trying the drop-in was interrupted");

@@ -162,7 +162,8 @@ double most_others(int threads) {
 
 std::string of_others(double share) { return "other processes used " + format_number(100 * share, 0) + "% of this machine, which shifts a ratio"; }
 
-others_watch::others_watch(std::vector<pid_t> ours) : ours_(std::move(ours)), start_(taken()) {}
+others_watch::others_watch(std::vector<pid_t> ours, double used)
+    : ours_(std::move(ours)), start_(taken() - used / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN))) {}
 
 double others_watch::taken() const {
   const auto of = [](int who) {

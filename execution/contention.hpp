@@ -31,7 +31,8 @@ std::string of_others(double share);
 /// How much of the machine others use: what is neither this process's, nor of its children that ended, nor of `ours`, which are alive.
 class others_watch {
 public:
-  explicit others_watch(std::vector<pid_t> ours = {});
+  /// `used`: seconds of a processor that a child of this process has used so far, which show when it ends.
+  explicit others_watch(std::vector<pid_t> ours = {}, double used = 0);
   /// Seconds of the whole machine since the beginning; never less than at an earlier call.
   double seconds();
 

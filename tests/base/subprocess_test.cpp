@@ -129,6 +129,21 @@ TEST_CASE("limits reach the program") {
   CHECK(result->out.find("\n0\n") != std::string::npos);
 }
 
+TEST_CASE("what who listens takes is not the program's time") {
+  auto spec = shell("echo begun; sleep 0.2; echo ended");
+  spec.limits.wall_seconds = 0.6;
+  spec.on_stdout = [](std::string_view said) {
+    if (said.starts_with("begun")) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+  };
+  const auto result = run_process(spec);
+  REQUIRE(result);
+  CHECK(result->out == "begun\nended\n");
+  CHECK_FALSE(result->timed_out);
+  spec = shell("echo begun; sleep 5");
+  spec.limits.wall_seconds = 0.3;
+  CHECK(run_process(spec)->timed_out);
+}
+
 TEST_CASE("descriptors are inherited under the number asked for and no others leak") {
   int fds[2];
   REQUIRE(::pipe(fds) == 0); // no O_CLOEXEC here: only what is listed may arrive, and dup'ed ones do

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <future>
+#include <thread>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -324,6 +325,27 @@ TEST_CASE("Whatever a module answers in the check's place is text, not a crash",
     CHECK(said.error().code == ec::candidate_failed);
     CHECK(said.error().message.find('\x1b') == std::string::npos);
   }
+}
+
+TEST_CASE("A module runs when its turn has come, and the next process finds what the first has kept", "[python]") {
+  auto place = temp_dir::create("drop-in-turn-", 0711);
+  REQUIRE(place);
+  const auto c = module_of("return self.right(x, scale)", "import os\nopen(os.path.join(os.environ['TMPDIR'], 'seen'), 'a').write('once ')\n");
+  drop_in_options options;
+  options.scratch = place->path() / "scratch";
+  int turns = 0;
+  options.begin = [&](double cpu_seconds) {
+    ++turns;
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    CHECK(cpu_seconds > 0.1); // Torch was imported
+    CHECK(fs::exists(options.scratch / "seen") == (turns == 2));
+  };
+  for (const char* kept : {"once ", "once once "}) {
+    const auto said = checked(c, options);
+    if (!said) FAIL(render(said.error()));
+    CHECK(read_file(options.scratch / "seen").value() == kept);
+  }
+  CHECK(turns == 2);
 }
 
 TEST_CASE("A winner that was allowed TF32 is checked with it, and says so", "[python]") {
