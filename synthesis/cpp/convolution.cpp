@@ -16,6 +16,11 @@ void convolution_writer::tables() {
   table("tap_image", &convolution_phase::image);
   table("tap_weight", &convolution_phase::weight);
   if (plan_.strided) phases();
+  if (!skips_rows_) return;
+  std::vector<std::string> rows;
+  for (const auto& r : image_.phases[0].rows) rows.push_back(fmt::format("{{{}, {}, {}, {}}}", r.begin[0], r.end[0], r.begin[1], r.end[1]));
+  out_.use("met_rows");
+  out_.line("constexpr tap_row tap_rows[] = {{{}}};", fmt::join(rows, ", "));
 }
 
 void convolution_writer::phases() {
@@ -81,8 +86,11 @@ void convolution_writer::pack_weights() {
   share();
   out_.head("for (int64_t m = 0; m < {}; m += MR)", plan_.size.m);
   const int64_t row = c_.a_at.coefficient(c_.m[0]), channel = c_.a_at.coefficient(c_.k);
-  out_.line("{}<MR>({}, {} + m * {} + k0 * {}, {} - m, {}, channels, {}, tap_weight + {}, {});", out_.use("pack_weights"), weights_at(), base(c_.a, c_.a_at), row, channel,
-            plan_.size.m, row, channel, first_tap(), taps());
+  if (skips_rows_) out_.head("for (int64_t r = 0; r < {}; ++r)", image_.phases[0].rows.size());
+  const auto to = weights_at() + (skips_rows_ ? fmt::format(" + r * channels * {} * MR", taps_of_row()) : "");
+  out_.line("{}<MR>({}, {} + m * {} + k0 * {}, {} - m, {}, channels, {}, tap_weight + {}, {});", out_.use("pack_weights"), to, base(c_.a, c_.a_at), row, channel,
+            plan_.size.m, row, channel, skips_rows_ ? fmt::format("r * {}", taps_of_row()) : first_tap(), taps_of_row());
+  if (skips_rows_) out_.end();
   out_.end();
   if (plan_.strided) out_.end();
   if (plan_.several_k) out_.close();
@@ -141,24 +149,27 @@ void convolution_writer::pixels() {
 
 std::string convolution_writer::patches_of() const {
   const int64_t channel = image_.image.channel;
-  return fmt::format("image + k0 * {}, at, channels, {}, tap_image + {}, {}", channel, channel, first_tap(), taps());
+  return fmt::format("image + k0 * {}, at, channels, {}, tap_image + {}, {}", channel, channel, first_tap(), taps_of_row());
 }
 
 /// Of few rows, or with 32 registers: the first rows are multiplied with the patches as they lie in the image, which packs these for the others (decisions/0060).
 void convolution_writer::patches() {
   constexpr int64_t few_tiles = 4;
-  const int64_t rows = s_.block.rows;
-  const bool others = plan_.size.m > rows;
-  const auto multiply = fmt::format("{}(depth, {}, b, tile);", out_.use("multiply_tile"), weights_at());
+  const int64_t tile_rows = s_.block.rows;
+  const bool others = plan_.size.m > tile_rows;
+  const auto multiply = skips_rows_ ? fmt::format("{}(rows, channels * {}, {}, b, tile);", out_.use("multiply_met"), taps_of_row(), weights_at())
+                                 : fmt::format("{}(depth, {}, b, tile);", out_.use("multiply_tile"), weights_at());
+  const auto met = skips_rows_ ? ", rows" : "";
   out_.line("float* b = b_panels{};", plan_.several_m ? " + (n - n0) * depth" : "");
   out_.line("const {}<NR> at(n, pixels);", out_.use("pixel_places"));
-  if (all_.lanes < 16 && plan_.size.m > few_tiles * rows) {
-    out_.line("{}{}(b, {});", plan_.several_m ? "if (m0 == 0) " : "", out_.use("pack_patches"), patches_of());
+  if (skips_rows_) out_.line("const {} rows(n, NR, pixels, tap_rows);", out_.use("met_rows"));
+  if (all_.lanes < 16 && plan_.size.m > few_tiles * tile_rows) {
+    out_.line("{}{}(b, {}{});", plan_.several_m ? "if (m0 == 0) " : "", out_.use("pack_patches"), patches_of(), met);
     tile_loop([&](const std::string&) { out_.line("{}", multiply); });
     return;
   }
   tile_loop([&](const std::string&) {
-    out_.line("{}{}<{}>({}, b, {}, tile);", others ? "if (m == 0) " : "", out_.use("multiply_patches"), others, weights_at(), patches_of());
+    out_.line("{}{}<{}>({}, b, {}, tile{});", others ? "if (m == 0) " : "", out_.use("multiply_patches"), others, weights_at(), patches_of(), met);
     if (others) out_.line("else {}", multiply);
   });
 }

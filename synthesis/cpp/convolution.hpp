@@ -11,7 +11,8 @@ namespace pragma::synthesis {
 class convolution_writer : public contraction_writer {
 public:
   convolution_writer(const loop_program& program, const region& r, const region_schedule& s, const schedule& all, const region_layout& layout, value_writer& values, code& out)
-      : contraction_writer(program, r, s, all, layout, values, out), image_(plan_convolution(r)) {}
+      : contraction_writer(program, r, s, all, layout, values, out), image_(plan_convolution(r)),
+        skips_rows_(!plan_.strided && rows_met(image_, plan_.tile_columns) < 1 - worth_skipping) {}
 
 protected:
   void loops(const code& followers) override;
@@ -36,10 +37,14 @@ private:
   std::string base(int buffer, const index_form& f) const;
   std::string first_tap() const { return plan_.strided ? "p.tap[x]" : "0"; }
   std::string taps() const { return plan_.strided ? "p.taps[x]" : std::to_string(image_.taps); }
+  /// Taps that follow each other for each channel: of a row where rows of taps are left out, else all.
+  std::string taps_of_row() const { return skips_rows_ ? std::to_string(image_.taps / static_cast<int64_t>(image_.phases[0].rows.size())) : taps(); }
   std::string patches_of() const;  ///< arguments of what reads patches: the image, its places, channels and taps
   int64_t channels_of_block() const { return std::min(plan_.block_steps, plan_.size.channels); }
 
+  static constexpr double worth_skipping = 0.05; ///< of the multiplications; less is what looking for them takes (decisions/0061)
   const convolution_plan image_;
+  const bool skips_rows_;          ///< a tile leaves out the rows of taps that meet the border only
   bool shares_columns_ = false; ///< threads share out pixels: what follows an image has memory of one thread
 };
 

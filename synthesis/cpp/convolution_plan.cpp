@@ -28,9 +28,21 @@ padded_image pad(const convolution_plan& plan, const std::array<std::vector<phas
   return image;
 }
 
-convolution_phase phase_of(const phase_dim& planes, const phase_dim& rows, const std::vector<phase_dim>& columns, const padded_image& image,
+/// The pixels, from the first to before the second, that an offset leads to a position of the image.
+std::array<int64_t, 2> pixels_inside(const phase_dim& pixels, int64_t offset, int64_t step, int64_t in) {
+  const auto at_least = [&](int64_t position) { return std::clamp<int64_t>((position - offset + step - 1) / step, 0, pixels.count); }; // below zero the quotient may be anything
+  return {at_least(0), at_least(in)};
+}
+
+convolution_phase phase_of(const phase_dim& planes, const phase_dim& rows, const std::vector<phase_dim>& columns, const convolution_plan& plan,
                            const std::array<int64_t, 3>& tap_stride) {
+  const auto& image = plan.image;
   convolution_phase p;
+  for (const auto& [k0, i0] : planes.taps)
+    for (const auto& [k1, i1] : rows.taps) {
+      const auto z = pixels_inside(planes, i0, plan.pixel_step(0), plan.dims[0].in), y = pixels_inside(rows, i1, plan.pixel_step(1), plan.dims[1].in);
+      p.rows.push_back({{z[0], y[0]}, {z[1], y[1]}});
+    }
   p.count = {planes.count, rows.count, columns[0].count};
   p.first = {planes.first, rows.first, columns[0].first};
   for (const auto& residue : columns) {
@@ -65,13 +77,28 @@ convolution_plan plan_convolution(const region& r) {
   }
   plan.image = pad(plan, by_dim);
   for (const auto& planes : by_dim[0])
-    for (const auto& rows : by_dim[1]) plan.phases.push_back(phase_of(planes, rows, by_dim[2], plan.image, tap_stride));
+    for (const auto& rows : by_dim[1]) plan.phases.push_back(phase_of(planes, rows, by_dim[2], plan, tap_stride));
   plan.residues = static_cast<int64_t>(by_dim[2].size());
   for (const auto& p : plan.phases) {
     plan.taps += static_cast<int64_t>(p.image.size());
     for (auto n : p.taps) plan.longest = std::max(plan.longest, n);
   }
   return plan;
+}
+
+double rows_met(const convolution_plan& plan, int64_t tile_pixels) {
+  const auto& p = plan.phases[0];
+  const int64_t lines = p.count[0] * p.count[1], pixels = lines * p.count[2];
+  int64_t met = 0, tiles = 0;
+  for (int64_t n = 0; n < pixels; n += tile_pixels, ++tiles) {
+    const int64_t begin = n / p.count[2], end = std::min(lines, (n + tile_pixels - 1) / p.count[2] + 1);
+    for (const auto& row : p.rows) {
+      int64_t line = begin;
+      while (line < end && !row.meets(line / p.count[1], line % p.count[1])) ++line;
+      met += line < end ? 1 : 0;
+    }
+  }
+  return static_cast<double>(met) / static_cast<double>(tiles * static_cast<int64_t>(p.rows.size()));
 }
 
 } // namespace pragma::synthesis

@@ -19,11 +19,19 @@ struct padded_image {
   int64_t at(size_t d, int64_t position) const { return d < 2 ? position * stride[d] : position % step * lane_row + position / step; }
 };
 
+/// A row of taps (one plane and row of the kernel), and the pixels that it has something to add to: planes and rows of pixels from `begin` to
+/// before `end`. To the others it adds zeros of the border.
+struct tap_row {
+  std::array<int64_t, 2> begin{}, end{};
+  bool meets(int64_t plane, int64_t row) const { return plane >= begin[0] && plane < end[0] && row >= begin[1] && row < end[1]; }
+};
+
 /// Output pixels of one residue in planes and rows. Those of all residues in columns belong to it, each with taps of its own:
 /// they are computed side by side and interleaved when they are stored.
 struct convolution_phase {
   std::vector<int32_t> image, weight; ///< per tap: the element of the copy for the first pixel, and of the weights
   std::vector<int64_t> taps;          ///< how many each residue of columns has
+  std::vector<tap_row> rows;          ///< in the order of the taps
   std::array<int64_t, 3> count{1, 1, 1}, first{};
 };
 
@@ -41,5 +49,8 @@ struct convolution_plan {
 };
 
 convolution_plan plan_convolution(const region& r);
+
+/// The share of rows of taps that are left where each tile of so many pixels leaves out those that meet the border only. Of convolutions with one phase.
+double rows_met(const convolution_plan& plan, int64_t tile_pixels);
 
 } // namespace pragma::synthesis

@@ -226,11 +226,61 @@ template <int N> struct pixel_places {
   }
 };
 )"},
-      {"pack_patches", {"pixel_places", "load", "select"}, R"(// For every channel and tap, the N pixels that it meets.
-template <int N> inline void pack_patches(float* to, const float* image, const pixel_places<N>& pixels, int64_t channels, int64_t channel, const int32_t* taps, int64_t count) {
+      {"met_rows", {"grid"}, R"(// A row of taps adds to pixels in these planes and rows, from `begin` to before `end`; elsewhere it meets the border of zeros.
+struct tap_row { int32_t begin_plane, end_plane, begin_row, end_row; };
+// Which of the R rows of taps add to some of these pixels.
+template <int R> struct met_rows {
+  int count = 0, row[R];
+  met_rows(int64_t first, int64_t pixels, const grid& g, const tap_row (&taps)[R]) {
+    const int64_t begin = first / g.columns, end = least((first + pixels - 1) / g.columns + 1, g.planes * g.rows);
+    bool met[R] = {};
+    int64_t z = begin / g.rows, y = begin % g.rows;
+    for (int64_t line = begin; line < end; ++line) {
+      for (int r = 0; r < R; ++r) met[r] |= z >= taps[r].begin_plane && z < taps[r].end_plane && y >= taps[r].begin_row && y < taps[r].end_row;
+      if (++y == g.rows) y = 0, ++z;
+    }
+    for (int r = 0; r < R; ++r)
+      if (met[r]) row[count++] = r;
+  }
+};
+)"},
+      {"all_taps", {}, R"(// As met_rows: all taps count as one row.
+struct all_taps { static constexpr int count = 1, row[] = {0}; };
+)"},
+      {"multiply_met", {}, R"(// As multiply_tile, of the rows of taps that are met: `depth` steps each; b is packed without the others.
+template <int M, int N, class Rows> __attribute__((always_inline)) inline void multiply_met(const Rows& rows, int64_t depth, const float* a, const float* b, vf (&tile)[M][N]) {
+  vf c[M][N];
+#pragma GCC unroll 32
+  for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+    for (int t = 0; t < N; ++t) c[r][t] = vf{};
+  for (int i = 0; i < rows.count; ++i) {
+    const float* w = a + rows.row[i] * depth * M;
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < depth; ++k, w += M, b += N * W) {
+      vf x[N];
+#pragma GCC unroll 32
+      for (int t = 0; t < N; ++t) x[t] = *reinterpret_cast<const vf*>(b + t * W);
+#pragma GCC unroll 32
+      for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+        for (int t = 0; t < N; ++t) c[r][t] += x[t] * w[r];
+    }
+  }
+#pragma GCC unroll 32
+  for (int r = 0; r < M; ++r)
+#pragma GCC unroll 32
+    for (int t = 0; t < N; ++t) tile[r][t] = c[r][t];
+}
+)"},
+      {"pack_patches", {"all_taps", "pixel_places", "load", "select"}, R"(// For every row of taps that `rows` names, channel and tap (`count` in a row), the N pixels that it meets.
+template <int N, class Rows = all_taps> inline void pack_patches(float* to, const float* image, const pixel_places<N>& pixels, int64_t channels, int64_t channel, const int32_t* taps, int64_t count, const Rows& rows = {}) {
   const auto each = [&](auto take) __attribute__((always_inline)) {
-    for (int64_t c = 0; c < channels; ++c, image += channel)
-      for (int64_t k = 0; k < count; ++k, to += N) take(image + taps[k]);
+    for (int i = 0; i < rows.count; ++i) {
+      const float* p = image;
+      for (int64_t c = 0; c < channels; ++c, p += channel)
+        for (int64_t k = 0; k < count; ++k, to += N) take(p + taps[rows.row[i] * count + k]);
+    }
   };
   if (pixels.short_rows) {
     each([&](const float* p) __attribute__((always_inline)) {
@@ -248,34 +298,37 @@ template <int N> inline void pack_patches(float* to, const float* image, const p
   }
 }
 )"},
-      {"multiply_patches", {"multiply_tile", "pack_patches"}, R"(// As multiply_tile, of patches as they lie in the image; `Keep`: packed for the rows that follow, too.
-template <bool Keep, int M, int N> inline void multiply_patches(const float* a, float* to, const float* image, const pixel_places<N * W>& pixels, int64_t channels, int64_t channel, const int32_t* taps, int64_t count, vf (&tile)[M][N]) {
+      {"multiply_patches", {"multiply_met", "pack_patches"}, R"(// As multiply_tile, of patches as they lie in the image; `Keep`: packed for the rows that follow, too.
+template <bool Keep, int M, int N, class Rows = all_taps> inline void multiply_patches(const float* a, float* to, const float* image, const pixel_places<N * W>& pixels, int64_t channels, int64_t channel, const int32_t* taps, int64_t count, vf (&tile)[M][N], const Rows& rows = {}) {
   const auto each = [&](auto take) __attribute__((always_inline)) {
     vf c[M][N];
 #pragma GCC unroll 32
     for (int r = 0; r < M; ++r)
 #pragma GCC unroll 32
       for (int t = 0; t < N; ++t) c[r][t] = vf{};
-    for (int64_t i = 0; i < channels; ++i, image += channel)
-      for (int64_t k = 0; k < count; ++k, a += M, to += N * W) {
-        vf x[N];
+    for (int i = 0; i < rows.count; ++i) {
+      const float *p = image, *w = a + rows.row[i] * channels * count * M;
+      for (int64_t j = 0; j < channels; ++j, p += channel)
+        for (int64_t k = 0; k < count; ++k, w += M, to += N * W) {
+          vf x[N];
 #pragma GCC unroll 32
-        for (int t = 0; t < N; ++t) x[t] = take(image + taps[k], t);
+          for (int t = 0; t < N; ++t) x[t] = take(p + taps[rows.row[i] * count + k], t);
 #pragma GCC unroll 32
-        for (int t = 0; Keep && t < N; ++t) *reinterpret_cast<vf*>(to + t * W) = x[t];
+          for (int t = 0; Keep && t < N; ++t) *reinterpret_cast<vf*>(to + t * W) = x[t];
 #pragma GCC unroll 32
-        for (int r = 0; r < M; ++r)
+          for (int r = 0; r < M; ++r)
 #pragma GCC unroll 32
-          for (int t = 0; t < N; ++t) c[r][t] += x[t] * a[r];
-      }
+            for (int t = 0; t < N; ++t) c[r][t] += x[t] * w[r];
+        }
+    }
 #pragma GCC unroll 32
     for (int r = 0; r < M; ++r)
 #pragma GCC unroll 32
       for (int t = 0; t < N; ++t) tile[r][t] = c[r][t];
   };
   if (pixels.short_rows) {
-    pack_patches(to, image, pixels, channels, channel, taps, count);
-    multiply_tile(channels * count, a, to, tile);
+    pack_patches(to, image, pixels, channels, channel, taps, count, rows);
+    multiply_met(rows, channels * count, a, to, tile);
   } else if (pixels.one_row) {
     each([&](const float* p, int t) __attribute__((always_inline)) { return load(p + pixels.row[t], all_lanes{}); });
   } else {

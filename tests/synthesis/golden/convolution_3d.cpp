@@ -28,13 +28,15 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     // Taps: where each meets the padded image and where its weight lies.
     constexpr int32_t tap_image[] = {0, 1, 2, 7, 8, 9, 63, 64, 65, 70, 71, 72, 126, 127, 128, 133, 134, 135};
     constexpr int32_t tap_weight[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
+    constexpr tap_row tap_rows[] = {{1, 6, 1, 8}, {1, 6, 0, 7}, {0, 6, 1, 8}, {0, 6, 0, 7}, {0, 5, 1, 8}, {0, 5, 0, 7}};
     alignas(64) static float weights[432];
     alignas(64) static float image[1622];
     alignas(64) static float b_panels[1296];
     {
       constexpr int64_t k0 = 0, channels = 3, depth = channels * 18;
       for (int64_t m = 0; m < 8; m += MR)
-        pack_weights<MR>(weights + (k0 * 18) * 8 + m * depth, p0 + m * 54 + k0 * 18, 8 - m, 54, channels, 18, tap_weight + 0, 18);
+        for (int64_t r = 0; r < 6; ++r)
+          pack_weights<MR>(weights + (k0 * 18) * 8 + m * depth + r * channels * 3 * MR, p0 + m * 54 + k0 * 18, 8 - m, 54, channels, 18, tap_weight + r * 3, 3);
     }
     for (int64_t o4 = 0; o4 < 1; ++o4) {
       // the image, inside of a border of zeros
@@ -65,10 +67,11 @@ extern "C" void pragma_kernel(const pragma_args* args) {
       for (int64_t n = n0; n < n1; n += NR) {
         float* b = b_panels;
         const pixel_places<NR> at(n, pixels);
+        const met_rows rows(n, NR, pixels, tap_rows);
         for (int64_t m = 0; m < 8; m += MR) {
           vf tile[MR][NR / W];
-          if (m == 0) multiply_patches<true>(weights + (k0 * 18) * 8 + m * depth, b, image + k0 * 504, at, channels, 504, tap_image + 0, 18, tile);
-          else multiply_tile(depth, weights + (k0 * 18) * 8 + m * depth, b, tile);
+          if (m == 0) multiply_patches<true>(weights + (k0 * 18) * 8 + m * depth, b, image + k0 * 504, at, channels, 504, tap_image + 0, 3, tile, rows);
+          else multiply_met(rows, channels * 3, weights + (k0 * 18) * 8 + m * depth, b, tile);
           finish(tile, m, n);
         }
       }
