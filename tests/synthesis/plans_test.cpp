@@ -5,6 +5,7 @@
 #include "synthesis/cpp/convolution_plan.hpp"
 #include "synthesis/cpp/rows.hpp"
 
+#include <cmath>
 #include <random>
 
 using namespace pragma;
@@ -74,7 +75,7 @@ std::vector<std::vector<std::pair<int64_t, int64_t>>> by_definition(const conv_c
   return sums;
 }
 
-/// The same from a plan: what the emitted loops would meet.
+/// The same from a plan: what the emitted loops would meet, without rows of taps where they add zeros only.
 std::vector<std::vector<std::pair<int64_t, int64_t>>> by_plan(const conv_case& c, const convolution_plan& plan) {
   const auto out = three(out_of(c), 1), in = three(c.in, 1), stride = three(c.stride, 1);
   std::map<int64_t, int64_t> copied; // element of the copy -> position in the image
@@ -88,10 +89,12 @@ std::vector<std::vector<std::pair<int64_t, int64_t>>> by_plan(const conv_case& c
   std::vector<std::vector<std::pair<int64_t, int64_t>>> sums(static_cast<size_t>(out[0] * out[1] * out[2]));
   for (const auto& p : plan.phases) {
     size_t tap = 0;
-    for (int64_t residue = 0; residue < plan.residues; ++residue)
-      for (int64_t t = 0; t < p.taps[static_cast<size_t>(residue)]; ++t, ++tap)
+    for (int64_t residue = 0; residue < plan.residues; ++residue) {
+      const auto taps = p.taps[static_cast<size_t>(residue)];
+      for (int64_t t = 0; t < taps; ++t, ++tap)
         for (int64_t z = 0; z < p.count[0]; ++z)
-          for (int64_t y = 0; y < p.count[1]; ++y)
+          for (int64_t y = 0; y < p.count[1]; ++y) {
+            if (!p.rows[static_cast<size_t>(t) * p.rows.size() / static_cast<size_t>(taps)].meets(z, y)) continue;
             for (int64_t x = 0; x < p.count[2]; ++x) {
               const auto step = [&](size_t d) { return c.transposed ? stride[d] : 1; };
               const std::array<int64_t, 3> o{p.first[0] + z * step(0), p.first[1] + y * step(1), residue + x * plan.residues};
@@ -101,6 +104,8 @@ std::vector<std::vector<std::pair<int64_t, int64_t>>> by_plan(const conv_case& c
               CHECK(at < plan.image.channel + plan.image.stride[1]); // short rows may be read past their end, never past the slack
               if (const auto it = copied.find(at); it != copied.end()) sums[static_cast<size_t>((o[0] * out[1] + o[1]) * out[2] + o[2])].push_back({it->second, p.weight[tap]});
             }
+          }
+    }
   }
   for (auto& s : sums) std::sort(s.begin(), s.end());
   return sums;
@@ -121,6 +126,9 @@ TEST_CASE("a plan of a convolution meets every tap where the definition says") {
       {{4, 5}, {2, 2}, {3, 3}, {0, 0}, {1, 1}, true},
       {{3, 4, 5}, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}, true},
       {{7}, {5}, {2}, {1}, {2}, true},
+      {{4, 5}, {3, 3}, {1, 1}, {5, 6}, {5, 6}},
+      {{4, 5}, {1, 3}, {2, 1}, {3, 1}, {1, 1}},
+      {{3, 4, 5}, {3, 3, 3}, {1, 1, 1}, {0, 0, 0}, {1, 2, 1}, true},
   };
   for (const auto& c : cases) {
     primitives p;
@@ -131,6 +139,23 @@ TEST_CASE("a plan of a convolution meets every tap where the definition says") {
     for (auto& s : expected) std::sort(s.begin(), s.end());
     CHECK(by_plan(c, plan_convolution(program.regions[0])) == expected);
   }
+}
+
+TEST_CASE("rows of taps are left out where they meet the border only, tile by tile, if that spares enough") {
+  primitives p;
+  const conv_case full{{16, 32, 64}, {3, 5, 7}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, true};
+  const auto program = program_of(full, p);
+  const auto plan = plan_convolution(program.regions[0]);
+  CHECK(std::abs(rows_met(plan, 1) - 16.0 / 18 * 32 / 36) < 1e-9); // of 18 planes and 36 rows of results
+  CHECK(std::abs(rows_met(plan, 48) - 0.81) < 0.01); // a tile meets what one of its rows meets
+  CHECK(contains(emit_source(program, start_of(program), "test").text, "met_rows rows"));
+  primitives q;
+  const auto padded = program_of({{16, 32, 64}, {3, 5, 7}, {1, 1, 1}, {1, 2, 3}, {1, 1, 1}, true}, q);
+  CHECK(rows_met(plan_convolution(padded.regions[0]), 48) > rows_met(plan, 48));
+  primitives o;
+  const auto inner = program_of({{16, 32, 64}, {3, 5, 7}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}}, o);
+  CHECK(rows_met(plan_convolution(inner.regions[0]), 48) == 1);
+  CHECK_FALSE(contains(emit_source(inner, start_of(inner), "test").text, "met_rows rows"));
 }
 
 TEST_CASE("sums over some steps are kept where a block holds fewer steps than there are, in all writers alike") {
