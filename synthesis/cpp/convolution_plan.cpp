@@ -30,7 +30,7 @@ padded_image pad(const convolution_plan& plan, const std::array<std::vector<phas
 
 /// The pixels, from the first to before the second, that an offset leads to a position of the image.
 std::array<int64_t, 2> pixels_inside(const phase_dim& pixels, int64_t offset, int64_t step, int64_t in) {
-  const auto at_least = [&](int64_t position) { return std::clamp<int64_t>((position - offset + step - 1) / step, 0, pixels.count); }; // below zero the quotient may be anything
+  const auto at_least = [&](int64_t position) { return std::clamp<int64_t>((position - offset + step - 1) / step, 0, pixels.count); }; // of a negative number the quotient is 0 or less
   return {at_least(0), at_least(in)};
 }
 
