@@ -107,7 +107,7 @@ expected<double> eager_seconds(reference& torch) {
 
 expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, double torch_seconds, const std::atomic<bool>* cancel,
                             confirmation& result, int most, const std::filesystem::path& compiled) {
-  auto place = temp_dir::create("pragma-called-", 0711); // what a module compiles lies in it
+  auto place = temp_dir::create("pragma-called-");
   if (!place) return fail(place.error());
   const auto device = find_backend(request.backend);
   if (!device) return fail(device.error());
@@ -124,7 +124,7 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   options.threads = request.threads;
   options.measure_seconds = measure_seconds;
   options.cancel = cancel;
-  options.scratch = compiled.empty() ? place->path() / "scratch" : compiled; // while one of them compiles nobody else has the device
+  options.compiled = compiled; // while one of these processes compiles nobody else has the device
   const auto start = clock::now();
   std::vector<timing> taken;
   for (int process = 0; process < most; ++process) {

@@ -9,7 +9,7 @@ namespace pragma {
 constexpr int most_called = 7; ///< for a figure that is wanted for itself: fresh_processes, more while others are busy or the processes disagree
 /// Fills in what a confirmation says of the drop-in; its time becomes the headline. One that is wrong makes the verdict a refusal. `torch`: its
 /// version, for people. An error: the machine's.
-/// `compiled`: where a Triton module's process has compiled the same text (build_output::scratch): its processes go on there. Empty: in a folder of their own.
+/// `compiled`: where a Triton module's process has compiled the same text (build_output::scratch): its processes use that. Empty: nowhere.
 /// `torch_seconds`: of a call of Model in a process of ours, where nobody else's code runs. `most`: processes at most; one is enough for a figure on the way.
 expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, double torch_seconds, const std::atomic<bool>* cancel,
                             confirmation& result, int most = most_called, const std::filesystem::path& compiled = {});

@@ -205,6 +205,13 @@ void note_end(process_result& result, int status, const rusage& usage) {
   result.max_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+/// Who listens gets what was said; the seconds that he takes.
+double tell(const process_spec& spec, std::string_view said) {
+  const auto start = clock::now();
+  if (spec.on_stdout) spec.on_stdout(said);
+  return seconds_since(start);
+}
+
 } // namespace
 
 expected<process_result> run_process(const process_spec& spec) {
@@ -225,11 +232,7 @@ expected<process_result> run_process(const process_spec& spec) {
     while (fd >= 0) {
       const auto n = ::read(fd, buffer, sizeof buffer);
       if (n > 0) {
-        if (stream && spec.on_stdout) {
-          const auto called = clock::now();
-          spec.on_stdout({buffer, static_cast<size_t>(n)});
-          listened += seconds_since(called);
-        }
+        if (stream) listened += tell(spec, {buffer, static_cast<size_t>(n)});
         const auto room = spec.max_output - std::min(spec.max_output, into.size());
         into.append(buffer, std::min(room, static_cast<size_t>(n)));
         if (static_cast<size_t>(n) > room) result.output_truncated = true;

@@ -68,6 +68,16 @@ void confine_native(process_spec& spec, sandbox_options& sandbox) {
   spec.limits.memory_bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + torch_address_space + cores * thread_address_space;
 }
 
+/// Triton's cache and nothing else of that folder, which is another process's home: what lies there must not run before the module does.
+void use_compiled(const fs::path& compiled, process_spec& spec, sandbox_options& sandbox) {
+  const auto cache = compiled / "triton";
+  std::error_code ignored;
+  if (compiled.empty() || !fs::is_directory(fs::symlink_status(cache, ignored))) return;
+  for (auto& [name, value] : spec.env)
+    if (name == "TRITON_CACHE_DIR") value = cache.string();
+  sandbox.writable.push_back(cache);
+}
+
 /// The lines behind the first: which call it is in, then the answer.
 struct course {
   bool calling = false;
@@ -116,7 +126,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   auto place = temp_dir::create("pragma-drop-in-", 0711); // the sandbox's uid may not be able to read the user's folder
   if (!place) return fail(place.error());
   const auto files = place->path() / "files", task_file = place->path() / "task" / "task.py";
-  const auto scratch = native ? files : options.scratch.empty() ? place->path() / "scratch" : options.scratch; // kernel.cpp is compiled beside model_new.py
+  const auto scratch = native ? files : place->path() / "scratch"; // kernel.cpp is compiled beside model_new.py
   if (auto copied = copy_drop_in(folder, files); !copied) return fail(copied.error());
   if (auto written = put_readable(task_file, t.source); !written) return fail(written.error());
   std::error_code failed;
@@ -129,6 +139,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   auto scripts = readable_scripts();
   if (!scripts) return fail(scripts.error());
   if (native) confine_native(spec, sandbox);
+  else use_compiled(options.compiled, spec, sandbox);
   for (const auto& path : {files, task_file.parent_path()}) sandbox.readable.push_back(path);
   spec.argv = {python->executable, "-B", (*scripts / "check_drop_in.py").string(), task_file.string(), files.string(), json(tolerance_of(t)).dump(), json(t.tolerance).dump(), json(options.measure_seconds).dump()};
   for (int i = 0; i < options.seeds; ++i) {

@@ -56,7 +56,7 @@ struct drop_in_options {
   double timeout_seconds = 120;
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(double cpu_seconds)> begin; ///< called when Torch is there and before anything of the drop-in runs, with what its process has used so far; it waits for the end of it
-  std::filesystem::path scratch;      ///< where a module's process keeps what Triton compiles, for the next one; empty: for none
+  std::filesystem::path compiled;     ///< build_output::scratch of the same module: what Triton has compiled there is used, and added to. Empty: nothing is
 };
 /// A drop-in's numbers on unseen seeds, as a user can check them. Errors: against the task in float64, as parts of the largest value.
 struct called_numbers {

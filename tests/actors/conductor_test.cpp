@@ -199,6 +199,17 @@ TEST_CASE_METHOD(fixture, "an agent that dies again and again ends the run with 
   CHECK(s.stored.begin()->second.header.state == "failed");
 }
 
+TEST_CASE_METHOD(fixture, "a task that Torch keeps has not failed: its run is listed as left as it is") {
+  for (const auto& [code, state] : std::map<ec, std::string>{{ec::torch_only, "left as it is"}, {ec::left_as_it_is, "left as it is"}, {ec::task_invalid, "failed"}}) {
+    s.stored.clear();
+    s.not_loaded = error{code, "fft_rfft has no kernel", ""};
+    REQUIRE(!optimize());
+    REQUIRE(s.stored.size() == 1);
+    CHECK(s.stored.begin()->second.header.state == state);
+    CHECK(s.stored.begin()->second.header.stop_reason == "fft_rfft has no kernel");
+  }
+}
+
 TEST_CASE_METHOD(fixture, "a store that cannot write ends the run at once") {
   s.sources = {"a", "b"};
   s.speedups = {{"a", 1.5}, {"b", 2.0}};

@@ -28,6 +28,7 @@ struct script {
   std::map<std::string, machine_scores> scores;    ///< by machine
   std::string cpu, answers;                        ///< the machine; the finding that every candidate sets out to remove
   pragma::task task;                               ///< what the verifier loads
+  std::optional<error> not_loaded;                 ///< ... or says instead
   std::vector<metric> metrics;                     ///< of every profile
   std::vector<std::string> asked;                  ///< metrics, in the last measure request
   std::vector<code_request> requests;
@@ -41,6 +42,7 @@ struct script {
 inline verifier_actor::behavior_type mock_verifier(verifier_actor::pointer self, script* s) {
   return {[s](load_atom, const load_request& request) -> caf::result<loaded_task> {
             s->log.push_back("load");
+            if (s->not_loaded) return to_caf(*s->not_loaded);
             loaded_task t;
             t.task.id = "task-hash";
             t.task.path = request.path;

@@ -330,20 +330,24 @@ TEST_CASE("Whatever a module answers in the check's place is text, not a crash",
 TEST_CASE("A module runs when its turn has come, and the next process finds what the first has kept", "[python]") {
   auto place = temp_dir::create("drop-in-turn-", 0711);
   REQUIRE(place);
-  const auto c = module_of("return self.right(x, scale)", "import os\nopen(os.path.join(os.environ['TMPDIR'], 'seen'), 'a').write('once ')\n");
+  const auto c = module_of("return self.right(x, scale)", "import os\nfor name in ('TRITON_CACHE_DIR', 'HOME'):\n    open(os.path.join(os.environ[name], 'seen'), 'a').write('once ')\n");
   drop_in_options options;
-  options.scratch = place->path() / "scratch";
+  options.compiled = place->path();
+  const auto cache = options.compiled / "triton";
+  fs::create_directory(cache);
+  fs::permissions(cache, fs::perms::all); // as the sandbox's uid made it
   int turns = 0;
   options.begin = [&](double cpu_seconds) {
     ++turns;
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     CHECK(cpu_seconds > 0.1); // Torch was imported
-    CHECK(fs::exists(options.scratch / "seen") == (turns == 2));
+    CHECK(fs::exists(cache / "seen") == (turns == 2));
   };
   for (const char* kept : {"once ", "once once "}) {
     const auto said = checked(c, options);
     if (!said) FAIL(render(said.error()));
-    CHECK(read_file(options.scratch / "seen").value() == kept);
+    CHECK(read_file(cache / "seen").value() == kept);
+    CHECK(std::distance(fs::directory_iterator(options.compiled), fs::directory_iterator()) == 1); // its home is its own
   }
   CHECK(turns == 2);
 }
