@@ -1,20 +1,20 @@
 #include "drop_in/turn.hpp"
 
 #include "base/json.hpp"
-#include "base/text.hpp"
 #include "base/unique_fd.hpp"
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
+#include <utility>
 
 namespace pragma {
 
 namespace {
 
 constexpr int turn_fd = 3;
-constexpr size_t longest_line = 256; ///< of what is said before anybody's code has run
+constexpr size_t longest_line = 256; ///< more of a line is no word of ours
 
 } // namespace
 
@@ -25,13 +25,18 @@ expected<process_result> run_in_turn(process_spec spec, const std::function<void
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(ec::io_error, std::string("cannot make a pipe: ") + std::strerror(errno));
   unique_fd theirs(ends[0]), ours(ends[1]); // a closed end is all that it is told: no other word comes that way
   spec.inherit_fds.push_back({theirs.fd, turn_fd});
-  spec.on_stdout = [&, first = std::string()](std::string_view said) mutable {
-    if (ours.fd < 0) return;
-    first += said.substr(0, longest_line);
-    if (first.find('\n') == first.npos && first.size() < longest_line) return;
-    const auto told = parse_json(split(first, '\n').front(), "its first line");
-    if (begin && told && told->is_object() && told->contains("begun") && (*told)["begun"].is_number()) begin((*told)["begun"].get<double>());
-    ours.reset();
+  spec.on_stdout = [&, line = std::string()](std::string_view said) mutable {
+    for (const char c : said) {
+      if (ours.fd < 0) return;
+      if (c != '\n') {
+        if (line.size() < longest_line) line += c;
+        continue;
+      }
+      const auto told = parse_json(std::exchange(line, {}), "a line of it");
+      if (!told || !told->is_object() || !told->contains("begun") || !(*told)["begun"].is_number()) continue; // a module may print what it likes before
+      if (begin) begin((*told)["begun"].get<double>());
+      ours.reset();
+    }
   };
   return run_process(spec);
 }

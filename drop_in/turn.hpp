@@ -10,8 +10,8 @@ namespace pragma {
 /// Tells the program which descriptor its turn comes by: before the sandbox is applied.
 void announce_turn(process_spec& spec);
 
-/// run_process(), of a program that says {"begun": seconds of a processor that it has used} in its first line and then reads from that descriptor: that ends when `begin` has ended,
-/// whose time is not charged to the program's limit. io_error without a pipe, else as run_process().
+/// run_process(), of a program that says {"begun": seconds of a processor that it has used} in a line of its output, once, and then reads from that descriptor: that ends when `begin`
+/// has ended, whose time is not charged to the program's limit. io_error without a pipe, else as run_process().
 expected<process_result> run_in_turn(process_spec spec, const std::function<void(double cpu_seconds)>& begin);
 
 } // namespace pragma
