@@ -1,5 +1,6 @@
 // The drop-in that a user takes away: right in Torch's own process, and, being a model's code, checked in a sandbox.
 #include "drop_in/drop_in.hpp"
+#include "drop_in/turn.hpp"
 #include "execution/python_process.hpp"
 #include "verification/verify.hpp"
 #include "tests/fixtures/python_fixture.hpp"
@@ -350,6 +351,26 @@ TEST_CASE("A module runs when its turn has come, and the next process finds what
     CHECK(std::distance(fs::directory_iterator(options.compiled), fs::directory_iterator()) == 1); // its home is its own
   }
   CHECK(turns == 2);
+}
+
+TEST_CASE("Who waits for a turn may say something before, and who says nothing gets none") {
+  process_spec spec;
+  spec.argv = {"/bin/sh", "-c", "echo hello; echo '{\"begun\": 1.5}'; cat <&$PRAGMA_TURN; echo over"};
+  announce_turn(spec);
+  std::vector<double> told;
+  auto ran = run_in_turn(spec, [&](double seconds) {
+    told.push_back(seconds);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  });
+  REQUIRE(ran);
+  CHECK(ran->ok());
+  CHECK(ran->out == "hello\n{\"begun\": 1.5}\nover\n");
+  CHECK(ran->wall_seconds >= 0.3);
+  CHECK(told == std::vector<double>{1.5});
+  spec.argv[2] = "echo '{\"begun\": true}'; echo " + std::string(1000, 'x');
+  ran = run_in_turn(spec, [&](double) { FAIL_CHECK("no word of ours"); });
+  REQUIRE(ran);
+  CHECK(ran->ok());
 }
 
 TEST_CASE("A winner that was allowed TF32 is checked with it, and says so", "[python]") {
