@@ -151,8 +151,9 @@ tl::unexpected<error> compile_error(const process_result& result, const std::str
   if (result.memory_was_short && (result.out_of_memory || log.find("Killed signal") != std::string::npos))
     return fail(ec::busy, what + " was killed: the machine ran out of memory", "end what else uses memory, or do less at once (--jobs)");
   const bool killed = result.signal != 0 || log.find("Killed signal") != std::string::npos || log.find("limit exceeded signal") != std::string::npos;
-  // What a killed process is said to have used may be a little less than the limit that it was killed at.
-  if (result.cpu_seconds >= (killed ? 0.9 : 1) * options.cpu_seconds)
+  // What a killed process is said to have used may be less than the limit that it was killed at: of a second 0.88 on a busy virtual machine.
+  const double unsaid = killed ? std::max(0.3, 0.1 * options.cpu_seconds) : 0;
+  if (result.cpu_seconds >= options.cpu_seconds - unsaid)
     return fail(ec::build_failed, what + " took longer than " + format_number(options.cpu_seconds, 0) + " s of CPU time and was stopped", log);
   if (log.find("undefined reference to `pragma_kernel'") != std::string::npos)
     return fail(ec::build_failed, "the source does not define extern \"C\" void pragma_kernel(const pragma_args*)", log);
