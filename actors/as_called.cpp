@@ -26,7 +26,6 @@ constexpr double called_budget = 60;             ///< seconds: after them no fur
 constexpr int later_seeds = 1;                   ///< unseen seeds on which the second process and those after it check the drop-in
 constexpr double other_caches = 0.3; ///< one set of inputs, called again and again, against several in turn
 constexpr double call_seconds = 200e-6; ///< of Torch from Python: what one process has on top of another
-constexpr int eager_calls = 3;
 
 timing timing_of(const drop_in_result& found, const load_request& request, const std::string& torch, double others) {
   timing t;
@@ -44,9 +43,9 @@ timing timing_of(const drop_in_result& found, const load_request& request, const
 }
 
 /// The winner's code runs in the process that says these times. One call of it takes at least about what the kernel takes, and Torch about what it
-/// took in the Verifier's own process: other caches explain a factor, no more.
-bool believable(const timing& called, const timing& kernel, double torch_seconds) {
-  return called.candidate_seconds >= other_caches * kernel.candidate_seconds && called.baseline_seconds <= torch_seconds / other_caches + call_seconds;
+/// took there before that code was loaded: other caches explain a factor, no more.
+bool believable(const timing& called, const timing& kernel, double model_seconds) {
+  return called.candidate_seconds >= other_caches * kernel.candidate_seconds && called.baseline_seconds <= model_seconds / other_caches + call_seconds;
 }
 
 /// In a process that has the device for itself from its first call on: a call from Python that meets another process's slice of time is milliseconds late. `others`: share of
@@ -98,15 +97,8 @@ expected<void> can_time_parts(const load_request& request) {
   return {};
 }
 
-expected<double> eager_seconds(reference& torch) {
-  if (auto first = torch.run(1); !first) return fail(first.error());
-  const auto start = clock::now();
-  if (auto again = torch.run(eager_calls); !again) return fail(again.error());
-  return seconds_since(start) / eager_calls;
-}
-
-expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, double torch_seconds, const std::atomic<bool>* cancel,
-                            confirmation& result, int most, const std::filesystem::path& compiled) {
+expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result,
+                            int most, const std::filesystem::path& compiled) {
   auto place = temp_dir::create("pragma-called-");
   if (!place) return fail(place.error());
   const auto device = find_backend(request.backend);
@@ -139,9 +131,9 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
       break;
     }
     auto called = timing_of(*found, request, torch, others);
-    if (!believable(called, result.kernel, torch_seconds)) {
+    if (!believable(called, result.kernel, found->model_seconds)) {
       result.not_called = "its process says " + format_seconds(called.baseline_seconds) + " -> " + format_seconds(called.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " +
-                          format_seconds(result.kernel.candidate_seconds) + ", Model in a process of its own at " + format_seconds(torch_seconds);
+                          format_seconds(result.kernel.candidate_seconds) + ", Model before the drop-in was loaded at " + format_seconds(found->model_seconds);
       return {};
     }
     taken.push_back(std::move(called));

@@ -432,9 +432,6 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   if (limits_again_) result.limits = loaded_.limits;
   if (!result.verdict.passed()) return result;
   const bool on_device = request_.where().on_device();
-  // On a device the kernel was compared with Torch's replayed graph, which no program calls.
-  const auto torch_seconds = on_device && request_.call_drop_in ? eager_seconds(*reference_) : expected<double>(result.kernel.baseline_seconds);
-  if (!torch_seconds) return fail(torch_seconds.error());
   if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without
   if (on_device) {
     reference_.reset(); // a profiler leaves its hooks in the driver: nothing is timed in that process any more
@@ -443,7 +440,7 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   }
   if (!request_.call_drop_in) {
     result.not_called = "it was not asked for (--no-check)";
-  } else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, *torch_seconds, cancel_, result, most_called, (*binary)->scratch); !called) {
+  } else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, cancel_, result, most_called, (*binary)->scratch); !called) {
     return fail(called.error());
   }
   return result;

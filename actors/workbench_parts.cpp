@@ -61,12 +61,9 @@ expected<confirmation> workbench::confirm_parts(const candidate& c, int processe
   if (!p) return fail(p.error());
   confirmation result;
   result.verdict = passed("");
-  // What its process may say: not less than the kernels alone, and of Torch about what it takes here.
+  // What its process may say: not less than the kernels alone.
   result.kernel.candidate_seconds = kernel_seconds(*p);
-  const auto torch_seconds = eager_seconds(*reference_);
-  if (!torch_seconds) return fail(torch_seconds.error());
-  result.kernel.baseline_seconds = *torch_seconds;
-  if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, *torch_seconds, cancel_, result, processes); !called) return fail(called.error());
+  if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, cancel_, result, processes); !called) return fail(called.error());
   if (result.verdict.passed() && !result.not_called.empty()) return fail(ec::measurement_failed, "a drop-in of parts has no figure but the one as called: " + result.not_called);
   if (processes == 1 || !result.verdict.passed()) return result;
   if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without

@@ -27,6 +27,7 @@ constexpr double seconds_a_byte = 180.0 / (1u << 30); ///< of a task, on top of 
 constexpr double seconds_an_operation = 1e-9;
 constexpr uint64_t torch_address_space = 16ull << 30; ///< what its libraries reserve, beyond the memory that there is
 constexpr uint64_t thread_address_space = 1ull << 30; ///< stacks and arenas of a core's threads
+constexpr size_t lines_of_ours = 2; ///< of its output: before anything of the winner is loaded
 
 double tolerance_of(const task& t) {
   if (t.tolerance > 0) return t.tolerance;
@@ -78,14 +79,31 @@ void use_compiled(const fs::path& compiled, process_spec& spec, sandbox_options&
   sandbox.writable.push_back(cache);
 }
 
-/// The lines behind the first: which call it is in, then the answer.
+/// A line of the check's, once the module has had a say: anything.
+std::string text_of(const json& reply, const char* key) {
+  return reply.is_object() && reply.contains(key) && reply[key].is_string() ? trim(cut_lines(printable(reply[key].get<std::string>()), 2, 6, 2000)) : "";
+}
+
+/// What it says while nothing of the winner is loaded: {"begun": ...}, then {"model": seconds}, which is returned. Where one is missing: why (empty: it did not say).
+tl::expected<double, std::string> model_alone(const std::vector<std::string>& lines) {
+  double seconds = 0;
+  for (size_t i = 0; i < lines_of_ours; ++i) {
+    const char* key = i == 0 ? "begun" : "model";
+    const auto said = i < lines.size() ? parse_json(lines[i], "the drop-in's check") : json::object();
+    if (!said || !said->is_object() || !said->contains(key) || !(*said)[key].is_number()) return tl::unexpected<std::string>(said ? text_of(*said, "absent") : "");
+    seconds = (*said)[key].get<double>();
+  }
+  return seconds;
+}
+
+/// The lines behind those: which call it is in, then the answer.
 struct course {
   bool calling = false;
   std::string answer;                 ///< the first line that is neither "calling" nor "called"
 };
 course course_of(const std::vector<std::string>& lines) {
   course c;
-  for (size_t i = 1; i < lines.size(); ++i) {
+  for (size_t i = lines_of_ours; i < lines.size(); ++i) {
     const auto read = parse_json(lines[i], "the drop-in's check");
     const bool calling = read && *read == json{{"calling", true}};
     if (!calling && !(read && *read == json{{"called", true}})) {
@@ -95,11 +113,6 @@ course course_of(const std::vector<std::string>& lines) {
     c.calling = calling;
   }
   return c;
-}
-
-/// A line of the check's, once the module has had a say: anything.
-std::string text_of(const json& reply, const char* key) {
-  return reply.is_object() && reply.contains(key) && reply[key].is_string() ? trim(cut_lines(printable(reply[key].get<std::string>()), 2, 6, 2000)) : "";
 }
 
 } // namespace
@@ -149,7 +162,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   }
   for (const auto& [name, value] : environment_of_threads(options.threads))
     if (name != "OMP_NUM_THREADS") spec.env.push_back({name, value}); // confine_python() said it
-  spec.env.push_back({"GLIBC_TUNABLES", allocator_tunables});
+  spec.env.push_back({"GLIBC_TUNABLES", program_tunables});
   say_user_base(spec);
   if (device->on_device()) spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
   spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
@@ -166,10 +179,10 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   if (ran->cancelled) return fail(ec::interrupted, "trying the drop-in was interrupted");
   const auto said = trim(cut_lines(printable(ran->err), 2, 6, 2000));
   const auto lines = split(ran->out, '\n');
-  const auto begun = parse_json(lines.front(), "the drop-in's check");
-  if (!begun || !begun->is_object() || !begun->contains("begun")) { // nothing of the winner has run yet
-    const auto why = begun ? text_of(*begun, "absent") : "";
-    return not_here(!why.empty() ? why : "Torch did not start in the sandbox (" + describe_end(*ran, limit) + "): " + said);
+  const auto model_seconds = model_alone(lines);
+  if (!model_seconds) { // nothing of the winner has run yet
+    if (!model_seconds.error().empty()) return not_here(model_seconds.error());
+    return not_here("Torch did not come as far as Model in the sandbox (" + describe_end(*ran, limit) + "): " + said);
   }
   const std::string where = (folder / "model_new.py").string();
   const auto seen = course_of(lines);
@@ -188,7 +201,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
     return fail(std::move(wrong));
   }
   auto numbers = from_json_value<called_numbers>(reply->value("numbers", json::object()), "the drop-in's numbers").value_or(called_numbers{});
-  return drop_in_result{message, numbers, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol"), text_of(*reply, "not_timed")};
+  return drop_in_result{message, numbers, *model_seconds, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol"), text_of(*reply, "not_timed")};
 }
 
 } // namespace pragma

@@ -70,6 +70,7 @@ PRAGMA_JSON(called_numbers, largest_error, torch_error, kernelbench_tolerance, k
 struct drop_in_result {
   std::string message;                ///< what was found, for people
   called_numbers numbers;
+  double model_seconds = 0;           ///< of a call of Model in the same process while nothing of the drop-in was loaded; 0 where nothing is timed
   std::vector<double> torch_seconds, drop_in_seconds; ///< per call, pairs that were taken one after the other
   std::string protocol;               ///< how they were taken; on a device the one that says less for the drop-in
   std::string other_protocol;         ///< what the other one says, for people

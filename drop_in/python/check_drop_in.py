@@ -1,7 +1,8 @@
 """Runs a written drop-in in a fresh process against the task's own Model, on seeds that nobody has seen, and prints one JSON
 line. `check_drop_in.py TASK.py FOLDER TOLERANCE ASKED SECONDS SEED...`; ASKED: the tolerance of the task's sidecar, 0 where it has none; SECONDS above 0: both are
-timed, as a program calls them; started by drop_in/drop_in.cpp, in a sandbox. A line before that says that the drop-in's turn has come, or why it cannot be tried
-here: what happens earlier is not its fault. Before and after each of its calls on a seed there is a line, too: a time limit that is met elsewhere is not its fault either."""
+timed, as a program calls them; started by drop_in/drop_in.cpp, in a sandbox. Two lines before that say that Torch is there, and what Model takes by itself, or why the drop-in
+cannot be tried here: nothing of it has run so far, so that these are believed, and no failure is its fault. Before and after each of its calls on a seed there is a line, too: a time limit
+that is met elsewhere is not its fault either."""
 import os
 import sys
 
@@ -12,7 +13,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import copy
 import importlib.util
 import json
-import statistics
 import time
 import warnings
 
@@ -20,6 +20,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
+from called_times import measured, model_alone
 from device import Device
 from indices import IndexRecord, point_to
 from neighbours import beside
@@ -31,7 +32,6 @@ CLOCK = time.perf_counter  # before a module's code could change it
 OF_TORCH = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)  # what a program has that says nothing: convolutions may use TF32, products may not
 ALLOWED_TF32 = os.environ.get("PRAGMA_TF32") == "1"
 ONCE_MORE = os.environ.get("PRAGMA_ONCE_MORE") == "1"
-LEAST_SHARE = 0.75  # of the device's time; as least_device_share of timing/device_timing.cpp
 REFERENCE_ERROR_FACTOR = 8  # base/defaults.hpp
 SLOW = 20  # seconds that Torch, in float64 too, and comparing take for one seed: one is enough then
 MOST_BEHIND_STEPS = 1 << 16  # verification/slot_checker.cpp
@@ -43,6 +43,11 @@ KERNELBENCH_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4, torch.float16
 
 def use_tf32(products, convolutions):
     torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = products, convolutions
+
+
+def as_a_program():
+    """Torch as a program has it; results are compared with its exact ones."""
+    use_tf32(ALLOWED_TF32 or OF_TORCH[0], ALLOWED_TF32 or OF_TORCH[1])
 
 
 class Differs(Exception):
@@ -345,88 +350,11 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
             as_made.load_state_dict(state)
         if not device.native:
             as_made = as_made.to(device.torch)
-        use_tf32(ALLOWED_TF32 or OF_TORCH[0], ALLOWED_TF32 or OF_TORCH[1])  # Torch as a program has it: results were compared with its exact ones
+        as_a_program()
         times = measured(device, model, as_made, inputs, seconds)
         if (parts or not native) and hasattr(as_made, "stats"):
             said.append("kernels launched " + as_made.stats().get("launches", "by Triton's dispatcher"))
     return dict(times, message="; ".join(said), numbers=numbers.values())
-
-
-def loop(device, one, inputs, calls):
-    """Seconds of a call by our clock, calls back to back: what a program's loop has. A quarter as many calls come first, untimed: the other side has just pushed this one's memory
-    out of the caches, which a loop meets once (docs/measuring.md)."""
-    for _ in range(calls // 4 + 1 if calls > 1 else 0):
-        one(*inputs)
-    device.wait()
-    start = CLOCK()
-    for _ in range(calls):
-        one(*inputs)
-    device.wait()
-    return (CLOCK() - start) / calls
-
-
-def by_events(device, one, inputs, calls):
-    """KernelBench's `cuda_event` (timing.py at 423217d): a flush of 256 MiB, then one call between two events. The median of the calls: where the host is now and then later than the
-    flush ends, a mean is of two kinds of calls."""
-    found = []
-    for _ in range(calls):
-        device.wait()
-        events = [device.api.Event(enable_timing=True) for _ in range(2)]
-        torch.empty((32, 1024, 1024), dtype=torch.int64, device=device.torch).fill_(42)
-        events[0].record()
-        one(*inputs)
-        events[1].record()
-        device.wait()
-        found.append(events[0].elapsed_time(events[1]) / 1e3)
-    return statistics.median(found)
-
-
-def in_turns(way, device, sides, inputs, seconds):
-    """{side: [seconds of a call]}; which side is first changes each time. A sample takes at most 20 ms, of which a flush is a part."""
-    calls, found = {}, {name: [] for name in sides}
-    for name, one in sides.items():
-        way(device, one, inputs, 3)
-        start = CLOCK()
-        way(device, one, inputs, 3)
-        calls[name] = max(1, min(100000, int(min(seconds / 80, 0.02) * 3 / max(CLOCK() - start, 3e-7))))
-    end, turn = CLOCK() + seconds, 0
-    while turn < 8 or (CLOCK() < end and turn < 400):
-        for name in sorted(sides, reverse=bool(turn % 2)):
-            found[name].append(way(device, sides[name], inputs, calls[name]))
-        turn += 1
-    return found
-
-
-def alone(device, tries=10):
-    """Is the device this process's now? Others are given some seconds to end."""
-    if device.native:
-        return True
-    for i in range(tries):
-        if i:
-            time.sleep(1)
-        if device.share() >= LEAST_SHARE:
-            return True
-    return False
-
-
-def measured(device, model, model_new, inputs, seconds):
-    """Both sides as a program calls them. On a device by two protocols: the one that says less for the drop-in is the figure."""
-    sides = {"torch_seconds": model, "drop_in_seconds": model_new}
-    ways = [("warm caches, calls back to back", loop)]
-    if device.kind == "cuda":
-        ways.append(("KernelBench's cuda_event", by_events))
-    if not alone(device):
-        return {"not_timed": "others work on the device"}
-    taken = []
-    for name, way in ways:
-        found = in_turns(way, device, sides, inputs, seconds / len(ways))
-        ratio = statistics.median(found["torch_seconds"]) / statistics.median(found["drop_in_seconds"])
-        taken.append((ratio, name, found))
-    if not alone(device, 1):
-        return {"not_timed": "others worked on the device meanwhile"}
-    taken.sort(key=lambda one: one[0])
-    other = "" if len(taken) == 1 else "%s: %.2fx" % (taken[1][1], taken[1][0])
-    return dict(taken[0][2], protocol=taken[0][1], other_protocol=other)
 
 
 def import_triton():
@@ -453,7 +381,6 @@ def main():
     path, folder, seeds = sys.argv[1], sys.argv[2], [int(s) for s in sys.argv[6:]]
     tolerance, asked, seconds = (float(word) for word in sys.argv[3:6])
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    use_tf32(ALLOWED_TF32, ALLOWED_TF32)
     try:
         device = Device(os.environ.get("PRAGMA_DEVICE", "cpu"))
         if not device.native:
@@ -465,6 +392,14 @@ def main():
         return
     say({"begun": sum(os.times()[:4])})
     wait_for_turn()
+    try:
+        as_a_program()
+        with torch.no_grad():
+            say({"model": model_alone(task, module, seeds[0], device) if seconds > 0 else 0.0})
+    except Exception as e:
+        say({"absent": str(e)[:2000] or type(e).__name__})
+        return
+    use_tf32(ALLOWED_TF32, ALLOWED_TF32)
     try:
         with torch.no_grad():
             result = dict(check(task, module, folder, tolerance, asked, seeds, device, seconds), ok=True)

@@ -236,6 +236,23 @@ TEST_CASE("A drop-in to which the device had no memory left to give is not calle
   CHECK_THAT(confirmed->verdict.reason, Catch::Contains("as a drop-in") && Catch::Contains("of the device"));
 }
 
+TEST_CASE("A drop-in that makes Torch slow in the process of both has no figure of it", "[workbench]") {
+  loaded_bench b;
+  const auto c = module_of("return self.right(x, scale)", R"(import sys, time
+if sys.argv[0].endswith('check_drop_in.py'):
+    def late(self, *inputs, its=torch.nn.Module.__call__):
+        if type(self).__name__ == 'Model': time.sleep(0.02)
+        return its(self, *inputs)
+    torch.nn.Module.__call__ = late
+)");
+  const auto confirmed = b.work.confirm(c);
+  if (!confirmed) FAIL(render(confirmed.error()));
+  INFO(confirmed->verdict.reason);
+  if (!confirmed->verdict.passed()) return test::skip("other work kept the machine busy: " + confirmed->verdict.reason);
+  CHECK_FALSE(confirmed->as_called);
+  CHECK_THAT(confirmed->not_called, Contains("not believed") && Contains("before the drop-in was loaded"));
+}
+
 TEST_CASE("Another run of a node leaves the device when its room is needed", "[workbench]") {
   share_with_stand_in();
   auto folder = temp_dir::create("pragma-test-");

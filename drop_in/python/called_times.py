@@ -1,0 +1,98 @@
+"""What a call takes, as a program calls a module: Model by itself, and Model and ModelNew in turns (docs/measuring.md). Used by check_drop_in.py."""
+import statistics
+import time
+
+import torch
+
+CLOCK = time.perf_counter  # before a module's code could change it
+LEAST_SHARE = 0.75  # of the device's time; as least_device_share of timing/device_timing.cpp
+
+
+def model_alone(task, module, seed, device):
+    """Seconds of a call of Model while nothing of the drop-in is loaded: what its process says of Torch later is held against that."""
+    model, times = task.make_model(module).to(device.torch), []
+    while len(times) < 4 and sum(times) < 2:  # the first call is not like the others
+        inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]  # forward() may write to them
+        device.wait()
+        start = CLOCK()
+        model(*inputs)
+        device.wait()
+        times.append(CLOCK() - start)
+    return min(times)
+
+
+def loop(device, one, inputs, calls):
+    """Seconds of a call by our clock, calls back to back: what a program's loop has. A quarter as many calls come first, untimed: the other side has just pushed this one's memory
+    out of the caches, which a loop meets once (docs/measuring.md)."""
+    for _ in range(calls // 4 + 1 if calls > 1 else 0):
+        one(*inputs)
+    device.wait()
+    start = CLOCK()
+    for _ in range(calls):
+        one(*inputs)
+    device.wait()
+    return (CLOCK() - start) / calls
+
+
+def by_events(device, one, inputs, calls):
+    """KernelBench's `cuda_event` (timing.py at 423217d): a flush of 256 MiB, then one call between two events. The median of the calls: where the host is now and then later than the
+    flush ends, a mean is of two kinds of calls."""
+    found = []
+    for _ in range(calls):
+        device.wait()
+        events = [device.api.Event(enable_timing=True) for _ in range(2)]
+        torch.empty((32, 1024, 1024), dtype=torch.int64, device=device.torch).fill_(42)
+        events[0].record()
+        one(*inputs)
+        events[1].record()
+        device.wait()
+        found.append(events[0].elapsed_time(events[1]) / 1e3)
+    return statistics.median(found)
+
+
+def in_turns(way, device, sides, inputs, seconds):
+    """{side: [seconds of a call]}; which side is first changes each time. A sample takes at most 20 ms, of which a flush is a part."""
+    calls, found = {}, {name: [] for name in sides}
+    for name, one in sides.items():
+        way(device, one, inputs, 3)
+        start = CLOCK()
+        way(device, one, inputs, 3)
+        calls[name] = max(1, min(100000, int(min(seconds / 80, 0.02) * 3 / max(CLOCK() - start, 3e-7))))
+    end, turn = CLOCK() + seconds, 0
+    while turn < 8 or (CLOCK() < end and turn < 400):
+        for name in sorted(sides, reverse=bool(turn % 2)):
+            found[name].append(way(device, sides[name], inputs, calls[name]))
+        turn += 1
+    return found
+
+
+def alone(device, tries=10):
+    """Is the device this process's now? Others are given some seconds to end."""
+    if device.native:
+        return True
+    for i in range(tries):
+        if i:
+            time.sleep(1)
+        if device.share() >= LEAST_SHARE:
+            return True
+    return False
+
+
+def measured(device, model, model_new, inputs, seconds):
+    """Both sides as a program calls them. On a device by two protocols: the one that says less for the drop-in is the figure."""
+    sides = {"torch_seconds": model, "drop_in_seconds": model_new}
+    ways = [("warm caches, calls back to back", loop)]
+    if device.kind == "cuda":
+        ways.append(("KernelBench's cuda_event", by_events))
+    if not alone(device):
+        return {"not_timed": "others work on the device"}
+    taken = []
+    for name, way in ways:
+        found = in_turns(way, device, sides, inputs, seconds / len(ways))
+        ratio = statistics.median(found["torch_seconds"]) / statistics.median(found["drop_in_seconds"])
+        taken.append((ratio, name, found))
+    if not alone(device, 1):
+        return {"not_timed": "others worked on the device meanwhile"}
+    taken.sort(key=lambda one: one[0])
+    other = "" if len(taken) == 1 else "%s: %.2fx" % (taken[1][1], taken[1][0])
+    return dict(taken[0][2], protocol=taken[0][1], other_protocol=other)
