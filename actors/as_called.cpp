@@ -1,6 +1,7 @@
 #include "actors/as_called.hpp"
 
 #include "base/files.hpp"
+#include "base/language.hpp"
 #include "base/seconds.hpp"
 #include "base/text.hpp"
 #include "devices/device_lease.hpp"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <tuple>
 
 namespace pragma {
 
@@ -117,6 +119,8 @@ expected<void> call_drop_in(const task& t, const candidate& c, const load_reques
   options.measure_seconds = measure_seconds;
   options.cancel = cancel;
   options.compiled = compiled; // while one of these processes compiles nobody else has the device
+  // Tuned once, as its user has it; else each process tunes with the device for itself (decisions/0062). Where they cannot be made, each does.
+  if (in_python(c.language) && most > 1 && c.source.find("triton.autotune") != std::string::npos) std::ignore = make_kernels(place->path(), options);
   const auto start = clock::now();
   std::vector<timing> taken;
   for (int process = 0; process < most; ++process) {

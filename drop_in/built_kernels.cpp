@@ -66,7 +66,7 @@ void remove_kernels(const fs::path& built) {
 
 } // namespace
 
-expected<std::vector<std::string>> build_kernels(const fs::path& folder, const task& t, const drop_in_options& options) {
+expected<std::vector<std::string>> make_kernels(const fs::path& folder, const drop_in_options& options) {
   const auto not_here = [](const std::string& why) { return fail(ec::unsupported, why); };
   if (options.device.backend != "cuda") return not_here("only kernels for CUDA are compiled beforehand");
   auto device = find_backend(options.device.backend);
@@ -85,6 +85,7 @@ expected<std::vector<std::string>> build_kernels(const fs::path& folder, const t
   process_spec spec;
   sandbox_options sandbox;
   if (auto confined = confine_python(*device, python->executable, scratch, options.threads, spec, sandbox); !confined) return not_here(confined.error().message);
+  use_compiled(options.compiled, spec, sandbox);
   sandbox.readable.push_back(files);
   spec.argv = {python->executable, "-B", (files / "pragma_built.py").string(), files.string(), scratch.string()};
   say_user_base(spec);
@@ -99,8 +100,15 @@ expected<std::vector<std::string>> build_kernels(const fs::path& folder, const t
   if (!ran) return fail(ran.error());
   if (!fs::exists(scratch / "built" / "kernels.json", failed)) return not_here("Triton's kernels could not be kept: " + trim(cut_lines(printable(ran->out + ran->err), 2, 6, 2000)));
   auto names = take_over(scratch / "built", folder / "built");
+  if (!names) remove_kernels(folder / "built");
+  return names;
+}
+
+expected<std::vector<std::string>> build_kernels(const fs::path& folder, const task& t, const drop_in_options& options) {
+  auto names = make_kernels(folder, options);
+  if (!names) return names;
   // Who compiled them is the candidate's own process: what they compute is compared with Torch before anybody has them.
-  auto right = names ? check_drop_in(folder, t, options) : expected<drop_in_result>(fail(names.error()));
+  const auto right = check_drop_in(folder, t, options);
   if (right) return names;
   remove_kernels(folder / "built");
   return fail(right.error());

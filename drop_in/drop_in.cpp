@@ -69,16 +69,6 @@ void confine_native(process_spec& spec, sandbox_options& sandbox) {
   spec.limits.memory_bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + torch_address_space + cores * thread_address_space;
 }
 
-/// Triton's cache and nothing else of that folder, which is another process's home: what lies there must not run before the module does.
-void use_compiled(const fs::path& compiled, process_spec& spec, sandbox_options& sandbox) {
-  const auto cache = compiled / "triton";
-  std::error_code ignored;
-  if (compiled.empty() || !fs::is_directory(fs::symlink_status(cache, ignored))) return;
-  for (auto& [name, value] : spec.env)
-    if (name == "TRITON_CACHE_DIR") value = cache.string();
-  sandbox.writable.push_back(cache);
-}
-
 /// A line of the check's, once the module has had a say: anything.
 std::string text_of(const json& reply, const char* key) {
   return reply.is_object() && reply.contains(key) && reply[key].is_string() ? trim(cut_lines(printable(reply[key].get<std::string>()), 2, 6, 2000)) : "";

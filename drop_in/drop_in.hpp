@@ -81,8 +81,10 @@ struct drop_in_result {
 /// machine (no such device, no Torch), and nothing of it has run.
 expected<drop_in_result> check_drop_in(const std::filesystem::path& folder, const task& t, const drop_in_options& options = {});
 
-/// Compiles the Triton kernels of a written drop-in for the GPU `options.device`, into built/ (python/pragma_built.py), and checks the drop-in with them (check_drop_in). Names of the
-/// kernels. unsupported: not here, or not these kernels; whatever the error, the drop-in is left without compiled kernels and compiles where it runs.
+/// Compiles the Triton kernels of a written drop-in for the GPU `options.device`, into built/ (python/pragma_built.py). Names of the kernels. The drop-in's own process makes them: whoever
+/// uses them compares them with Torch first. unsupported: not here, or not these kernels; whatever the error, the drop-in is left without compiled kernels and compiles where it runs.
+expected<std::vector<std::string>> make_kernels(const std::filesystem::path& folder, const drop_in_options& options);
+/// make_kernels(), and check_drop_in() with them.
 expected<std::vector<std::string>> build_kernels(const std::filesystem::path& folder, const task& t, const drop_in_options& options);
 
 } // namespace pragma

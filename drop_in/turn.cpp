@@ -20,6 +20,15 @@ constexpr size_t longest_line = 256; ///< more of a line is no word of ours
 
 void announce_turn(process_spec& spec) { spec.env.push_back({"PRAGMA_TURN", std::to_string(turn_fd)}); }
 
+void use_compiled(const std::filesystem::path& compiled, process_spec& spec, sandbox_options& sandbox) {
+  const auto cache = compiled / "triton";
+  std::error_code ignored;
+  if (compiled.empty() || !std::filesystem::is_directory(std::filesystem::symlink_status(cache, ignored))) return;
+  for (auto& [name, value] : spec.env)
+    if (name == "TRITON_CACHE_DIR") value = cache.string();
+  sandbox.writable.push_back(cache);
+}
+
 expected<process_result> run_in_turn(process_spec spec, const std::function<void(double)>& begin) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(ec::io_error, std::string("cannot make a pipe: ") + std::strerror(errno));
