@@ -11,10 +11,15 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #define ALIGNMENT 64
 #define MOST_DIMS 8
 #define MOST_TENSORS 65536
+#define LARGE_PAGE ((size_t)2 << 20)
+#define MAPPED_ANEW ((size_t)32 << 20) /* glibc takes larger blocks from the system, and gives them back, each time */
 
 /* -- kernels: scratch of a kernel is static, so one call at a time each ---------------------------------------------------------- */
 
@@ -118,7 +123,7 @@ typedef struct {
 typedef struct { PyObject *holder, *key, *value, *cause; } fact;
 typedef struct { PyObject *name, *function, *args, *value; } state_fact;
 typedef struct { PyObject *text, *last; Py_ssize_t position; } scalar;
-typedef struct { PyObject *function, *args; pragma_tensor entry; } result;
+typedef struct { PyObject *function, *args; pragma_tensor entry; size_t bytes; } result;
 
 typedef struct {
   PyObject_HEAD
@@ -295,6 +300,17 @@ static PyObject* gather(Call* c, PyObject* args, pragma_tensor* rows, PyObject**
   return weaker;
 }
 
+/* Memory that has just come from the system has no pages yet: as large ones they cost a part of what small ones do. Asked for, where the system lets a program choose (madvise), and no
+ * failure: a wish. */
+static void as_large_pages(void* data, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const uintptr_t first = ((uintptr_t)data + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1), end = ((uintptr_t)data + bytes) & ~(LARGE_PAGE - 1);
+  if (data && bytes >= MAPPED_ANEW) (void)madvise((void*)first, end - first, MADV_HUGEPAGE);
+#else
+  (void)data, (void)bytes;
+#endif
+}
+
 static int allocate(Call* c, pragma_tensor* rows, PyObject** made) {
   for (Py_ssize_t i = 0; i < c->n_results; ++i) {
     made[i] = PyObject_Call(c->results[i].function, c->results[i].args, NULL);
@@ -304,6 +320,7 @@ static int allocate(Call* c, pragma_tensor* rows, PyObject** made) {
     rows[i].data = address ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(address);
     if (PyErr_Occurred()) return -1;
+    as_large_pages(rows[i].data, c->results[i].bytes);
   }
   return 0;
 }

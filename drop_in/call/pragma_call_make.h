@@ -1,6 +1,14 @@
 /* The second half of pragma_call.c: a Call is made from lists, and the module. All objects that a Call looks at are kept by the tuple
  * `keep`, the arguments that it was made of; the tables only borrow them. */
 
+/* By enum pragma_dtype. */
+static size_t bytes_of(const pragma_tensor* entry) {
+  static const size_t element[] = {4, 8, 2, 2, 8, 4, 2, 1, 1, 1};
+  size_t bytes = (size_t)entry->dtype < sizeof element / sizeof *element ? element[entry->dtype] : 0;
+  for (int32_t i = 0; i < entry->ndim; ++i) bytes *= (size_t)entry->shape[i];
+  return bytes;
+}
+
 static int fill_entry(PyObject* shape, long dtype, pragma_tensor* entry) {
   const Py_ssize_t dims = PyTuple_Size(shape);
   if (dims < 0 || dims > MOST_DIMS) {
@@ -78,6 +86,7 @@ static int others_of(Call* c, PyObject* state, PyObject* scalars, PyObject* resu
     if (!PyArg_ParseTuple(PyList_GetItem(results, i), "OO!lO!", &c->results[i].function, &PyTuple_Type, &c->results[i].args, &dtype, &PyTuple_Type, &shape) ||
         fill_entry(shape, dtype, &c->results[i].entry))
       return -1;
+    c->results[i].bytes = bytes_of(&c->results[i].entry);
   }
   return 0;
 }

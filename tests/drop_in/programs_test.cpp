@@ -229,6 +229,8 @@ TEST_CASE("Layers that share their weights get the reference's gradients, and To
   run_on(built_of("task_tied.py", "kernel_tied.cpp").path(), "tied.py");
 }
 
+TEST_CASE("A result that glibc takes from the system at each call lies on large pages") { run_on(built_of("task_large.py", "kernel_large.cpp").path(), "large.py"); }
+
 TEST_CASE("Each built object is right, and without any that fits Torch computes") {
   const auto objects = read_file(written() / "built" / "objects.json");
   REQUIRE(objects);
