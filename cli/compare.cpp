@@ -28,7 +28,10 @@ recorded_results of_run(const json& document) {
   t.name = html::text_at(task, "name");
   t.task_hash = html::text_at(task, "id");
   t.run = html::text_at(run, "id");
-  t.status = html::text_at(run, "confirmed") == "true" ? "ok" : html::text_at(run, "state") == "interrupted" || html::text_at(run, "state") == "left as it is" ? html::text_at(run, "state") : html::number_at(run, "best") > 0 ? "not established" : "failed";
+  const auto state = html::text_at(run, "state");
+  if (html::text_at(run, "confirmed") == "true") t.status = "ok";
+  else if (state == "interrupted" || state == "left as it is") t.status = state;
+  else t.status = html::number_at(run, "best") > 0 ? "not established" : "failed";
   t.reason = html::text_at(run, "stop_reason");
   const auto& speedup = html::object_at(html::object_at(html::object_at(run, "final"), "timing"), "speedup");
   t.as_called = html::text_at(html::object_at(run, "final"), "as_called") == "true";
