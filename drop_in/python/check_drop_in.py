@@ -191,32 +191,28 @@ def float64_model(task, module, model):
 
 
 def oracle_of(wide_model, inputs, reference, updated=()):
+    """forward()'s outputs in float64, and the model that gave them; where none does, the reference's, and None."""
     while wide_model is not None:
         try:
             wide = results_of(wide_model, [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in inputs], updated)
             if all(w.shape == r.shape and (w.dtype == torch.float64 or not r.is_floating_point()) for w, r in zip(wide, reference)):
-                return [w.double() for w in wide]
+                return [w.double() for w in wide], wide_model
         except Exception:
             pass
         if wide_model in CASTING:
             break
         CASTING.add(wide_model)  # its casts to float32 may be what was in the way
-    return [r.double() for r in reference]
+    return [r.double() for r in reference], None
 
 
 def once_more(wide_model, model, inputs, updated, run=None):
-    """forward()'s outputs, in float64 where there is such a model, else as the reference computes them; `run`: of neighbours.py."""
-    if wide_model is not None:
-        twin, given = beside(wide_model, model, inputs, run)
-        twin = copy.deepcopy(twin) if run is None else twin
-        if wide_model in CASTING:
-            CASTING.add(twin)
-        try:
-            return results_of(twin, [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in given], updated)
-        except Exception:
-            pass  # then oracle_of() had none, either
-    own, given = beside(model, model, inputs, run)
-    return results_of(copy.deepcopy(own) if run is None else own, given, updated)
+    """forward()'s outputs, in float64 where there is such a model (oracle_of()), else as the reference computes them; `run`: of neighbours.py."""
+    own = model if wide_model is None else wide_model
+    twin, given = beside(own, model, inputs, run)
+    twin = copy.deepcopy(twin) if run is None else twin
+    if own in CASTING:
+        CASTING.add(twin)
+    return results_of(twin, given if wide_model is None else [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in given], updated)
 
 
 def made(kind, arguments, **also):
@@ -268,7 +264,7 @@ def on_one_seed(task, module, seed, device, models, before, updated, tolerance, 
     worst, beside, start = 0.0, 0, CLOCK()
     inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]
     reference = results_of(copy.deepcopy(model), inputs, updated)
-    oracle = oracle_of(wide, inputs, reference, updated)
+    oracle, wide = oracle_of(wide, inputs, reference, updated)
     if before:
         for one in (wide, model_new):
             if one is not None:
