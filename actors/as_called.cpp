@@ -99,35 +99,38 @@ expected<void> can_time_parts(const load_request& request) {
   return {};
 }
 
-expected<void> call_drop_in(const task& t, const candidate& c, const load_request& request, const std::string& torch, const std::atomic<bool>* cancel, confirmation& result,
-                            int most, const std::filesystem::path& compiled) {
+expected<written_winner> write_winner(const task& t, const candidate& c, const load_request& request, const std::atomic<bool>* cancel, const std::filesystem::path& compiled) {
   auto place = temp_dir::create("pragma-called-");
   if (!place) return fail(place.error());
   const auto device = find_backend(request.backend);
   if (!device) return fail(device.error());
-  if (auto written = write_drop_in(place->path(), t, c, request.threads, {device->torch_device, request.allow_tf32, request.allow_torch}); !written) return written;
+  if (auto written = write_drop_in(place->path(), t, c, request.threads, {device->torch_device, request.allow_tf32, request.allow_torch}); !written) return fail(written.error());
+  const auto language = language_of_kernels(c);
+  if (!language) return fail(language.error());
   drop_in_options options;
-  options.language = c.language;
-  if (c.language == parts_language) {
-    const auto p = parts_of(c);
-    if (!p) return fail(p.error());
-    options.language = language_of(*p);
-  }
+  options.language = *language;
   options.device = request.where();
   options.allow_tf32 = request.allow_tf32;
   options.threads = request.threads;
-  options.measure_seconds = measure_seconds;
   options.cancel = cancel;
   options.compiled = compiled; // while one of these processes compiles nobody else has the device
-  // Tuned once, as its user has it; else each process tunes with the device for itself (decisions/0062). Where they cannot be made, each does.
-  if (in_python(c.language) && most > 1 && c.source.find("triton.autotune") != std::string::npos) std::ignore = make_kernels(place->path(), options);
+  // Where they cannot be made, each process compiles and tunes (decisions/0062). A part has one or two processes.
+  const bool tuned = c.source.find("triton.autotune") != std::string::npos;
+  if (in_python(*language) && !request.part && (tuned || c.language == parts_language)) std::ignore = make_kernels(place->path(), options);
+  return written_winner{std::move(*place), std::move(options)};
+}
+
+expected<void> call_drop_in(const written_winner& winner, const task& t, const load_request& request, const std::string& torch, confirmation& result, int most) {
+  auto options = winner.options;
+  options.measure_seconds = measure_seconds;
+  const auto asked = request.part ? comparison_goal::is_first_faster : comparison_goal::how_much;
   const auto start = clock::now();
   std::vector<timing> taken;
   for (int process = 0; process < most; ++process) {
-    if (agree(taken) || (process > 0 && seconds_since(start) > called_budget)) break;
-    if (cancel && cancel->load()) return fail(ec::interrupted, "the drop-in's figure was interrupted");
+    if (settled(taken, asked) || (process > 0 && seconds_since(start) > called_budget)) break;
+    if (options.cancel && options.cancel->load()) return fail(ec::interrupted, "the drop-in's figure was interrupted");
     double others = 0;
-    auto found = checked_alone(place->path(), t, options, others);
+    auto found = checked_alone(winner.place.path(), t, options, others);
     if (auto settled = settle(found, request, process == 0, result); !settled || !result.verdict.passed()) return settled;
     if (!result.not_called.empty()) {
       if (taken.empty()) return {};

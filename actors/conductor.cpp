@@ -289,7 +289,7 @@ struct conductor_state {
   }
 
   void confirm(const std::string& reason) {
-    if (!run.best()) return end("finished", reason);
+    if (!run.best() || run.still_confirmed()) return end("finished", reason);
     if (halted) return end("interrupted", "stopped by the user");
     tell("confirming", "attempt " + std::to_string(run.header().best_attempt), run.header().best_attempt);
     confirm_started = clock::now();

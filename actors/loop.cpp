@@ -16,6 +16,7 @@ void loop::begin(run_request request, std::string id, std::string now) {
   header_ = {};
   history_.clear();
   called_ = {};
+  confirmed_before_ = 0;
   header_.id = std::move(id);
   header_.started = std::move(now);
   header_.request = std::move(request);
@@ -36,6 +37,7 @@ void loop::resume(run_result stored, const run_request& request) {
     header_.request.cut = request.cut;
   }
   called_ = header_.confirmed && header_.final.as_called ? header_.final.time.speedup : interval{};
+  confirmed_before_ = header_.confirmed && !request.coder.given.empty() ? header_.best_attempt : 0; // the same run goes on, on the same machine
   header_.state = "running";
   header_.finished.clear();
   header_.stop_reason.clear();
@@ -308,6 +310,11 @@ candidate loop::best_candidate() const {
 }
 
 std::string loop::stop_reason() const { return pragma::stop_reason(header_.request.stop, history_, seconds()); }
+
+bool loop::still_confirmed() {
+  if (confirmed_before_ > 0 && confirmed_before_ == header_.best_attempt) header_.confirmed = true;
+  return header_.confirmed;
+}
 
 bool loop::confirmed(const confirmation& c, double confirm_seconds) {
   measured_again(c.limits);

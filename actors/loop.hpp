@@ -54,6 +54,8 @@ public:
   std::string stop_reason() const;
   const iteration_record* best() const;
   candidate best_candidate() const;
+  /// The best is what it was before the parts were tried, and was confirmed then: that stands.
+  bool still_confirmed();
   /// The winner's confirmation. A busy machine leaves it unconfirmed, or with the figure of the search. False: it failed, the next best is to be confirmed (best() has changed).
   bool confirmed(const confirmation& c, double seconds);
   /// The attempt that the last confirmation refused, to be stored again as such; null: none.
@@ -81,6 +83,7 @@ private:
   int refused_ = 0;                       ///< number of the attempt that lost its confirmation just now
   size_t asked_at_ = 0;                   ///< attempts that were over when the Coder was asked last
   int retimed_ = 0;                       ///< attempt
+  int confirmed_before_ = 0;              ///< of a run that goes on with given candidates: the attempt whose confirmation it has
   interval called_;                       ///< of a run that goes on: the speed-up of its best as a program calls it; 0 where it has none
   bool resumed_ = false;
   double seconds_before_ = 0;

@@ -24,10 +24,11 @@ struct load_request {
   std::string baseline = "eager";            ///< reference_options::baseline
   bool allow_tf32 = false, allow_torch = false;
   bool call_drop_in = true;                  ///< the winner is tried and timed as a drop-in in a fresh Torch process
+  bool part = false;                         ///< of a larger task, which gets the figure: here it is asked only whether a kernel is faster
   std::vector<json> manifests;               ///< profilers that the user registered (devices)
   device_choice where() const { return {backend, device}; }
 };
-PRAGMA_JSON(load_request, path, threads, seeds, backend, device, baseline, allow_tf32, allow_torch, call_drop_in, manifests)
+PRAGMA_JSON(load_request, path, threads, seeds, backend, device, baseline, allow_tf32, allow_torch, call_drop_in, part, manifests)
 
 /// Verifier -> Conductor: the task and the machine that it will be measured on.
 struct loaded_task {

@@ -82,6 +82,17 @@ void end_kept_process(const build_output& built) {
   built.kept->failure.reset();
 }
 
+/// What Triton compiled for a build goes on to another one of the same module, whose process has loaded nothing of it yet: entry by entry, where that has none. Nothing is followed or read.
+void take_compiled(const build_output& from, const build_output& to) {
+  end_kept_process(from);
+  std::error_code failed;
+  const auto given = from.scratch / "triton", own = to.scratch / "triton";
+  if (from.scratch.empty() || !std::filesystem::is_directory(std::filesystem::symlink_status(given, failed))) return;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(own, failed))) return std::filesystem::rename(given, own, failed);
+  for (std::filesystem::directory_iterator at(given, failed), end; !failed && at != end; at.increment(failed))
+    if (const auto place = own / at->path().filename(); !std::filesystem::exists(std::filesystem::symlink_status(place, failed))) std::filesystem::rename(at->path(), place, failed);
+}
+
 void by_way_of_the_reference(const measure_request& request, measurement& result) {
   if (request.best_speedup.value <= 0) return;
   const auto& s = result.profile.time.speedup;
@@ -408,9 +419,13 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   const std::lock_guard lock(mutex_);
   if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
   if (c.language == parts_language) return confirm_parts(c, most_called);
+  const auto before = std::find_if(builds_.begin(), builds_.end(), [id = c.id()](const auto& one) { return one.first == id; });
+  auto searched = before == builds_.end() ? nullptr : before->second;
   builds_.clear(); // a binary of its own, not the one that was searched with
   auto binary = built(c, false); // nobody's start disturbs the figure that is reported
   if (!binary) return fail(binary.error());
+  if (searched && in_python(c.language)) take_compiled(*searched, **binary); // decisions/0065
+  searched.reset();
   // Unseen sets of the task's own inputs, for this verdict and for the timing: the other kinds were judged in the search.
   warm(**binary);
   reference_->forget_sets();
@@ -423,8 +438,12 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   result.verdict = std::move(*checked);
   if (!result.verdict.passed()) return result;
   auto options = timing_for(checks);
-  options.waits = confirm_waits;
-  options.processes = fresh_processes;
+  if (request_.part) {
+    options.max_seconds *= search_timing_share; // no figure of its own is reported
+  } else {
+    options.waits = confirm_waits;
+    options.processes = fresh_processes;
+  }
   auto timed = time_candidate(loaded_.task, audit_, *reference_, **binary, result.verdict, options);
   if (!timed) return fail(timed.error());
   result.verdict = std::move(timed->result);
@@ -432,7 +451,8 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   if (limits_again_) result.limits = loaded_.limits;
   if (!result.verdict.passed()) return result;
   const bool on_device = request_.where().on_device();
-  if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without
+  if (!request_.part)
+    if (auto operators = reference_->operators()) result.torch = std::move(*operators); // for the story: a run does without
   if (on_device) {
     reference_.reset(); // a profiler leaves its hooks in the driver: nothing is timed in that process any more
     end_kept_process(**binary);
@@ -440,9 +460,11 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   }
   if (!request_.call_drop_in) {
     result.not_called = "it was not asked for (--no-check)";
-  } else if (auto called = call_drop_in(loaded_.task, c, request_, loaded_.torch, cancel_, result, most_called, (*binary)->scratch); !called) {
-    return fail(called.error());
+    return result;
   }
+  const auto winner = write_winner(loaded_.task, c, request_, cancel_, (*binary)->scratch);
+  if (!winner) return fail(winner.error());
+  if (auto called = call_drop_in(*winner, loaded_.task, request_, loaded_.torch, result); !called) return fail(called.error());
   return result;
 }
 

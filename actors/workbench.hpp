@@ -2,6 +2,7 @@
 // Verifier and the Profiler of one node share it; its lock is the exclusive lease of the machine while it measures.
 #pragma once
 
+#include "actors/as_called.hpp"
 #include "actors/messages.hpp"
 #include "timing/timing.hpp"
 
@@ -39,6 +40,7 @@ public:
 
 private:
   // Of a candidate of parts, whose kernels were verified one by one: the whole as its user gets it, in a fresh Torch process.
+  expected<const written_winner*> whole_of(const candidate& c); ///< written and compiled once for all of them
   expected<verdict> verify_parts(const candidate& c);
   expected<measurement> measure_parts(const measure_request& request);
   expected<confirmation> confirm_parts(const candidate& c, int processes);
@@ -72,6 +74,7 @@ private:
   bool limits_again_ = false;                    ///< loaded_.limits were measured again
   task_audit audit_;
   verify_options search_checks_;                 ///< of all attempts: one set of seeds, drawn at load
+  std::optional<std::pair<std::string, written_winner>> whole_; ///< of the candidate of parts that was asked about last, by its id
   std::optional<build_output> next_;             ///< prepare_next()'s
   std::list<std::pair<std::string, std::shared_ptr<build_output>>> builds_; ///< most recent first, a few
 };

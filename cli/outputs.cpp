@@ -101,9 +101,11 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
     if (!device) return fail(device.error());
     if (auto done = write_drop_in(folder, t, r.code, load.threads, {device->torch_device, load.allow_tf32, load.allow_torch}); !done) return fail(done.error());
     std::string built;
-    if (deploy && load.backend == "cuda" && in_python(r.code.language)) {
+    const auto language = language_of_kernels(r.code);
+    if (!language) return fail(language.error());
+    if (deploy && load.backend == "cuda" && in_python(*language)) {
       drop_in_options on;
-      on.language = r.code.language;
+      on.language = *language;
       on.device = load.where();
       on.allow_tf32 = load.allow_tf32;
       on.threads = load.threads;

@@ -178,6 +178,7 @@ private:
     request.id.clear();
     request.new_id = id() + "-part" + std::to_string(number + 1); // found again when the whole is resumed
     request.load.path = file.string();
+    request.load.part = true;
     request.out_dir = folder.string();
     request.stop.attempts = std::max(1, static_cast<int>(std::lround(request_.stop.attempts * share)));
     auto result = part_run(request, watch_(told.name + " of " + std::to_string(tried) + ": " + told.what, request.stop.attempts));

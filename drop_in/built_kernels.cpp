@@ -26,6 +26,15 @@ bool is_plain(const fs::path& file) {
   return fs::is_regular_file(fs::symlink_status(file, ignored));
 }
 
+/// Each folder on the way is one, and no link that the module's process may have put there.
+bool is_folder_in(const fs::path& scratch, const fs::path& place) {
+  std::error_code ignored;
+  auto at = scratch;
+  for (const auto& name : place)
+    if (at /= name; !fs::is_directory(fs::symlink_status(at, ignored))) return false;
+  return true;
+}
+
 /// Files that the module's process left in `from`: taken over where their list names them. Their kernels' names.
 expected<std::vector<std::string>> take_over(const fs::path& from, const fs::path& to) {
   std::error_code failed;
@@ -54,14 +63,25 @@ expected<std::vector<std::string>> take_over(const fs::path& from, const fs::pat
   return names;
 }
 
+/// Where kernels lie in a drop-in: its own folder, or those of its parts.
+std::vector<fs::path> places_of(const fs::path& folder) {
+  std::vector<fs::path> places;
+  std::error_code none;
+  for (int part = 1; fs::is_regular_file(folder / "parts" / std::to_string(part) / "kernel.py", none); ++part) places.push_back(fs::path("parts") / std::to_string(part));
+  return places.empty() ? std::vector<fs::path>{"."} : places;
+}
+
 /// The list first: what it does not name is nothing to a drop-in.
-void remove_kernels(const fs::path& built) {
-  std::error_code ignored;
-  fs::remove(built / "kernels.json", ignored);
-  std::vector<fs::path> binaries;
-  for (const auto& entry : fs::directory_iterator(built, ignored))
-    if (entry.path().extension() == ".cubin") binaries.push_back(entry.path());
-  for (const auto& file : binaries) fs::remove(file, ignored);
+void remove_kernels(const fs::path& folder) {
+  for (const auto& place : places_of(folder)) {
+    const auto built = folder / place / "built";
+    std::error_code ignored;
+    fs::remove(built / "kernels.json", ignored);
+    std::vector<fs::path> binaries;
+    for (const auto& entry : fs::directory_iterator(built, ignored))
+      if (entry.path().extension() == ".cubin") binaries.push_back(entry.path());
+    for (const auto& file : binaries) fs::remove(file, ignored);
+  }
 }
 
 } // namespace
@@ -90,7 +110,7 @@ expected<std::vector<std::string>> make_kernels(const fs::path& folder, const dr
   spec.argv = {python->executable, "-B", (files / "pragma_built.py").string(), files.string(), scratch.string()};
   say_user_base(spec);
   spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
-  spec.limits.wall_seconds = options.timeout_seconds + defaults::module_seconds_a_mib * static_cast<double>(fs::file_size(files / "kernel.py", failed)) / (1 << 20);
+  spec.limits.wall_seconds = options.timeout_seconds + module_seconds(files);
   spec.cancel = options.cancel;
   announce_turn(spec);
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
@@ -98,9 +118,18 @@ expected<std::vector<std::string>> make_kernels(const fs::path& folder, const dr
   const auto ran = run_in_turn(std::move(spec), [&](double) { lease = lease_device(options.device, options.cancel); });
   lease.unlock();
   if (!ran) return fail(ran.error());
-  if (!fs::exists(scratch / "built" / "kernels.json", failed)) return not_here("Triton's kernels could not be kept: " + trim(cut_lines(printable(ran->out + ran->err), 2, 6, 2000)));
-  auto names = take_over(scratch / "built", folder / "built");
-  if (!names) remove_kernels(folder / "built");
+  std::vector<std::string> names;
+  for (const auto& part : places_of(folder)) {
+    if (!is_folder_in(scratch, part / "built") || !fs::exists(scratch / part / "built" / "kernels.json", failed)) continue; // the kernels of this part could not be kept: it compiles where it runs
+    auto taken = take_over(scratch / part / "built", folder / part / "built");
+    if (!taken) {
+      remove_kernels(folder);
+      return taken;
+    }
+    for (auto& name : *taken)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  if (names.empty()) return not_here("Triton's kernels could not be kept: " + trim(cut_lines(printable(ran->out + ran->err), 2, 6, 2000)));
   return names;
 }
 
@@ -110,7 +139,7 @@ expected<std::vector<std::string>> build_kernels(const fs::path& folder, const t
   // Who compiled them is the candidate's own process: what they compute is compared with Torch before anybody has them.
   const auto right = check_drop_in(folder, t, options);
   if (right) return names;
-  remove_kernels(folder / "built");
+  remove_kernels(folder);
   return fail(right.error());
 }
 

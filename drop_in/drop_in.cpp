@@ -43,15 +43,6 @@ double tolerance_of(const task& t) {
   return tolerance > 0 ? tolerance : defaults::tolerance_float32;
 }
 
-/// What the kernels of its Python modules may take to be compiled.
-double module_seconds(const fs::path& files) {
-  double bytes = 0;
-  std::error_code failed;
-  for (auto at = fs::recursive_directory_iterator(files, failed); !failed && at != fs::recursive_directory_iterator(); at.increment(failed))
-    if (at->path().filename() == "kernel.py") bytes += static_cast<double>(fs::file_size(at->path(), failed));
-  return defaults::module_seconds_a_mib * bytes / (1 << 20);
-}
-
 std::vector<double> seconds_of(const json& reply, const char* key) {
   std::vector<double> found;
   if (reply.is_object() && reply.contains(key) && reply[key].is_array())

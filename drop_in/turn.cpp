@@ -1,5 +1,6 @@
 #include "drop_in/turn.hpp"
 
+#include "base/defaults.hpp"
 #include "base/json.hpp"
 #include "base/unique_fd.hpp"
 
@@ -27,6 +28,14 @@ void use_compiled(const std::filesystem::path& compiled, process_spec& spec, san
   for (auto& [name, value] : spec.env)
     if (name == "TRITON_CACHE_DIR") value = cache.string();
   sandbox.writable.push_back(cache);
+}
+
+double module_seconds(const std::filesystem::path& files) {
+  double bytes = 0;
+  std::error_code failed;
+  for (auto at = std::filesystem::recursive_directory_iterator(files, failed); !failed && at != std::filesystem::recursive_directory_iterator(); at.increment(failed))
+    if (at->path().filename() == "kernel.py") bytes += static_cast<double>(std::filesystem::file_size(at->path(), failed));
+  return defaults::module_seconds_a_mib * bytes / (1 << 20);
 }
 
 expected<process_result> run_in_turn(process_spec spec, const std::function<void(double)>& begin) {

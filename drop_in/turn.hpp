@@ -20,4 +20,7 @@ expected<process_result> run_in_turn(process_spec spec, const std::function<void
 /// the module does. Empty, or without such a cache: nothing changes.
 void use_compiled(const std::filesystem::path& compiled, process_spec& spec, sandbox_options& sandbox);
 
+/// Seconds that the kernels of a drop-in's Python modules may take to be compiled, on top of what else is allowed.
+double module_seconds(const std::filesystem::path& files);
+
 } // namespace pragma

@@ -12,6 +12,13 @@ expected<parts> parts_of(const candidate& c) {
   return p;
 }
 
+expected<std::string> language_of_kernels(const candidate& c) {
+  if (c.language != parts_language) return c.language;
+  const auto p = parts_of(c);
+  if (!p) return fail(p.error());
+  return language_of(*p);
+}
+
 candidate candidate_of(const parts& p, std::string origin, std::string rationale) {
   candidate c;
   c.language = parts_language;

@@ -42,6 +42,8 @@ candidate candidate_of(const parts& p, std::string origin, std::string rationale
 
 /// The language of the kernels: "c++" or "triton".
 inline std::string language_of(const parts& p) { return p.regions.empty() ? std::string() : p.regions.front().code.language; }
+/// The same of any candidate, in parts or not. parse_error as parts_of().
+expected<std::string> language_of_kernels(const candidate& c);
 /// Of one kernel, or of all: seconds that a call of it takes at least.
 inline double kernel_seconds(const parts& p) {
   double sum = 0;

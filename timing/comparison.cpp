@@ -11,6 +11,8 @@ namespace {
 constexpr double alike = 0.02;              ///< an interval within this of 1 has decided, too: neither is better
 constexpr double confidence = 0.95;
 constexpr double agreement = 1.05;          ///< ratios within this factor say the same
+constexpr double clearly = 1.1;             ///< times faster, at least, by the whole interval of one process: as far as processes lie apart (docs/measuring.md)
+constexpr long slower_processes = 2;        ///< a stray is not taken for a verdict
 
 /// The place k (from 1) such that the k-th smallest and the k-th largest of n values hold their median with the confidence; 0: too few values.
 size_t order_of_interval(size_t n) {
@@ -80,6 +82,18 @@ bool agree(const std::vector<timing>& comparisons) {
   std::sort(ratios.begin(), ratios.end());
   const auto first = (ratios.size() - fresh_processes) / 2;
   return ratios[first + fresh_processes - 1] <= agreement * ratios[first];
+}
+
+bool settled(const std::vector<timing>& called, comparison_goal asked) {
+  if (agree(called)) return true;
+  long slower = 0, faster = 0, clean = 0;
+  for (const auto& t : called) {
+    if (t.contended) continue;
+    ++clean;
+    if (t.speedup.high * clearly < 1) ++slower;
+    if (t.speedup.low > clearly) ++faster;
+  }
+  return (slower == clean && slower >= slower_processes) || (asked == comparison_goal::is_first_faster && faster == clean && faster > 0);
 }
 
 void note_processes(timing& t, size_t count) {

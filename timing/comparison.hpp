@@ -23,6 +23,10 @@ timing together(std::vector<timing> comparisons);
 /// At least `fresh_processes` without others' work, the middle three of which say the same within 5%: a further one would hardly move the median.
 bool agree(const std::vector<timing>& comparisons);
 
+/// Another process would change nothing that is decided by a figure as called: they agree; or two and no other say that it is clearly slower, and nothing is given out then; or
+/// (`asked`: is_first_faster) one and no other says that it is clearly faster.
+bool settled(const std::vector<timing>& called, comparison_goal asked);
+
 /// Notes of how many fresh processes a figure comes.
 void note_processes(timing& t, size_t count);
 

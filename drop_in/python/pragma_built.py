@@ -1,11 +1,13 @@
 """Compiled GPU kernels beside their source: built/kernels.json and built/*.cubin. Where they were made for this GPU, this Triton and this very kernel.py, they are
 loaded and launched through CUDA's driver, so that the first call compiles and tunes nothing and no compiler is needed; else Triton compiles as without them.
 
-usage: python3 pragma_built.py FOLDER [OUT]        FOLDER: a drop-in for CUDA; OUT: where built/ is made (default: FOLDER)
+usage: python3 pragma_built.py FOLDER [OUT]        FOLDER: a drop-in for CUDA; OUT: where built/ is made (default: FOLDER), of a drop-in of parts parts/N/built
 
 makes them on the GPU that is there, after Triton has tuned; prints the names of the kernels as JSON."""
+import contextlib
 import ctypes
 import functools
+import glob
 import hashlib
 import json
 import os
@@ -153,13 +155,53 @@ def forward_of(model_new, device):
     return called, inputs
 
 
+def save_all(folder, out, modules, capability, programs):
+    """save() of each place; a part whose kernels cannot be kept compiles where it runs. NotBuilt where none can."""
+    names, why_not = set(), NotBuilt("it has no kernels")
+    for place, module in modules.items():
+        try:
+            names.update(save(os.path.join(out, place), module, content_of(os.path.join(folder, place, "kernel.py")), capability, programs[id(module)]))
+        except NotBuilt as why:
+            why_not = why
+    if not names:
+        raise why_not
+    return sorted(names)
+
+
+def of_one(model_new, folder, device):
+    """What is made: {place in the drop-in: its module of kernels}, and a function that launches all that a new model launches."""
+    called, inputs = forward_of(model_new, device)
+    return {"": model_new._kernel}, lambda: called(*inputs)
+
+
+def of_parts(model_new, folder, device):
+    """The same of a drop-in of parts. Those with the same text launch the kernels of the first of them: compiled and tuned once."""
+    reference, parts, modules, first = model_new._reference, model_new._parts, {}, {}
+    for number in range(len(parts.told["regions"])):
+        part, place = parts.module(number), os.path.join("parts", str(number + 1))
+        if not hasattr(part, "_settings"):
+            raise NotBuilt("a part keeps parameters of its own")
+        part._settings["by_handle"] = False  # here every launch goes through Triton
+        one = modules[place] = first.setdefault(digest(content_of(os.path.join(folder, place, "kernel.py"))), part._kernel)
+        for name, *_ in kernels_of(one):
+            setattr(part._kernel, name, getattr(one, name))
+    arguments = reference.get_init_inputs()
+    args, kwargs = (arguments[0], arguments[1]) if len(arguments) == 2 and isinstance(arguments[1], dict) else (arguments, {})
+    inputs = [x.to(device).contiguous() if isinstance(x, torch.Tensor) else x for x in reference.get_inputs()]
+
+    def called():
+        torch.manual_seed(1)
+        model_new.ModelNew(*args, **kwargs, strict=True).to(device)(*inputs)
+    return modules, called
+
+
 def loaded(folder):
     import importlib.util
     spec = importlib.util.spec_from_file_location("pragma_made_model_new", os.path.join(folder, "model_new.py"))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    if not hasattr(module, "_settings"):
+    if not hasattr(module, "_settings") and not hasattr(module, "_parts"):
         raise NotBuilt("this drop-in keeps parameters of its own")
     return module
 
@@ -174,24 +216,26 @@ def wait_for_turn():
 
 def make(folder, out):
     """On the GPU that is there. The names of the kernels; NotBuilt."""
-    if os.path.exists(os.path.join(folder, LIST)):
-        os.remove(os.path.join(folder, LIST))  # else an earlier one's would be used, and kept
-    source = content_of(os.path.join(folder, "kernel.py"))
+    for earlier in [os.path.join(folder, LIST)] + glob.glob(os.path.join(glob.escape(folder), "parts", "*", LIST)):
+        if os.path.exists(earlier):
+            os.remove(earlier)  # else it would be used, and kept
     model_new = loaded(folder)
     device = torch.device(os.environ.get("PRAGMA_DEVICE", "cuda"))
     with torch.no_grad(), torch.cuda.device(device):
-        called, inputs = forward_of(model_new, device)
-        called(*inputs)  # compiles and tunes
-        if "PRAGMA_TURN" in os.environ and any(tuner for _, tuner, _ in kernels_of(model_new._kernel)):
+        modules, called = (of_parts if hasattr(model_new, "_parts") else of_one)(model_new, folder, device)
+        different = list({id(module): module for module in modules.values()}.values())
+        called()  # compiles and tunes
+        tuners = [tuner for module in different for _, tuner, _ in kernels_of(module) if tuner]
+        if "PRAGMA_TURN" in os.environ and tuners:
             wait_for_turn()
-            for _, tuner, _ in kernels_of(model_new._kernel):
-                if tuner:
-                    tuner.cache.clear()
-            called(*inputs)  # tunes, with the device for itself
-        with Making(model_new._kernel, lambda run, *args, **rest: run(*args, **rest)) as making:
-            called(*inputs)
+            for tuner in tuners:
+                tuner.cache.clear()
+            called()  # tunes, with the device for itself
+        with contextlib.ExitStack() as stack:
+            makings = {id(module): stack.enter_context(Making(module, lambda run, *args, **rest: run(*args, **rest))) for module in different}
+            called()
         torch.cuda.synchronize()
-        return save(out, model_new._kernel, source, torch.cuda.get_device_capability(), making.programs)
+        return save_all(folder, out, modules, torch.cuda.get_device_capability(), {key: making.programs for key, making in makings.items()})
 
 
 # -- using ----------------------------------------------------------------------------------------------------------------

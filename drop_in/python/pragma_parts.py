@@ -18,15 +18,15 @@ class Parts:
         self.folder, self.replay, self.prefix, self.keeper = folder, replay, prefix, keeper
         self.modules, self.lock = {}, threading.Lock()
 
-    def region(self, number):
-        """The class of a part's drop-in, loaded once."""
+    def module(self, number):
+        """Of a part's drop-in, loaded once."""
         with self.lock:
             if number not in self.modules:
                 path = os.path.join(self.folder, "parts", str(number + 1), "model_new.py")
                 spec = importlib.util.spec_from_file_location(self.prefix + str(number + 1), path)
                 module = importlib.util.module_from_spec(spec)
                 spec.loader.exec_module(module)
-                self.modules[number] = module.ModelNew
+                self.modules[number] = module
             return self.modules[number]
 
     def launcher(self, model, call):
@@ -75,7 +75,7 @@ class Launcher:
                 any_strides |= set(step["outputs"])
                 continue
             mine = told["regions"][step["region"]]
-            own = part_model(self.parts.region(step["region"]), [(entry, params[whole]) for entry, whole in mine], {entry for entry, whole in mine if whole in self.updated})
+            own = part_model(self.parts.module(step["region"]).ModelNew, [(entry, params[whole]) for entry, whole in mine], {entry for entry, whole in mine if whole in self.updated})
             self.models.append(own)
             nodes.append({"kernel": own, "reads": step["inputs"], "results": step["outputs"], "any_strides": any_strides})
         device = next((str(t.device) for t in tensors + inputs), None)

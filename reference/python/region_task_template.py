@@ -60,7 +60,8 @@ class Model(nn.Module):
 def get_inputs():
     given = [v for v in whole.get_inputs() if isinstance(v, torch.Tensor)]
     with torch.no_grad():
-        return [v.contiguous() for v in BEFORE(*[tensor_of(whole_model(), path) for _, path in PART["all_params"]], *given)]
+        # Where this part's Model has moved to a device, the whole's has in part: it has the same tensors.
+        return [v.contiguous() for v in BEFORE(*[tensor_of(whole_model(), path).cpu() for _, path in PART["all_params"]], *given)]
 
 
 def get_init_inputs():

@@ -192,6 +192,28 @@ TEST_CASE("Nobody starts a process that nobody needs", "[workbench][alone]") {
   CHECK(candidates().size() == 1);
 }
 
+TEST_CASE("A confirmation takes over what Triton has compiled of the same module, and nothing else that the search's process left", "[workbench]") {
+  loaded_bench b(test::python_task, true, false);
+  const auto confirmed = [&](const std::string& wrong) {
+    const auto c = module_of("return x if " + wrong + " else self.right(x, scale)", R"(import os
+cache = os.environ["TRITON_CACHE_DIR"]
+os.makedirs(cache, exist_ok=True)
+compiled_before, left_before = os.path.exists(cache + "/kept"), os.path.exists("kept")
+for place in (cache + "/kept", "kept"):
+    open(place, "w").close()
+)");
+    b.verify(c);
+    auto result = b.work.confirm(c);
+    if (!result) FAIL(render(result.error()));
+    return *result;
+  };
+  CHECK(confirmed("compiled_before").verdict.stage == verdict_stage::compare);
+  const auto other = confirmed("left_before");
+  INFO(other.verdict.reason);
+  if (other.verdict.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
+  CHECK(other.verdict.passed());
+}
+
 TEST_CASE("Where the device is full, the processes of other candidates make room", "[workbench][alone]") {
   // A device that holds one candidate: a second one's process fails before anything of the candidate's has run.
   const std::string full = std::string(R"(import os, sys

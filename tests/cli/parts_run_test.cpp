@@ -114,6 +114,7 @@ public:
     h.state = "finished";
     const auto name = fs::path(request.load.path).stem().string();
     runs.push_back(name);
+    CHECK(request.load.part == (name.find("_part_") != std::string::npos)); // its confirmation is a short one
     last_stop = request.stop;
     candidate code;
     if (stopped.contains(name)) h.state = "interrupted";

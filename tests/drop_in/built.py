@@ -87,6 +87,64 @@ def made():
     return folder, names, {name: (kernel.metadata.name, kernel.metadata.num_warps) for (name, _), kernel in making.programs.items()}
 
 
+class Parts:
+    """A drop-in of three parts, two of them with the same text."""
+
+    def __init__(self):
+        self.folder, self.told, self.loaded = tempfile.mkdtemp(), {"regions": [[], [], []]}, {}
+        for number, more in enumerate(("", "", "\n# another text\n")):
+            os.makedirs(os.path.join(self.folder, "parts", str(number + 1)))
+            with open(SOURCE) as source, open(os.path.join(self.folder, "parts", str(number + 1), "kernel.py"), "w") as kernel:
+                kernel.write(source.read() + more)
+
+    def module(self, number):
+        if number not in self.loaded:
+            kernel = load(os.path.join(self.folder, "parts", str(number + 1), "kernel.py"), "kernel_of_part_%d" % number)
+            for _, tuner, _ in built.kernels_of(kernel):
+                if tuner:
+                    tuner.configs = tuner.configs[:1]  # here nothing can be tuned
+            self.loaded[number] = types.SimpleNamespace(_settings={"by_handle": True}, _kernel=kernel)
+        return self.loaded[number]
+
+    def whole(self):
+        parts = self
+
+        class ModelNew:
+            def __init__(self, strict):
+                assert strict, "what its guards leave to Torch launches none of these kernels"
+
+            def to(self, _):
+                return self
+
+            def __call__(self, x):
+                for part in parts.loaded.values():
+                    part._kernel.ModelNew()(x)
+        task = types.SimpleNamespace(get_init_inputs=lambda: [], get_inputs=lambda: [torch.empty(SHAPE)])
+        return types.SimpleNamespace(_parts=self, _reference=task, ModelNew=ModelNew)
+
+
+def parts_are_made(x):
+    parts = Parts()
+    triton.runtime.driver.set_active(Elsewhere())
+    modules, called = built.of_parts(parts.whole(), parts.folder, "cpu")
+    places = [os.path.join("parts", str(n)) for n in (1, 2, 3)]
+    assert list(modules) == places and modules[places[0]] is modules[places[1]] is not modules[places[2]]
+    assert not any(part._settings["by_handle"] for part in parts.loaded.values())
+    runs, makings = [], {}
+    for module in (modules[places[0]], modules[places[2]]):
+        makings[id(module)] = built.Making(module, lambda run, *args, **rest: runs.append(run(*args, **dict(rest, warmup=True))) or runs[-1]).__enter__()
+    called()
+    assert len(runs) == 3 * 2 and len({id(kernel) for kernel in runs}) == 2 * 2, "a part with the text of an earlier one has its kernels"
+    out = tempfile.mkdtemp()
+    names = built.save_all(parts.folder, out, modules, [9, 0], {key: making.programs for key, making in makings.items()})
+    assert len(names) == 2, names
+    for place in places:
+        folder = os.path.join(out, place)
+        shutil.copy(os.path.join(parts.folder, place, "kernel.py"), folder)
+        launches, asked, said, _ = tried(folder, Gpu(), x)
+        assert len(launches) == 2 * 2 and not asked and not said, (place, launches, asked, said)
+
+
 def tried(folder, gpu, x):
     """(launches, Triton was asked, warnings) of one forward by a fresh module where Triton can compile nothing."""
     module = load(os.path.join(folder, "kernel.py"), "used_kernel")
@@ -157,6 +215,7 @@ def main():
     shutil.copy(SOURCE, os.path.join(path, "kernel.py"))
     launches, asked, said, _ = tried(path, Gpu(), x)
     assert not launches and asked == 2 and not said, "a drop-in without compiled kernels says nothing"
+    parts_are_made(x)
     print("all promises hold")
 
 
