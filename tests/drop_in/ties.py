@@ -5,7 +5,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import torch
 
-from check_drop_in import REFERENCE_ERROR_FACTOR, Differs, compare, once_more, oracle_of
+from check_drop_in import REFERENCE_ERROR_FACTOR, Differs, Numbers, compare, once_more, oracle_of, updates_again
 from steps import not_explained
 
 torch.manual_seed(3)
@@ -25,6 +25,19 @@ class Chosen(torch.nn.Module):
     def forward(self, x):
         scores = torch.softmax(x, 1)
         return scores.gather(1, scores.topk(2, dim=1).indices).sum(1), scores > 0.05
+
+
+class Centred(torch.nn.Module):
+    """The second one's running mean is zero but for rounding."""
+
+    def __init__(self, off=0.0):
+        super().__init__()
+        self.one, self.two, self.conv, self.off = torch.nn.BatchNorm1d(8), torch.nn.BatchNorm1d(16), torch.nn.Linear(8, 16, bias=False), off
+
+    def forward(self, x):
+        result = self.two(self.conv(self.one(x)))
+        self.two.running_mean += self.off * torch.arange(16.0).to(x.dtype)
+        return result
 
 
 class Foreign(torch.nn.Module):
@@ -92,4 +105,20 @@ with torch.no_grad():
     bad = own.clone()
     bad[~beside] = torch.where(torch.arange(int((~beside).sum())) == 5, own[~beside] + 0.01, own[~beside])
     assert judged(model, x, 0, bad) is None, "beside no tie, where nothing is computed in float64"
+
+    model, x = Centred(), torch.randn(4096, 8)
+    for off, right in ((0.0, True), (1e-9, True), (1e-4, False)):
+        other = Centred(off)
+        other.load_state_dict(model.state_dict())
+        for wide in (copy.deepcopy(model).double(), None):
+            try:
+                updates_again(model, other, wide, [x], 1e-4)
+                assert right, "a running mean that is wrong"
+            except Differs as e:
+                assert not right or (wide is None and off), e
+    numbers, noise = Numbers(0), torch.randn(16) * 1e-9
+    numbers.add(noise * 3, noise, noise.double() * 1e-9)
+    assert numbers.error == 0 and numbers.close, "of what is rounding alone nobody has a digit"
+    numbers.add(noise + 1e-3, noise, noise.double() * 1e-9)
+    assert not numbers.close
 sys.stderr.write("ok\n")
