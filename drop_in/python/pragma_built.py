@@ -168,6 +168,20 @@ def save_all(folder, out, modules, capability, programs):
     return sorted(names)
 
 
+@contextlib.contextmanager
+def compiled_only(tuner):
+    """Every configuration of an autotuner is compiled and none runs: others have the device. Where one cannot be compiled, the tuner says so when it chooses."""
+    def run(*args, grid, warmup=False, **options):
+        with contextlib.suppress(Exception):
+            tuner.warmup(*args, grid=grid, **options)
+
+    tuner.run = run
+    try:
+        yield
+    finally:
+        del tuner.run
+
+
 def of_one(model_new, folder, device):
     """What is made: {place in the drop-in: its module of kernels}, and a function that launches all that a new model launches."""
     called, inputs = forward_of(model_new, device)
@@ -224,13 +238,14 @@ def make(folder, out):
     with torch.no_grad(), torch.cuda.device(device):
         modules, called = (of_parts if hasattr(model_new, "_parts") else of_one)(model_new, folder, device)
         different = list({id(module): module for module in modules.values()}.values())
-        called()  # compiles and tunes
         tuners = [tuner for module in different for _, tuner, _ in kernels_of(module) if tuner]
         if "PRAGMA_TURN" in os.environ and tuners:
+            with contextlib.ExitStack() as stack:
+                for tuner in tuners:
+                    stack.enter_context(compiled_only(tuner))
+                called()
             wait_for_turn()
-            for tuner in tuners:
-                tuner.cache.clear()
-            called()  # tunes, with the device for itself
+        called()  # tunes, with the device for itself; what is missing is compiled
         with contextlib.ExitStack() as stack:
             makings = {id(module): stack.enter_context(Making(module, lambda run, *args, **rest: run(*args, **rest))) for module in different}
             called()

@@ -145,6 +145,22 @@ def parts_are_made(x):
         assert len(launches) == 2 * 2 and not asked and not said, (place, launches, asked, said)
 
 
+def nothing_is_tuned_before_its_turn():
+    class Tuner:
+        asked = []
+
+        def warmup(self, *args, grid, **options):
+            self.asked.append((args, grid, options))
+            raise ValueError("a configuration that this device has no room for")
+
+        def run(self, *args, **options):
+            raise AssertionError("it was timed while others had the device")
+    tuner = Tuner()
+    with built.compiled_only(tuner):
+        tuner.run("x", grid=(3,), warmup=False, BLOCK=4)
+    assert Tuner.asked == [(("x",), (3,), {"BLOCK": 4})] and not vars(tuner)
+
+
 def tried(folder, gpu, x):
     """(launches, Triton was asked, warnings) of one forward by a fresh module where Triton can compile nothing."""
     module = load(os.path.join(folder, "kernel.py"), "used_kernel")
@@ -216,6 +232,7 @@ def main():
     launches, asked, said, _ = tried(path, Gpu(), x)
     assert not launches and asked == 2 and not said, "a drop-in without compiled kernels says nothing"
     parts_are_made(x)
+    nothing_is_tuned_before_its_turn()
     print("all promises hold")
 
 
