@@ -5,6 +5,7 @@
 #include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
+#include "devices/device_lease.hpp"
 #include "drop_in/turn.hpp"
 #include "sandbox/allocator.hpp"
 #include "sandbox/landlock.hpp"
@@ -154,7 +155,11 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   spec.cancel = options.cancel;
   spec.limits.cpu_seconds = static_cast<uint64_t>(limit) * std::max(1u, std::thread::hardware_concurrency()) + 1;
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
-  auto ran = run_in_turn(std::move(spec), options.begin);
+  device_lease lease;
+  auto begin = options.begin;
+  if (!begin && device->on_device()) begin = [&](double) { lease = lease_device(options.device, options.cancel); };
+  auto ran = run_in_turn(std::move(spec), begin);
+  lease.unlock();
   if (!ran) return not_here("in the sandbox, " + ran.error().message);
 
   if (ran->cancelled) return fail(ec::interrupted, "trying the drop-in was interrupted");

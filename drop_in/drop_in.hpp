@@ -55,7 +55,7 @@ struct drop_in_options {
   bool once_more = false;             ///< it has passed: what it does where the kernel does not fit, which is Torch's own, is not tried again
   double timeout_seconds = 120;
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void(double cpu_seconds)> begin; ///< called when Torch is there and before anything of the drop-in runs, with what its process has used so far; it waits for the end of it
+  std::function<void(double cpu_seconds)> begin; ///< called when Torch is there and before anything of the drop-in runs, with what its process has used so far; it waits for the end of it. Empty: on a device it takes the lease there
   std::filesystem::path compiled;     ///< build_output::scratch of the same module: what Triton has compiled there is used, and added to. Empty: nothing is
 };
 /// A drop-in's numbers on unseen seeds, as a user can check them. Errors: against the task in float64, as parts of the largest value.

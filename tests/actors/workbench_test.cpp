@@ -307,6 +307,32 @@ TEST_CASE("Another run of a node leaves the device when its room is needed", "[w
   CHECK(answer.result.value("stage", "") == "passed");
 }
 
+TEST_CASE("Whoever tries a drop-in waits for the device", "[workbench]") {
+  loaded_bench b;
+  const auto winner = [&] {
+    load_request request;
+    request.backend = "stand_in";
+    request.allow_torch = true;
+    return write_winner(b.loaded.task, honest(1), request, nullptr);
+  }();
+  if (!winner) FAIL(render(winner.error()));
+  auto options = winner->options;
+  options.seeds = 1;
+  std::atomic<bool> tried = false, right = false;
+  std::thread other;
+  {
+    const auto lease = lease_device(options.device);
+    other = std::thread([&] {
+      right = check_drop_in(winner->place.path(), b.loaded.task, options).has_value();
+      tried = true;
+    });
+    for (int tenths = 0; tenths < 100 && !tried; ++tenths) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CHECK_FALSE(tried);
+  }
+  other.join();
+  CHECK(right);
+}
+
 TEST_CASE("Waiting for the device is not the reference's time", "[workbench][alone]") {
   share_with_stand_in();
   auto folder = temp_dir::create("pragma-test-");
