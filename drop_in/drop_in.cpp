@@ -156,9 +156,8 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   spec.limits.cpu_seconds = static_cast<uint64_t>(limit) * std::max(1u, std::thread::hardware_concurrency()) + 1;
   if (auto done = apply_sandbox(spec, sandbox); !done) return fail(done.error());
   device_lease lease;
-  auto begin = options.begin;
-  if (!begin && device->on_device()) begin = [&](double) { lease = lease_device(options.device, options.cancel); };
-  auto ran = run_in_turn(std::move(spec), begin);
+  const std::function<void(double)> alone = [&](double) { lease = lease_device(options.device, options.cancel); }; // of a CPU it holds nothing
+  auto ran = run_in_turn(std::move(spec), options.begin ? options.begin : alone);
   lease.unlock();
   if (!ran) return not_here("in the sandbox, " + ran.error().message);
 
