@@ -127,7 +127,7 @@ expected<void> call_drop_in(const written_winner& winner, const task& t, const l
   const auto start = clock::now();
   std::vector<timing> taken;
   for (int process = 0; process < most; ++process) {
-    if (settled(taken, asked) || (process > 0 && seconds_since(start) > called_budget)) break;
+    if (enough_called(taken, asked) || (process > 0 && seconds_since(start) > called_budget)) break;
     if (options.cancel && options.cancel->load()) return fail(ec::interrupted, "the drop-in's figure was interrupted");
     double others = 0;
     auto found = checked_alone(winner.place.path(), t, options, others);

@@ -35,10 +35,11 @@ bool is_folder_in(const fs::path& scratch, const fs::path& place) {
   return true;
 }
 
-/// Files that the module's process left in `from`: taken over where their list names them. Their kernels' names.
-expected<std::vector<std::string>> take_over(const fs::path& from, const fs::path& to) {
+/// Files that the module's process left in `place` of its scratch folder: taken over into that of the drop-in where their list names them. Their kernels' names.
+expected<std::vector<std::string>> take_over(const fs::path& scratch, const fs::path& folder, const fs::path& place) {
   std::error_code failed;
-  if (!fs::is_directory(fs::symlink_status(from, failed)) || !is_plain(from / "kernels.json")) return fail(ec::candidate_failed, "its compiled kernels are no files");
+  const auto from = scratch / place, to = folder / place;
+  if (!is_folder_in(scratch, place) || !is_plain(from / "kernels.json")) return fail(ec::candidate_failed, "its compiled kernels are no files");
   auto text = read_file(from / "kernels.json", most_binary_bytes);
   if (!text) return fail(text.error());
   auto told = parse_json(*text, "the list of compiled kernels");
@@ -120,8 +121,8 @@ expected<std::vector<std::string>> make_kernels(const fs::path& folder, const dr
   if (!ran) return fail(ran.error());
   std::vector<std::string> names;
   for (const auto& part : places_of(folder)) {
-    if (!is_folder_in(scratch, part / "built") || !fs::exists(scratch / part / "built" / "kernels.json", failed)) continue; // the kernels of this part could not be kept: it compiles where it runs
-    auto taken = take_over(scratch / part / "built", folder / part / "built");
+    if (!fs::exists(scratch / part / "built" / "kernels.json", failed)) continue; // the kernels of this part could not be kept: it compiles where it runs
+    auto taken = take_over(scratch, folder, part / "built");
     if (!taken) {
       remove_kernels(folder);
       return taken;

@@ -84,7 +84,7 @@ bool agree(const std::vector<timing>& comparisons) {
   return ratios[first + fresh_processes - 1] <= agreement * ratios[first];
 }
 
-bool settled(const std::vector<timing>& called, comparison_goal asked) {
+bool enough_called(const std::vector<timing>& called, comparison_goal asked) {
   if (agree(called)) return true;
   long slower = 0, faster = 0, clean = 0;
   for (const auto& t : called) {

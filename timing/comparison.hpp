@@ -25,7 +25,7 @@ bool agree(const std::vector<timing>& comparisons);
 
 /// Another process would change nothing that is decided by a figure as called: they agree; or two and no other say that it is clearly slower, and nothing is given out then; or
 /// (`asked`: is_first_faster) one and no other says that it is clearly faster.
-bool settled(const std::vector<timing>& called, comparison_goal asked);
+bool enough_called(const std::vector<timing>& called, comparison_goal asked);
 
 /// Notes of how many fresh processes a figure comes.
 void note_processes(timing& t, size_t count);

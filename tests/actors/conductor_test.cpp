@@ -411,3 +411,31 @@ TEST_CASE_METHOD(fixture, "a best that was timed under contention is timed again
   CHECK(result->iterations[0].code.measured.time.speedup.value == Approx(1.8));
   CHECK(s.stored[result->header.id].iterations[0].code.measured.time.speedup.value == Approx(1.8));
 }
+
+TEST_CASE_METHOD(fixture, "a run that goes on with its parts keeps the confirmation of its best, unless they are better") {
+  for (const double together : {1.0, 3.0}) {
+    s.sources = {"whole"};
+    s.speedups = {{"whole", 2.0}, {"parts", together}};
+    const auto alone = optimize();
+    REQUIRE(alone);
+    CHECK(alone->header.confirmed);
+    run_request request;
+    request.id = alone->header.id;
+    request.stop.attempts = 2;
+    request.coder.given.resize(1);
+    s.sources = {"parts"};
+    s.log.clear();
+    const auto both = optimize(request);
+    REQUIRE(both);
+    CHECK(both->header.confirmed);
+    CHECK(both->header.final.time.speedup.value == (together > 2 ? together : 2.0));
+    CHECK(std::count_if(s.log.begin(), s.log.end(), [](const std::string& said) { return said.rfind("confirm", 0) == 0; }) == (together > 2 ? 1 : 0));
+    // Somebody's `pragma resume` on another day confirms again.
+    request.coder.given.clear();
+    request.stop.attempts = 3;
+    s.sources.clear();
+    s.log.clear();
+    REQUIRE(optimize(request));
+    CHECK(s.log.back().rfind("confirm", 0) == 0);
+  }
+}

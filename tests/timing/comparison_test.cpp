@@ -68,20 +68,20 @@ TEST_CASE("a figure as called is settled when its processes agree, when two say 
   using enum comparison_goal;
   const auto slow = one(0.5, 0.4, 0.6), fast = one(1.5, 1.3, 1.7), near = one(1.05, 1.02, 1.08), nearly_slow = one(0.93, 0.9, 0.97), busy = one(0.5, 0.4, 0.6, true);
   for (const auto asked : {how_much, is_first_faster}) {
-    CHECK_FALSE(settled({}, asked));
-    CHECK_FALSE(settled({slow}, asked)); // may be a stray
-    CHECK(settled({slow, one(0.7, 0.6, 0.8)}, asked));
-    CHECK_FALSE(settled({slow, busy}, asked));
-    CHECK_FALSE(settled({slow, nearly_slow}, asked));
-    CHECK_FALSE(settled({slow, slow, one(2, 1.9, 2.1)}, asked));
-    CHECK_FALSE(settled({near}, asked));
-    CHECK(settled({near, near, near}, asked));
+    CHECK_FALSE(enough_called({}, asked));
+    CHECK_FALSE(enough_called({slow}, asked)); // may be a stray
+    CHECK(enough_called({slow, one(0.7, 0.6, 0.8)}, asked));
+    CHECK_FALSE(enough_called({slow, busy}, asked));
+    CHECK_FALSE(enough_called({slow, nearly_slow}, asked));
+    CHECK_FALSE(enough_called({slow, slow, one(2, 1.9, 2.1)}, asked));
+    CHECK_FALSE(enough_called({near}, asked));
+    CHECK(enough_called({near, near, near}, asked));
   }
-  CHECK(settled({fast}, is_first_faster));
-  CHECK(settled({busy, fast}, is_first_faster));
-  CHECK_FALSE(settled({fast, slow}, is_first_faster));
-  CHECK_FALSE(settled({one(1.5, 1.3, 1.7, true)}, is_first_faster));
-  CHECK_FALSE(settled({fast}, how_much)); // a figure that is wanted for itself
+  CHECK(enough_called({fast}, is_first_faster));
+  CHECK(enough_called({busy, fast}, is_first_faster));
+  CHECK_FALSE(enough_called({fast, slow}, is_first_faster));
+  CHECK_FALSE(enough_called({one(1.5, 1.3, 1.7, true)}, is_first_faster));
+  CHECK_FALSE(enough_called({fast}, how_much)); // a figure that is wanted for itself
 }
 
 TEST_CASE("a headline's processes agree when the middle three do; others' work and strays are no agreement") {
