@@ -154,7 +154,11 @@ static int make_graph(struct plan* p) {
 /* The results, those of `given` or new ones; NULL with an error set. All launches come without a word of Python between them: threads that share a stream never mix theirs. */
 static PyObject* launch_all(struct plan* p, const pragma_tensor* rows, PyObject* data_ptr, PyObject* given) {
   PyObject* results = PyTuple_New(p->n_results);
-  uintptr_t made[16] = {0};
+  uintptr_t few[16], *made = p->n_results <= 16 ? few : PyMem_Malloc((size_t)p->n_results * sizeof *made); /* of this call: Python runs in between, and may let another thread in */
+  if (results && !made) {
+    PyErr_NoMemory();
+    Py_CLEAR(results);
+  }
   for (Py_ssize_t i = 0; results && i < p->n_results; ++i) {
     PyObject* tensor = given ? PyTuple_GetItem(given, i) : PyObject_Call(p->results[i].function, p->results[i].args, NULL);
     if (given) Py_XINCREF(tensor);
@@ -164,11 +168,12 @@ static PyObject* launch_all(struct plan* p, const pragma_tensor* rows, PyObject*
     if (tensor) PyTuple_SetItem(results, i, tensor);
     if (!tensor || PyErr_Occurred()) Py_CLEAR(results);
   }
-  if (!results) return NULL;
-  for (Py_ssize_t i = 0; i < p->n_addresses; ++i) {
+  for (Py_ssize_t i = 0; results && i < p->n_addresses; ++i) {
     const launch_address* from = &p->addresses[i];
     p->values[i] = from->value + (from->from == FROM_INPUT ? (uintptr_t)rows[from->index].data : from->from == FROM_RESULT ? made[from->index] : 0);
   }
+  if (made != few) PyMem_Free(made);
+  if (!results) return NULL;
   p->refused = enter_context(p);
   if (!p->refused && p->by_graph && !p->replay && make_graph(p)) p->by_graph = 0; /* this driver cannot: launch by launch */
   const Py_ssize_t at = p->refused ? 1 : p->by_graph ? replay_all(p) : launch_each(p);
@@ -199,20 +204,21 @@ static int launched(Call* c, const pragma_tensor* rows, PyObject* const* held, P
 static PyObject* launch_now(PyObject* self, PyObject* args) {
   Call* c = (Call*)self;
   PyObject *inputs, *given = NULL;
-  pragma_tensor rows[24];
   if (!PyArg_ParseTuple(args, "O!|O!", &PyTuple_Type, &inputs, &PyTuple_Type, &given)) return NULL;
-  if (!c->plan || PyTuple_Size(inputs) != c->plan->n_inputs || c->plan->n_inputs > 24 || (given && PyTuple_Size(given) != c->plan->n_results))
+  if (!c->plan || PyTuple_Size(inputs) != c->plan->n_inputs || (given && PyTuple_Size(given) != c->plan->n_results))
     return PyErr_Format(PyExc_ValueError, "launch(inputs) of another call");
-  for (Py_ssize_t i = 0; i < c->plan->n_inputs; ++i) {
+  struct plan* p = c->plan;
+  pragma_tensor few[24], *rows = p->n_inputs <= 24 ? few : PyMem_Malloc((size_t)p->n_inputs * sizeof *rows);
+  if (!rows) return PyErr_NoMemory();
+  ++p->users;
+  for (Py_ssize_t i = 0; !PyErr_Occurred() && i < p->n_inputs; ++i) {
     PyObject* address = PyObject_CallFunctionObjArgs(c->data_ptr, PyTuple_GetItem(inputs, i), NULL);
     rows[i].data = address ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(address);
-    if (PyErr_Occurred()) return NULL;
   }
-  struct plan* p = c->plan;
-  ++p->users;
-  PyObject* results = launch_all(p, rows, c->data_ptr, given);
+  PyObject* results = PyErr_Occurred() ? NULL : launch_all(p, rows, c->data_ptr, given);
   drop_plan(p);
+  if (rows != few) PyMem_Free(rows);
   return results;
 }
 
@@ -295,7 +301,6 @@ static int made_of(struct plan* p, PyObject* results, PyObject* aligned) {
   p->results = PyMem_Calloc((size_t)p->n_results + 1, sizeof *p->results);
   p->aligned = PyMem_Calloc((size_t)p->n_inputs + 1, sizeof *p->aligned);
   if (!p->results || !p->aligned) return -1;
-  if (p->n_results > 16) PyErr_SetString(PyExc_ValueError, "too many results");
   for (Py_ssize_t i = 0; !PyErr_Occurred() && i < p->n_results; ++i)
     if (!PyArg_ParseTuple(PyList_GetItem(results, i), "OO!", &p->results[i].function, &PyTuple_Type, &p->results[i].args)) return -1;
   for (Py_ssize_t i = 0; !PyErr_Occurred() && i < p->n_inputs; ++i) p->aligned[i] = PyObject_IsTrue(PyList_GetItem(aligned, i));

@@ -202,9 +202,10 @@ class Task:
         """run(model, args) that leaves the new values of buffers where forward() would, and gives what it returns."""
         if not self.updates and (self.returns == "tensor" or self.returns == "tuple" and self.own_results > 1):
             return run
-        kept, targets, counters = model._pragma_options["keep_buffers"], [], []
+        kept, targets, counters = model._pragma_options["keep_buffers"], [], {}
         for (path, _, name), output, add in self.updates:
-            (counters if output < 0 else targets).append((self.constants.keeper(model, path, name), name, add if output < 0 else output))
+            holder = self.constants.keeper(model, path, name)
+            targets.append((holder, name, output)) if output >= 0 else counters.setdefault(add, []).append((holder, name))
 
         def run_and_update(model, args):
             results = run(model, args)
@@ -215,8 +216,8 @@ class Task:
             if self.updates and not kept:
                 with torch.no_grad():
                     self.shells.write_all([holder[name] for holder, name, _ in targets], [results[output] for _, _, output in targets])
-                    for holder, name, add in counters:
-                        holder[name].add_(add)
+                    for add, places in counters.items():
+                        torch._foreach_add_([holder[name] for holder, name in places], add)
             if self.updates:
                 results = results[0] if self.own_results == 1 else results[:self.own_results]
             return self.contained(results)

@@ -3,6 +3,7 @@
 A part of a task, as a task of its own: PRAGMA cut the whole where an operator stays Torch's. forward() replays the part's operators with Torch; get_inputs() gives
 what the whole task has at the cut, for its own inputs."""
 import json
+import os
 import random
 import types
 
@@ -59,9 +60,14 @@ class Model(nn.Module):
 
 def get_inputs():
     given = [v for v in whole.get_inputs() if isinstance(v, torch.Tensor)]
-    with torch.no_grad():
-        # Where this part's Model has moved to a device, the whole's has in part: it has the same tensors.
-        return [v.contiguous() for v in BEFORE(*[tensor_of(whole_model(), path).cpu() for _, path in PART["all_params"]], *given)]
+    # Where this part's Model has moved to a device, the whole's has in part: it has the same tensors.
+    params, threads = [tensor_of(whole_model(), path).cpu() for _, path in PART["all_params"]], torch.get_num_threads()
+    torch.set_num_threads(len(os.sched_getaffinity(0)))  # half a network is a lot for one, and nothing here is timed
+    try:
+        with torch.no_grad():
+            return [v.contiguous() for v in BEFORE(*params, *given)]
+    finally:
+        torch.set_num_threads(threads)
 
 
 def get_init_inputs():

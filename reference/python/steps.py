@@ -8,7 +8,7 @@ Only where elements are wrong by the usual rule does anybody ask (verification/s
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from neighbours import is_few, rounding
+from neighbours import within_rounding
 
 STEPS = {"round", "floor", "ceil", "trunc", "fix", "frac", "sign", "sgn", "heaviside", "floor_divide", "remainder", "fmod", "gt", "ge", "lt", "le", "eq", "ne",
          "argmax", "argmin", "topk", "sort", "argsort", "bucketize", "searchsorted", "hardshrink", "threshold",
@@ -127,9 +127,8 @@ def not_explained(again, output, positions, got, allowed, factor):
     got, allowed = (torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64) for values in (got, allowed))
     truth = again(True)[output]
     off = (got - truth.reshape(-1).double().cpu()[where]).abs()
-    if is_few(truth, off):
-        fine = off <= factor * rounding(again, output)
-        where, got, allowed = where[~fine], got[~fine], allowed[~fine]
+    fine = within_rounding(again, output, truth, where, off, factor)
+    where, got, allowed = where[~fine], got[~fine], allowed[~fine]
     return behind_no_step(again, output, where, got, allowed) if where.numel() else []
 
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <string>
 
 namespace pragma::synthesis {
 
@@ -30,14 +32,18 @@ expected<std::string> region_task(const task& whole, const json& document, const
   json nodes = json::array(), params = json::array(), all = json::array();
   for (const auto i : p.nodes) nodes.push_back(document.at("nodes").at(i));
   for (const auto k : p.params) params.push_back({g.params[k].id, whole.params.at(static_cast<size_t>(g.params[k].index)).name});
-  for (const auto& leaf : g.params) all.push_back({leaf.id, whole.params.at(static_cast<size_t>(leaf.index)).name});
-  for (const auto& entry : document.value("foreign", json::array())) all.push_back({entry.at("id"), entry.at("foreign")});
-  json before = json::array(); // all nodes up to the last that gives one of its inputs
-  size_t end = 0;
-  for (const auto& id : p.inputs)
-    for (size_t i = 0; i < g.nodes.size(); ++i)
-      if (g.nodes[i].id == id) end = std::max(end, i + 1);
-  for (size_t i = 0; i < end; ++i) before.push_back(document.at("nodes").at(i));
+  json before = json::array(); // what its inputs come from
+  std::set<std::string> wanted(p.inputs.begin(), p.inputs.end());
+  for (size_t i = g.nodes.size(); i-- > 0;) {
+    if (!wanted.count(g.nodes[i].id)) continue;
+    for (const auto& id : references(g.nodes[i])) wanted.insert(id);
+    before.push_back(document.at("nodes").at(i));
+  }
+  std::reverse(before.begin(), before.end());
+  for (const auto& leaf : g.params)
+    if (wanted.count(leaf.id)) all.push_back({leaf.id, whole.params.at(static_cast<size_t>(leaf.index)).name});
+  for (const auto& entry : document.value("foreign", json::array()))
+    if (wanted.count(entry.at("id").get<std::string>())) all.push_back({entry.at("id"), entry.at("foreign")});
   json inputs = json::array();
   for (const auto& leaf : g.inputs) inputs.push_back(leaf.id);
   const json settings = {{"whole", whole.source}, {"constants", document.value("constants", json::array())}, {"all_params", all}, {"all_inputs", inputs}, {"before", before},

@@ -272,6 +272,30 @@ def threads():
     assert not wrong, len(wrong)
 
 
+def many_results():
+    """A network in training mode has the new values of three buffers for each of its batch norms."""
+    new, old = pair()
+    right(new, old)
+    launcher, count = next(made[1] for made in new._pragma_session.calls.values()), 61
+    launcher.settings = dict(launcher.settings, outputs=launcher.settings["outputs"] * count)
+
+    def module(x, scale):
+        out = [torch.empty_like(x) for _ in range(count)]
+        for i, one in enumerate(out):
+            kernel.finish[(len(x),)](out[i - 1] if i else x, launcher.fast.shift, one, ROWS=16)
+        return tuple(out)
+    module.shift = launcher.fast.shift
+    launcher.fast = module
+    x = torch.randn(16, 64) / 4.0 ** 61
+    plan = launcher.written_down(Processor, (x, 2.0), [x], launcher.key_of(Processor, x.device, [x]))
+    assert plan is not None, launcher.why_not
+    runs = Function.runs
+    given = launcher.call.launch((x,))
+    assert Function.runs == runs and len(given) == count
+    for wanted, one in zip(module(x, 2.0), given):
+        assert torch.equal(wanted, one)
+
+
 def threads_without_a_context():
     """A thread whose first word to the device is this model's."""
     new, old = pair()
@@ -330,5 +354,5 @@ def run_all(cases):
 
 if __name__ == "__main__":
     every = (by_handle, task_of_the_made, parameters_change, parameters_at_one_address, parameters_of_inference_mode, parameters_change_unseen, streams, alignment, not_written_down, sums_in_any_order, other_arguments,
-             shared_memory, threads, threads_without_a_context, refused, left_to_torch)
+             shared_memory, many_results, threads, threads_without_a_context, refused, left_to_torch)
     run_all([(case, graphs) for case in every for graphs in (False, True)] + [(one_replay, True)])
