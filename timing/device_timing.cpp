@@ -19,8 +19,8 @@ namespace pragma {
 
 namespace {
 
-/// Seconds of a call. Below it what a launch from Python takes is seen in the events: both sides are replayed from captured graphs, where both can be captured.
-constexpr double graphs_below = 2e-3;
+/// Seconds of a call. Below it what launches from Python take is seen in the events (a network has hundreds): both sides are replayed from captured graphs, where both can be captured.
+constexpr double graphs_below = 20e-3;
 /// Seconds of a call. Below it, and without graphs, the launch is part of what a user waits for: our own clock around the calls counts.
 constexpr double short_call = 50e-6;
 /// The device's clock advances in at least this part of the wall-clock time; the limit on a whole comparison is set by it, so that it stays finite.
