@@ -50,6 +50,26 @@ def get_init_inputs(): return []
   CHECK(mentions(unverifiable_task(audit->passing_nulls).hint, "random"));
 }
 
+TEST_CASE("a result that rounding decides cannot be verified, however certain the buffers are that forward() updates") {
+  auto chaotic = loaded_task::load(R"(
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(64)
+    def forward(self, x):
+        x = torch.sigmoid(self.norm(x))
+        for _ in range(60): x = 3.99 * x * (1 - x)
+        return x
+def get_inputs(): return [torch.randn(16, 64)]
+def get_init_inputs(): return []
+)");
+  auto audit = audit_task(chaotic.task, chaotic.ref, {});
+  REQUIRE(audit);
+  CHECK(mentions(why_unverifiable(audit->passing_nulls), "decided by its rounding"));
+  CHECK(mentions(unverifiable_task(audit->passing_nulls).hint, "larger batch"));
+}
+
 TEST_CASE("normalised rows in bfloat16, of inputs that are nearly so, are told from a copy of these by the other kinds", "[audit]") {
   // On the task's own inputs a copy is off by less than the reference's rounding at the largest element times eight.
   auto norm = loaded_task::load(R"(
