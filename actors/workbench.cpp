@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "diagnosis/rules.hpp"
 #include "execution/contention.hpp"
+#include "execution/triton_cache.hpp"
 #include "timing/device_timing.hpp"
 #include "kernels/kernel_names.hpp"
 #include "kernels/parts.hpp"
@@ -80,17 +81,6 @@ void end_kept_process(const build_output& built) {
   if (!built.kept) return;
   built.kept->runner.reset();
   built.kept->failure.reset();
-}
-
-/// What Triton compiled for a build goes on to another one of the same module, whose process has loaded nothing of it yet: entry by entry, where that has none. Nothing is followed or read.
-void take_compiled(const build_output& from, const build_output& to) {
-  end_kept_process(from);
-  std::error_code failed;
-  const auto given = from.scratch / "triton", own = to.scratch / "triton";
-  if (from.scratch.empty() || !std::filesystem::is_directory(std::filesystem::symlink_status(given, failed))) return;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(own, failed))) return std::filesystem::rename(given, own, failed);
-  for (std::filesystem::directory_iterator at(given, failed), end; !failed && at != end; at.increment(failed))
-    if (const auto place = own / at->path().filename(); !std::filesystem::exists(std::filesystem::symlink_status(place, failed))) std::filesystem::rename(at->path(), place, failed);
 }
 
 void by_way_of_the_reference(const measure_request& request, measurement& result) {
@@ -424,7 +414,10 @@ expected<confirmation> workbench::confirm(const candidate& c) {
   builds_.clear(); // a binary of its own, not the one that was searched with
   auto binary = built(c, false); // nobody's start disturbs the figure that is reported
   if (!binary) return fail(binary.error());
-  if (searched && in_python(c.language)) take_compiled(*searched, **binary); // decisions/0065
+  if (searched && in_python(c.language) && !searched->scratch.empty()) { // decisions/0065
+    end_kept_process(*searched);
+    take_compiled(searched->scratch / "triton", (*binary)->scratch / "triton");
+  }
   searched.reset();
   // Unseen sets of the task's own inputs, for this verdict and for the timing: the other kinds were judged in the search.
   warm(**binary);

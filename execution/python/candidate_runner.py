@@ -32,6 +32,7 @@ READY, STARTED = 0x7072616764793031, 0x7072616773743031   # replies that nobody 
 CALL, UPLOAD, RUN, TIME, CAPTURE, DOWNLOAD, PROFILE, TUNE, LOAD = range(9) # enum pragma_operation
 GRAPH, UNSEEN, NO_FLUSH, ELSEWHERE = 1, 2, 4, 8                   # enum pragma_command_flag
 PIECE = 1 << 26 # elements
+MOST_COMPILERS = 16 # threads
 CHANGED_INPUTS, CALLS_TORCH, NO_GRAPH = 8, 16, 32                 # enum pragma_reply_flag
 RAISED, NO_MEMORY, TORCH_OPS = "pragma-raised", "pragma-no-memory", "pragma-torch"
 TUNED = os.path.abspath("pragma-tuned")                           # there once autotuners have chosen: for the build's later processes
@@ -105,6 +106,38 @@ def compile_all(tuner, *args, grid, warmup=False, **kwargs):
         tuner.warmup(*args, grid=grid, **kwargs)
 
 
+def only_compiled(run, *args, grid, warmup=False, **kwargs):
+    """Stands for a kernel's run()."""
+    return run(*args, grid=grid, warmup=True, **kwargs)
+
+
+def compiled_side_by_side(module, call):
+    """call() with every kernel of the module compiled by threads, and none run: what it computes is garbage. Where this Triton cannot, or something is wrong with a kernel, nothing is
+    lost: each is compiled at its first call as well."""
+    with contextlib.suppress(Exception):
+        from concurrent.futures import ThreadPoolExecutor
+        from triton.runtime._async_compile import AsyncCompileMode
+        from triton.runtime.jit import JITFunction
+
+        with contextlib.ExitStack() as stack:
+            for value in vars(module).values():
+                if is_tuner(value):
+                    value.run = functools.partial(compile_all, value)
+                    stack.callback(vars(value).pop, "run")
+                while value is not None and not isinstance(value, JITFunction):
+                    value = getattr(value, "fn", None)
+                if value is not None and "run" not in vars(value):
+                    value.run = functools.partial(only_compiled, value.run)
+                    stack.callback(vars(value).pop, "run")
+            with ThreadPoolExecutor(min(MOST_COMPILERS, len(os.sched_getaffinity(0)))) as pool, AsyncCompileMode(pool):
+                call()
+
+
+def is_tuner(value):
+    """One of Triton's, which can compile without running."""
+    return hasattr(value, "cache_results") and isinstance(getattr(value, "cache", None), dict) and hasattr(value, "warmup")
+
+
 def withdraw():
     """Takes us out of the places where a module would find us by name: gc.get_objects(), sys.modules, the path of imports. Frames and
     object.__subclasses__() still lead here."""
@@ -151,6 +184,8 @@ class Runner:
     def load(self, path):
         """The candidate's module, its model and a first call."""
         module = load_module(path)
+        if getattr(module, "PRAGMA_PARAMS", False) and not self.device.native and not self.tuned:
+            compiled_side_by_side(module, lambda: self._make_model(module, *self._own)(*self.arguments[0]))
         self.tuners = [v for v in vars(module).values() if hasattr(v, "cache_results") and isinstance(getattr(v, "cache", None), dict)]
         for tuner in self.tuners:
             tuner.cache_results = self.tuned  # what was chosen before, from the build's cache
