@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* list_prefix = "__grp__";
 constexpr uint64_t most_list_bytes = 1 << 20;
+constexpr int most_entries = 1 << 13, most_files = 64; ///< a large network has some hundred entries of some ten files; who leaves more shall not keep us busy
 
 bool is(fs::file_type wanted, const fs::path& path) {
   std::error_code unknown;
@@ -43,7 +44,8 @@ std::string list_in(const fs::path& folder, const std::string& list) {
 
 void take_entry(const fs::path& from, const fs::path& to) {
   std::error_code failed, not_taken;
-  for (fs::directory_iterator at(from, failed), end; !failed && at != end; at.increment(failed)) {
+  int seen = 0;
+  for (fs::directory_iterator at(from, failed), end; !failed && at != end && ++seen <= most_files; at.increment(failed)) {
     const auto place = to / at->path().filename();
     if (!is(fs::file_type::regular, at->path())) continue;
     if (!place.filename().string().starts_with(list_prefix)) {
@@ -63,7 +65,8 @@ void take_compiled(const fs::path& from, const fs::path& to) {
   if (is(fs::file_type::not_found, to) && !make_folder(to)) return;
   if (!is(fs::file_type::directory, to)) return;
   std::error_code failed;
-  for (fs::directory_iterator at(from, failed), end; !failed && at != end; at.increment(failed)) {
+  int seen = 0;
+  for (fs::directory_iterator at(from, failed), end; !failed && at != end && ++seen <= most_entries; at.increment(failed)) {
     const auto place = to / at->path().filename();
     if (is(fs::file_type::directory, at->path()) && make_folder(place)) take_entry(at->path(), place); // a new folder: nothing of the candidate's lies in it
   }

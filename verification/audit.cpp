@@ -65,6 +65,7 @@ public:
       const double tolerance = options.tolerance > 0 ? options.tolerance : t.tolerance > 0 ? t.tolerance : default_tolerance(spec.dtype);
       tolerances_.push_back(tolerance);
     }
+    returned_ = t.outputs.size() - static_cast<size_t>(std::count_if(t.updates.begin(), t.updates.end(), [](const auto& u) { return u.output >= 0; }));
   }
 
   expected<task_audit> run() {
@@ -168,7 +169,7 @@ private:
       auto v = view(0, i);
       judge_at_own_size(v.scale, kind, own_sizes_[i]);
       note_rounding(v, i);
-      if (kind == input_kind::own && i + task_.updates.size() < task_.outputs.size()) certain_ = certain_ || !is_lost_in_rounding(v, i);
+      if (kind == input_kind::own && i < returned_) certain_ = certain_ || !is_lost_in_rounding(v, i);
       const auto constant = [&](double value) {
         return [this, &v, value](int64_t, int64_t count) {
           for (int64_t e = 0; e < count; ++e) set_element(v.spec.dtype, scratch_.data(), e, value);
@@ -328,6 +329,7 @@ private:
   std::vector<buffer> first_answer_;
   buffer scratch_;
   std::vector<null_kernel> nulls_;
+  size_t returned_ = 0; ///< outputs: those of forward(), before the buffers that it updates
   bool random_ = false, certain_ = false; ///< does something that forward() returns depend on more than the rounding?
   bool have_second_ = false;
   task_audit result_;
