@@ -319,6 +319,7 @@ class Runner:
                 graph, result, why = self.device.capture(lambda: self.model(*self.arguments[slot]))
             if graph is None:
                 self.graphs = {}
+                self.device.forget()
                 return NO_GRAPH
             self.graphs[slot] = graph, self._tensors(result)
         return 0

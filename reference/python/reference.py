@@ -331,6 +331,7 @@ class Reference:
             graph, result, _ = DEVICE.capture(lambda: self.one_call(slot))
             if graph is None:
                 self.graphs = []
+                DEVICE.forget()
                 return False
             self.graphs.append((graph, result))
         return True
