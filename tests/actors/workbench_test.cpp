@@ -196,7 +196,7 @@ TEST_CASE("A confirmation takes over what Triton has compiled of the same module
   loaded_bench b(test::python_task, true, false);
   const auto confirmed = [&](const std::string& wrong) {
     const auto c = module_of("return x if " + wrong + " else self.right(x, scale)", R"(import os
-cache = os.environ["TRITON_CACHE_DIR"]
+cache = os.environ["TRITON_CACHE_DIR"] + "/entry"
 os.makedirs(cache, exist_ok=True)
 compiled_before, left_before = os.path.exists(cache + "/kept"), os.path.exists("kept")
 for place in (cache + "/kept", "kept"):
