@@ -132,7 +132,10 @@ static Py_ssize_t replay_all(struct plan* p) {
     if (memcmp(before + l->first, p->values + l->first, size) == 0) continue;
     const node_arguments now = arguments_of(p, i);
     p->refused = p->graphs.set(p->replay, p->nodes[i], &now);
-    if (p->refused) return i + 1;
+    if (p->refused) {
+      memset(before + l->first, 0xff, size); /* whatever the node has now */
+      return i + 1;
+    }
     memcpy(before + l->first, p->values + l->first, size);
   }
   p->refused = p->graphs.launch(p->replay, (void*)p->on_stream);
