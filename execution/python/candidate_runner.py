@@ -121,7 +121,7 @@ def compiled_side_by_side(module, call):
 
         with contextlib.ExitStack() as stack:
             for value in vars(module).values():
-                if is_tuner(value):
+                if is_tuner(value) and hasattr(value, "warmup"):
                     value.run = functools.partial(compile_all, value)
                     stack.callback(vars(value).pop, "run")
                 while value is not None and not isinstance(value, JITFunction):
@@ -134,8 +134,8 @@ def compiled_side_by_side(module, call):
 
 
 def is_tuner(value):
-    """One of Triton's, which can compile without running."""
-    return hasattr(value, "cache_results") and isinstance(getattr(value, "cache", None), dict) and hasattr(value, "warmup")
+    """One of Triton's."""
+    return hasattr(value, "cache_results") and isinstance(getattr(value, "cache", None), dict)
 
 
 def withdraw():
@@ -186,7 +186,7 @@ class Runner:
         module = load_module(path)
         if getattr(module, "PRAGMA_PARAMS", False) and not self.device.native and not self.tuned:
             compiled_side_by_side(module, lambda: self._make_model(module, *self._own)(*self.arguments[0]))
-        self.tuners = [v for v in vars(module).values() if hasattr(v, "cache_results") and isinstance(getattr(v, "cache", None), dict)]
+        self.tuners = [v for v in vars(module).values() if is_tuner(v)]
         for tuner in self.tuners:
             tuner.cache_results = self.tuned  # what was chosen before, from the build's cache
             if not self.tuned and hasattr(tuner, "warmup"):
