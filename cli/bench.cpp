@@ -70,12 +70,12 @@ std::string why_not(const task_outcome& t) { return t.reason.starts_with(t.statu
 std::string table_text(const std::vector<suite_figures>& table) {
   char line[160];
   std::string text;
-  std::snprintf(line, sizeof line, "%-18s %4s %8s %9s %9s %7s %8s %7s  %s\n", "category", "n", "success", "arith.", "geom.", "fast_1", "fast_1.5", "fast_2", "of roofline");
+  std::snprintf(line, sizeof line, "%-18s %4s %8s %5s %9s %9s %7s %8s %7s  %s\n", "category", "n", "success", "kept", "arith.", "geom.", "fast_1", "fast_1.5", "fast_2", "of roofline");
   text += line;
   const auto mean = [](double value) { return value > 0 ? format_number(value, 2) + "x" : std::string("-"); }; // no figure is not zero
   for (const auto& f : table) {
     const auto limit = f.limit_after > 0 ? format_number(f.limit_before, 0) + "% -> " + format_number(f.limit_after, 0) + "%" : std::string("-");
-    std::snprintf(line, sizeof line, "%-18s %4d %7.1f%% %9s %9s %6.1f%% %7.1f%% %6.1f%%  %s\n", f.category.c_str(), f.n, f.n ? 100.0 * f.success / f.n : 0,
+    std::snprintf(line, sizeof line, "%-18s %4d %7.1f%% %5d %9s %9s %6.1f%% %7.1f%% %6.1f%%  %s\n", f.category.c_str(), f.n, f.n ? 100.0 * f.success / f.n : 0, f.kept,
                   mean(f.arithmetic_mean).c_str(), mean(f.geometric_mean).c_str(), 100 * f.fast_1, 100 * f.fast_1_5, 100 * f.fast_2, limit.c_str());
     text += line;
   }
@@ -210,7 +210,7 @@ private:
     ++done_;
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     out_.line("[" + std::to_string(done_) + "/" + std::to_string(tasks_.size()) + ", " + format_seconds(elapsed) + "] " + t.name + "  " +
-              (t.status == "ok" ? speedup_text(t.speedup) + (t.as_called ? "" : "  the kernel alone: " + t.not_called) + (t.contended ? "  under contention" : "") : why_not(t)));
+              (t.status == "ok" ? speedup_text(t.speedup) + (t.keeps_torch ? "  Torch's model stays" : t.as_called ? "" : "  the kernel alone: " + t.not_called) + (t.contended ? "  under contention" : "") : why_not(t)));
     if (auto saved = save_locked(); !saved) out_.line(out_.red("cannot save: ") + saved.error().message);
   }
 
@@ -266,9 +266,12 @@ int bench(const bench_settings& s) {
   const auto outcomes = suite.outcomes();
   out.result(*document);
   out.line("\n" + table_text(suite_table(outcomes)));
-  out.line("n counts every task of the suite that was tried; means are over the successes; fast_p is the share of all n that is right and faster than p x Torch.");
+  out.line("n counts every task of the suite that was tried; means are over the successes and what is kept; fast_p is the share of all n that is right and faster than p x Torch.");
   const auto all = figures_of("all", outcomes);
   if (all.success > 0) out.line(all.as_called ? "Figures are those of drop-ins as a Torch program calls them." : "Figures are those of kernels alone, without the call from Python.");
+  if (all.kept > 0) out.line("kept: Torch's model stays, as nothing faster was found; a program has 1.0 of it, and so have the means.");
+  for (const auto& t : outcomes)
+    if (t.keeps_torch) out.line("  " + t.name + ": no drop-in is written, as it would be " + speedup_text(t.speedup));
   for (const auto& t : outcomes)
     if (all.as_called && t.status == "ok" && !t.as_called) out.line("  in no mean, since it has the kernel's figure only: " + t.name + ": " + t.not_called);
   for (const auto& t : outcomes)

@@ -25,6 +25,7 @@ using namespace synthesis;
 
 constexpr size_t most_regions = 8;       ///< that get a run of their own: the largest, and those equal to them
 constexpr double least_share = 1e-3;     ///< of the work of the whole: what a kernel gains there nobody can measure
+constexpr double least_gain = 0.01;      ///< of Torch's time for the whole: a part that takes less is Torch's, as the whole would hardly be faster were its kernel free
 constexpr size_t most_operators = 6;     ///< of a part that are named
 
 /// A part of ours, with all parts that compute the same.
@@ -45,6 +46,11 @@ std::vector<region_group> groups_of(const graph& g, const partition& cut) {
   for (auto& [shape, group] : by_shape) groups.push_back(std::move(group));
   std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.work > b.work; });
   return groups;
+}
+
+/// The share of eager Torch's time that is not its products'; 1 where nothing is known of it.
+double beside_products(const std::vector<operator_time>& times) {
+  return std::accumulate(times.begin(), times.end(), 1.0, [](double rest, const auto& t) { return calls_contraction(t.name) ? rest - t.share : rest; });
 }
 
 std::string operators_of(const graph& g, const part& p) {
@@ -134,7 +140,9 @@ private:
   expected<run_result> by_parts(const graph& g, const json& document, const partition& cut_at, int attempts_before, expected<run_result> before) {
     const auto groups = groups_of(g, cut_at);
     const double whole = std::accumulate(cut_at.parts.begin(), cut_at.parts.end(), 0.0, [](double sum, const part& p) { return sum + p.work; });
-    const auto large = [&](const region_group& group) { return group.work >= least_share * whole; };
+    const double all = std::accumulate(groups.begin(), groups.end(), 0.0, [](double sum, const auto& group) { return sum + group.work; });
+    const double time_of_parts = before ? beside_products(before->header.final.torch) : 1; // cut at Torch's products, where they were what it lost to
+    const auto large = [&](const region_group& group) { return group.work >= least_share * whole && group.work * time_of_parts >= least_gain * all; };
     const size_t tried = std::min(static_cast<size_t>(std::count_if(groups.begin(), groups.end(), large)), most_regions);
     for (const auto& [call, why] : cut_at.kept) {
       cut_.torch.push_back(call);
@@ -142,7 +150,7 @@ private:
     }
     if (tried > 0) note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + calls_of(cut_at.kept) + "; " +
          std::to_string(tried) + (tried == 1 ? " part gets a kernel of its own" : " parts get kernels of their own"));
-    const double all = std::accumulate(groups.begin(), groups.end(), 0.0, [](double sum, const auto& group) { return sum + group.work; });
+    if (tried == 0 && before) note("Torch is faster here with its own products, and no part beside them takes " + whole_percent(least_gain) + " of the time: all of it stays Torch's");
     std::map<size_t, int> kernel_of; // position in partition::parts -> in parts::regions
     parts made;
     for (size_t i = 0; i < groups.size(); ++i) {

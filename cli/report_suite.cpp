@@ -40,8 +40,8 @@ std::string percent(double share) { return format_number(100 * share, 1) + "%"; 
 
 std::vector<std::string> row_of(const json& f, const std::string& name) {
   const double n = number_at(f, "n"), success = number_at(f, "success");
-  auto mean = [&](const char* key) { return success > 0 && number_at(f, key) > 0 ? times(number_at(f, key)) : std::string("-"); };
-  return {escape(name), quantity(n, ""), quantity(success, "") + (n > 0 ? " (" + percent(success / n) + ")" : ""), mean("geometric_mean"), mean("arithmetic_mean"),
+  auto mean = [&](const char* key) { return number_at(f, key) > 0 ? times(number_at(f, key)) : std::string("-"); };
+  return {escape(name), quantity(n, ""), quantity(success, "") + (n > 0 ? " (" + percent(success / n) + ")" : ""), quantity(number_at(f, "kept"), ""), mean("geometric_mean"), mean("arithmetic_mean"),
           percent(number_at(f, "fast_1")), percent(number_at(f, "fast_1_5")), percent(number_at(f, "fast_2")),
           number_at(f, "limit_after") > 0 ? format_number(number_at(f, "limit_before"), 0) + "% to " + format_number(number_at(f, "limit_after"), 0) + "%" : "-"};
 }
@@ -105,21 +105,22 @@ std::string render_suite_html(const json& suite) {
     const auto name = text_at(f, "category");
     rows.push_back(row_of(f, name));
     const double mean = number_at(f, "geometric_mean"), solved = number_at(f, "success");
-    bars.push_back({name, (solved > 0 ? times(mean) : std::string("none solved")) + ", " + quantity(solved, "") + " of " + quantity(number_at(f, "n"), ""), solved > 0 ? mean : 0});
+    bars.push_back({name, (mean > 0 ? times(mean) : std::string("none solved")) + ", " + quantity(solved, "") + " of " + quantity(number_at(f, "n"), ""), mean});
   }
   if (!overall.empty()) {
     auto all = row_of(overall, "all");
     for (auto& cell : all) cell = "<b>" + cell + "</b>";
     rows.push_back(std::move(all));
   }
-  std::string figures = speedup_bars(bars) + table({"category", "n", "success", "geometric mean", "arithmetic mean", "fast_1", "fast_1.5", "fast_2", "of roofline"}, rows, 1, 9);
+  std::string figures = speedup_bars(bars) + table({"category", "n", "success", "kept", "geometric mean", "arithmetic mean", "fast_1", "fast_1.5", "fast_2", "of roofline"}, rows, 1, 10);
   if (!figures.empty())
     figures += std::string("<p class=\"soft\">") + (text_at(overall, "as_called") == "true" ? "Figures are those of drop-ins as a Torch program calls them. " : "Figures are those of kernels alone, without the call from Python. ") +
-               "n counts every task that was tried, also those that failed or are unsupported. Means are over the successes; the arithmetic one is there for "
-               "comparison with the paper. fast_p is the share of all n that are right and faster than p times Torch. Of roofline: "
+               "n counts every task that was tried, also those that failed or are unsupported. Means are over the successes and what is kept; the arithmetic one is there for "
+               "comparison with the paper. Kept: Torch's model stays, as nothing faster was found; a program has 1.0 of it, and so have the means. fast_p is the share of all n that are right and faster than p times Torch. Of roofline: "
                "geometric means of what Torch and what the kernel reaches of the measured limit.</p>\n";
   body += section("categories", "By category", figures);
 
+  const auto kept = [](const json& t) { return text_at(t, "keeps_torch") == "true"; };
   const auto alone = [&](const json& t) { return text_at(overall, "as_called") == "true" && text_at(t, "status") == "ok" && text_at(t, "as_called") != "true"; };
   std::vector<std::vector<std::string>> solved, failed;
   for (const auto& t : tasks) {
@@ -129,7 +130,7 @@ std::string render_suite_html(const json& suite) {
       const auto s = interval_of(t);
       const double share = number_at(t, "roofline_share");
       solved.push_back({report_link(t), escape(text_at(t, "category")),
-                        ratio_cell(s) + (text_at(t, "contended") == "true" ? " *" : "") + (alone(t) ? " &dagger;" : ""),
+                        ratio_cell(s) + (text_at(t, "contended") == "true" ? " *" : "") + (kept(t) ? " &Dagger;" : alone(t) ? " &dagger;" : ""),
                         quantity(number_at(t, "baseline_seconds"), "s"), quantity(number_at(t, "candidate_seconds"), "s"), share > 0 ? format_number(share, 0) + "%" : "-",
                         quantity(number_at(t, "attempts"), ""), quantity(number_at(t, "wall_seconds"), "s"), hash});
     } else {
@@ -139,9 +140,10 @@ std::string render_suite_html(const json& suite) {
   if (!solved.empty())
     body += section("tasks", "Solved tasks", table({"task", "category", "over Torch (95% interval)", "Torch", "kernel", "of roofline", "attempts", "took", "task hash"}, solved, 2, 8) +
                                                  "<p class=\"soft\">Each figure was taken in a fresh process with unseen seeds. * other work was running meanwhile." +
-                                                   (std::any_of(tasks.begin(), tasks.end(), alone) ? " &dagger; the kernel's figure alone, which is in no mean: it was not called from a Torch program." : "") + "</p>\n");
+                                                   (std::any_of(tasks.begin(), tasks.end(), alone) ? " &dagger; the kernel's figure alone, which is in no mean: it was not called from a Torch program." : "") +
+                                                   (std::any_of(tasks.begin(), tasks.end(), kept) ? " &Dagger; no drop-in is written, as Torch's model is as fast: 1.0 in the means." : "") + "</p>\n");
   body += section("compared", "Compared", compared_part(suite));
-  if (!failed.empty()) body += section("failed", "Failed and left out", table({"task", "category", "state", "why", "task hash"}, failed, 9, 9));
+  if (!failed.empty()) body += section("failed", "Without a kernel", table({"task", "category", "state", "why", "task hash"}, failed, 9, 9));
 
   std::vector<std::vector<std::string>> environment;
   for (const char* group : {"options", "environment"})

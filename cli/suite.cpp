@@ -1,11 +1,13 @@
 #include "cli/suite.hpp"
 
 #include "base/files.hpp"
+#include "cli/engine.hpp"
 #include "cli/html.hpp"
 #include "cli/progress.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 namespace pragma::cli {
@@ -22,6 +24,13 @@ const char* status_of(ec code) {
     case 130: return "interrupted";
     default: return "failed";
   }
+}
+
+/// 0 of none.
+double geometric(const std::vector<double>& values) {
+  double logs = 0;
+  for (const double v : values) logs += std::log(v);
+  return values.empty() ? 0 : std::exp(logs / static_cast<double>(values.size()));
 }
 
 } // namespace
@@ -52,6 +61,7 @@ task_outcome outcome_of(const std::filesystem::path& path, const expected<run_re
     t.contended = h.final.time.contended;
     t.as_called = h.final.as_called;
     t.not_called = h.final.not_called;
+    t.keeps_torch = !why_no_drop_in(*run).empty();
     t.dispatch_bound = !h.final.as_called && h.final.time.mostly_dispatch(); // as called, what a user gets counts
     t.roofline_share = 100 * std::min(1.0, roofline_as_reported(h).share);
   } else if (auto why = not_established(*run)) {
@@ -68,13 +78,22 @@ task_outcome outcome_of(const std::filesystem::path& path, const expected<run_re
 
 expected<task_outcome> outcome_from(const json& value, const std::filesystem::path& file) {
   auto t = from_json_value<task_outcome>(value, file.string());
-  if (!t || value.contains("as_called")) return t;
+  if (!t || value.contains("keeps_torch")) return t;
+  t->keeps_torch = t->as_called && t->speedup.value < 1;
+  if (value.contains("as_called")) return t;
   const auto own = read_file(file.parent_path() / "tasks" / std::filesystem::path(t->path).stem() / "run.json");
   const auto document = own ? parse_json(*own, "run.json") : expected<json>(json());
   if (!document) return t;
   const auto& run = html::object_at(*document, "run");
   if (html::text_at(run, "id") == t->run) t->as_called = html::text_at(html::object_at(run, "final"), "as_called") == "true";
+  t->keeps_torch = t->as_called && t->speedup.value < 1;
   return t;
+}
+
+std::optional<double> as_used(const task_outcome& t) {
+  if (t.status == "left as it is" || t.keeps_torch) return 1;
+  if (t.status == "ok" && t.as_called && t.speedup.value > 0) return t.speedup.value;
+  return std::nullopt;
 }
 
 bool unsettled(const task_outcome& t) { return t.status == "interrupted" || t.status == "not established"; }
@@ -82,48 +101,40 @@ bool unsettled(const task_outcome& t) { return t.status == "interrupted" || t.st
 suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks) {
   suite_figures f;
   f.category = category;
-  double sum = 0, logs = 0;
-  double logs_before = 0, logs_after = 0;
-  int placed = 0;
-  int faster = 0, faster_1_5 = 0, faster_2 = 0;
   f.as_called = std::any_of(tasks.begin(), tasks.end(), [](const auto& t) { return t.as_called && t.status == "ok"; });
+  std::vector<double> ratios, limits_before, limits_after;
   for (const auto& t : tasks) {
     if (category != "all" && t.category != category) continue;
     if (t.status == "interrupted") continue; // it was not tried to its end: no failure
     ++f.n;
-    if (t.status != "ok" || t.speedup.value <= 0) continue;
-    ++f.success;
-    const bool other_kind = f.as_called && !t.as_called; // what a program gets and what a kernel takes are not averaged
-    // The ratio of kernels says what the kernel gains, not what Python costs: a mean must not be made by the latter.
-    if (other_kind) ++f.kernel_alone;
-    else if (t.dispatch_bound) ++f.dispatch_bound;
-    else {
-      sum += t.speedup.value;
-      logs += std::log(t.speedup.value);
+    const bool success = t.status == "ok" && t.speedup.value > 0;
+    f.success += success;
+    if (f.as_called) {
+      const auto used = as_used(t);
+      if (used) ratios.push_back(*used);
+      f.kept += used && (t.keeps_torch || !success);
+      f.kernel_alone += success && !used; // what a program gets and what a kernel takes are not averaged
+      if (!used || !success) continue;
+    } else {
+      if (!success) continue;
+      // The ratio of kernels says what the kernel gains, not what Python costs: a mean must not be made by the latter.
+      if (t.dispatch_bound) ++f.dispatch_bound;
+      else ratios.push_back(t.speedup.value);
     }
-    if (other_kind) continue;
     if (t.roofline_share > 0 && t.baseline_seconds > 0 && t.candidate_seconds > 0) {
-      ++placed;
-      logs_after += std::log(t.roofline_share);
-      logs_before += std::log(t.roofline_share * t.candidate_seconds / t.baseline_seconds);
+      limits_after.push_back(t.roofline_share);
+      limits_before.push_back(t.roofline_share * t.candidate_seconds / t.baseline_seconds);
     }
-    faster += t.speedup.value > 1;
-    faster_1_5 += t.speedup.value > 1.5;
-    faster_2 += t.speedup.value > 2;
+    const double counted = t.keeps_torch ? 1 : t.speedup.value;
+    f.fast_1 += counted > 1;
+    f.fast_1_5 += counted > 1.5;
+    f.fast_2 += counted > 2;
   }
-  if (const int counted = f.success - f.kernel_alone - f.dispatch_bound; counted > 0) {
-    f.arithmetic_mean = sum / counted;
-    f.geometric_mean = std::exp(logs / counted);
-  }
-  if (placed > 0) {
-    f.limit_before = std::exp(logs_before / placed);
-    f.limit_after = std::exp(logs_after / placed);
-  }
-  if (f.n > 0) {
-    f.fast_1 = static_cast<double>(faster) / f.n;
-    f.fast_1_5 = static_cast<double>(faster_1_5) / f.n;
-    f.fast_2 = static_cast<double>(faster_2) / f.n;
-  }
+  if (!ratios.empty()) f.arithmetic_mean = std::accumulate(ratios.begin(), ratios.end(), 0.0) / static_cast<double>(ratios.size());
+  f.geometric_mean = geometric(ratios);
+  f.limit_before = geometric(limits_before);
+  f.limit_after = geometric(limits_after);
+  for (double* share : {&f.fast_1, &f.fast_1_5, &f.fast_2}) *share /= std::max(1, f.n);
   return f;
 }
 

@@ -4,6 +4,7 @@
 #include "actors/messages.hpp"
 
 #include <filesystem>
+#include <optional>
 
 namespace pragma::cli {
 
@@ -16,18 +17,22 @@ struct task_outcome {
   bool dispatch_bound = false;                          ///< timing::mostly_dispatch()
   bool as_called = false;                               ///< the figure is the drop-in's, as a Torch program calls it; else the kernel's alone
   std::string not_called;                               ///< ... and why
+  bool keeps_torch = false;                             ///< "ok", and its folder has no drop-in, as Model itself is as fast (why_no_drop_in())
   int attempts = 0;
   double roofline_share = 0;                            ///< percent; 0 = not known
   double wall_seconds = 0;
   std::string run;                                      ///< run id
 };
 PRAGMA_JSON(task_outcome, name, path, task_hash, category, status, reason, speedup, baseline_seconds, candidate_seconds, contended, dispatch_bound, as_called, not_called,
-            attempts, roofline_share, wall_seconds, run)
+            keeps_torch, attempts, roofline_share, wall_seconds, run)
 
 /// What a run_whole() left of the task at `path`; its category only where there is a run. What an error is called follows from its exit code: 6 is "not established".
 task_outcome outcome_of(const std::filesystem::path& path, const expected<run_result>& run);
 /// Of a suite's document in `file`. One of before it was written what a figure is of: the task's own run.json beside it says so, where it is there.
 expected<task_outcome> outcome_from(const json& value, const std::filesystem::path& file);
+/// How many times as fast as Model a program is that uses what was found: the drop-in's figure as called, 1 where Torch's model stays ("left as it is", keeps_torch).
+/// Nothing: no right answer was found, or only the kernel's own time is known.
+std::optional<double> as_used(const task_outcome& t);
 /// Nothing is known of it yet: a suite that goes on tries it again, a comparison says nothing of it.
 bool unsettled(const task_outcome& t);
 
@@ -35,14 +40,15 @@ struct suite_figures {
   std::string category;                                 ///< or "all"
   int n = 0, success = 0;                               ///< n counts every task that was tried to its end, also those that failed or are unsupported
   bool as_called = false;                               ///< what the means and fast_p are of: drop-ins as they are called where the suite has any, else kernels alone
+  int kept = 0;                                         ///< of a suite as called: tasks of which Torch's model stays, 1.0 in the means. One with a right kernel is a success as well
   int kernel_alone = 0;                                 ///< successes of a suite as called that have the kernel's figure only: neither in the means nor in fast_p
   int dispatch_bound = 0;                               ///< successes of kernels alone whose Torch call is mostly dispatch: not in the means
-  double arithmetic_mean = 0, geometric_mean = 0;       ///< of the other successes; 0 when there are none
+  double arithmetic_mean = 0, geometric_mean = 0;       ///< of the other successes and, as called, of as_used(); 0 when there are none
   double fast_1 = 0;                                    ///< share of all n that are right and faster than Torch
   double fast_1_5 = 0, fast_2 = 0;
   double limit_before = 0, limit_after = 0;             ///< percent of the measured roofline that Torch and the kernel reach, geometric means; 0 = not known
 };
-PRAGMA_JSON(suite_figures, category, n, success, as_called, kernel_alone, dispatch_bound, arithmetic_mean, geometric_mean, fast_1, fast_1_5, fast_2, limit_before, limit_after)
+PRAGMA_JSON(suite_figures, category, n, success, as_called, kept, kernel_alone, dispatch_bound, arithmetic_mean, geometric_mean, fast_1, fast_1_5, fast_2, limit_before, limit_after)
 
 suite_figures figures_of(const std::string& category, const std::vector<task_outcome>& tasks);
 /// One task in two suites: how many times as fast as before. Both were timed against Torch, apart from each other; the interval holds both of theirs.

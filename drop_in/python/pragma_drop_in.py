@@ -31,6 +31,7 @@ SENTENCES = {
     "inputs": "forward() writes to its arguments, which the kernel does not; ModelNew(..., keep_buffers=True) leaves them as they are",
     "class": "a class derived from ModelNew has methods of its own in place of Model's",
     "ties": "layers that shared a tensor when the model was made have one each",
+    "shared buffers": "two buffers that forward() updates share their memory",
     "hooks": "a module inside has hooks, which a kernel would leave out",
     "kernel": "no kernel for this machine",
     "dispatch mode": "a Torch dispatch mode is active",
@@ -172,8 +173,11 @@ class Task:
             facts["same"] += tied
             if len(tied) < len(names) or any(one[2] is not tied[0][2] for one in tied):
                 verdict = verdict or "ties"
-        if verdict is None and any(self.watch.hook_tables(model)):
-            verdict = "hooks"
+        written = verdict is None and not model._pragma_options["keep_buffers"] and [(self.constants.keeper(model, path, name), name) for (path, _, name), _, _ in self.updates] or []
+        facts["same"] += [(table, name, table[name]) for table, name in written]
+        if self.shells.share_memory([table[name] for table, name in written]):  # the second update would not see the first
+            verdict = "shared buffers"
+        verdict = "hooks" if verdict is None and any(self.watch.hook_tables(model)) else verdict
         inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
         device = self.device_of(model, args) if self.launcher else None
         if device is not None and device.type != self.settings["device"]:
@@ -185,8 +189,7 @@ class Task:
         return (bool(self.settings["mutated"]) and not self.updates or self.made_for.get("writes_inputs", False)) and not model._pragma_options["keep_buffers"]
 
     def has_other_methods(self, kind):
-        """A class derived from ModelNew may have a forward() of its own, which calls this one or does not. What else of Model's it replaces the kernel would leave out;
-        and a __call__() of Model's stands around forward(), and in the kernel."""
+        """A class derived from ModelNew may have a forward() of its own; what else of Model's it replaces the kernel would leave out. A __call__() of Model's is in the kernel."""
         between = kind.__mro__[:kind.__mro__.index(self.kind) + 1] if self.kind in kind.__mro__ else ()
         own = [vars(one) for one in self.reference.Model.__mro__ if one.__module__ == self.reference.Model.__module__]
         return any("__call__" in table for table in own) or any(name in table for one in between for name in vars(one) for table in own if not name.startswith("__") and name != "forward")

@@ -133,6 +133,12 @@ def write_all(targets, values):
         target.copy_(value)
 
 
+def share_memory(tensors):
+    """Do two of them overlap, so that what is written to one is seen in the other?"""
+    spans = sorted((t.data_ptr(), t.data_ptr() + t.element_size() * (1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride())))) for t in tensors if t.numel())
+    return any(end > begin for (_, end), (begin, _) in zip(spans, spans[1:]))
+
+
 def kept_in(task, keeper, model):
     """The model's tensors that the kernel takes, in the kernel's order."""
     found = []

@@ -205,6 +205,14 @@ bool is_contraction(const graph_node& node) {
   return one_of(name_of(node), {"mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "convolution"}) || is_recurrent(node) || name_of(node).find("scaled_dot_product") != std::string::npos;
 }
 
+bool calls_contraction(const std::string& name) {
+  static const std::set<std::string> others = {"linear", "bilinear", "mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "dot", "vdot", "inner", "einsum", "tensordot", "chain_matmul", "linalg_multi_dot", "lstm", "gru"};
+  if (others.contains(name) || name.starts_with("rnn_")) return true;
+  for (const char* family : {"conv", "matmul", "attention", "scaled_dot_product"})
+    if (name.find(family) != std::string::npos) return true;
+  return false;
+}
+
 std::string calls_of(const std::vector<kept_call>& kept) {
   std::vector<std::string> calls;
   for (const auto& k : kept) calls.push_back(k.call);

@@ -36,6 +36,8 @@ std::string calls_of(const std::vector<kept_call>& kept);
 using keeps = std::function<bool(const graph_node&)>;
 /// Products of matrices, convolutions, attention and recurrent layers: what Torch's libraries may do better.
 bool is_contraction(const graph_node& node);
+/// The same of an operator that a model calls, by its name in Torch's profiler ("conv2d", "linear"), which stands for those of a graph.
+bool calls_contraction(const std::string& name);
 
 /// unsupported: the graph draws random numbers, writes to its inputs or reads memory by strides, so that replaying it is not the task.
 /// left_as_it_is: there is nothing that we would compute. `loops`: as lower() has it.

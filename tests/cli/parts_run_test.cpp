@@ -100,6 +100,7 @@ public:
   std::set<std::string> stopped;             ///< by the user, before anything was tried
   std::vector<std::string> runs;             ///< names of the tasks, in order
   std::vector<std::string> verdicts;         ///< of what was refused
+  std::vector<operator_time> torch;          ///< where Torch's time goes in the whole
   stop_rules last_stop;                      ///< of the last run
   candidate together;                        ///< what was made of the parts
   task whole;
@@ -158,6 +159,7 @@ public:
     h.confirmed = true;
     h.final.verdict = result.iterations.front().verdict;
     h.final.as_called = true;
+    h.final.torch = torch;
     h.final.time.speedup = {figure, figure * 0.9, figure * 1.1};
     return result;
   }
@@ -283,6 +285,19 @@ TEST_CASE("Torch's products stay where a kernel of the whole is slower, and equa
   for (const auto& step : made->steps) whose.push_back(step.region);
   CHECK(whose == std::vector<int>{-1, 0, -1, 1});
   here.check(machine);
+}
+
+TEST_CASE("beside products that take nearly all of Torch's time no part is tried, as nobody would see what it gains") {
+  for (const auto& [products, tried] : std::map<double, bool>{{0.97, true}, {0.995, false}}) {
+    CAPTURE(products);
+    folder_with_task here("two_layers", two_layers);
+    made_up_figures machine;
+    machine.figures["two_layers"] = 0.7;
+    machine.torch = {{"linear", 2, products, 2}, {"tanh", 2, 1 - products, 2}};
+    const auto result = here.run(machine);
+    CHECK(machine.runs == (tried ? names{"two_layers", "two_layers_part_1", "two_layers"} : names{"two_layers"}));
+    CHECK(result.header.final.time.speedup.value == (tried ? 2 : 0.7)); // Torch's model stays: no drop-in below 1 is written
+  }
 }
 
 TEST_CASE("a kernel of the whole that is faster as called is what a task gets: nothing is cut") {

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 using namespace pragma;
 using namespace pragma::cli;
 
@@ -53,6 +55,35 @@ TEST_CASE("what a program gets and what a kernel takes are not averaged, and not
   CHECK(change_between({alone}, {called}).tasks.empty());
   CHECK(change_between({alone}, {called}).other_kind.size() == 1);
   CHECK(change_between({alone}, {called}).open.empty()); // more time would establish nothing
+}
+
+TEST_CASE("what Torch keeps is 1.0 in the means, whether a drop-in would be slower or there is nothing for a kernel to do") {
+  auto called = outcome("conv", "ok", 4), slower = outcome("conv", "ok", 0.25), left = outcome("conv", "left as it is", 0), alone = outcome("conv", "ok", 50);
+  called.as_called = slower.as_called = slower.keeps_torch = true;
+  const auto f = figures_of("all", {called, slower, left, alone, outcome("conv", "failed", 0), outcome("conv", "not established", 0)});
+  CHECK(f.n == 6);
+  CHECK(f.success == 3);      // a kernel that is right, though no program gets it
+  CHECK(f.kept == 2);
+  CHECK(f.kernel_alone == 1);
+  CHECK(f.geometric_mean == Approx(std::cbrt(4)));
+  CHECK(f.arithmetic_mean == Approx(2));
+  CHECK(f.fast_1 == Approx(1. / 6));
+  const auto kernels = figures_of("all", {alone, left}); // kernels among themselves: there is no program that could keep Torch
+  CHECK(kernels.kept == 0);
+  CHECK(kernels.geometric_mean == Approx(50));
+  CHECK_FALSE(as_used(alone));
+}
+
+TEST_CASE("a suite's document of before says by its figure whether Torch was kept") {
+  const auto read = [](bool called, double value) {
+    json t = outcome("conv", "ok", value);
+    t.erase("keeps_torch");
+    t["as_called"] = called;
+    return outcome_from(t, "/nowhere/bench.json")->keeps_torch;
+  };
+  CHECK(read(true, 0.7));
+  CHECK_FALSE(read(true, 1.2));
+  CHECK_FALSE(read(false, 0.7));
 }
 
 TEST_CASE("an interrupted task is no failure") {

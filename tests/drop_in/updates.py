@@ -91,6 +91,17 @@ with torch.no_grad():
     assert same_buffers(lenient) and lenient.stats()["hits"] == 0
 model.train()
 
+# Two buffers in one memory: the second update of Model's sees the first one.
+apart, shared = task.Model(*task.get_init_inputs()), made()
+apart.load_state_dict(shared.state_dict())
+with torch.no_grad():
+    for step in range(2):
+        inputs = task.get_inputs()
+        assert close(shared(*inputs), apart(*inputs)) and all(close(a, b) for a, b in zip(shared.state_dict().values(), apart.state_dict().values())), "shared buffers"
+        for one in (apart, shared):
+            one.norm.running_mean = one.norm.running_var.view(-1)
+assert shared.stats()["hits"] == 1 and shared.stats()["fallbacks"] == {"shared buffers": 1}, shared.stats()
+
 # Threads, each with a model of its own.
 def worker(one, failed):
     with torch.no_grad():
