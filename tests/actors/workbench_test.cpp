@@ -192,7 +192,7 @@ TEST_CASE("Nobody starts a process that nobody needs", "[workbench][alone]") {
   CHECK(candidates().size() == 1);
 }
 
-TEST_CASE("A confirmation takes over what Triton has compiled of the same module, and nothing else that the search's process left", "[workbench]") {
+TEST_CASE("A confirmation takes over what Triton has compiled of the same module, and nothing else that the search's process left", "[workbench][alone]") {
   loaded_bench b(test::python_task, true, false);
   const auto confirmed = [&](const std::string& wrong) {
     const auto c = module_of("return x if " + wrong + " else self.right(x, scale)", R"(import os
@@ -246,7 +246,7 @@ if sys.argv[0].endswith("candidate_runner.py") and siblings() >= 1:
   }
 }
 
-TEST_CASE("A drop-in to which the device had no memory left to give is not called wrong", "[workbench]") {
+TEST_CASE("A drop-in to which the device had no memory left to give is not called wrong", "[workbench][alone]") {
   loaded_bench b;
   const auto c = module_of("if sys.argv[0].endswith('check_drop_in.py'): raise MemoryError('of the device')\n        return self.right(x, scale)");
   const auto confirmed = b.work.confirm(c);
@@ -258,7 +258,7 @@ TEST_CASE("A drop-in to which the device had no memory left to give is not calle
   CHECK_THAT(confirmed->verdict.reason, Catch::Contains("as a drop-in") && Catch::Contains("of the device"));
 }
 
-TEST_CASE("A drop-in that makes Torch slow in the process of both has no figure of it", "[workbench]") {
+TEST_CASE("A drop-in that makes Torch slow in the process of both has no figure of it", "[workbench][alone]") {
   loaded_bench b;
   const auto c = module_of("return self.right(x, scale)", R"(import sys, time, torch
 if sys.argv[0].endswith('check_drop_in.py'):
