@@ -12,6 +12,8 @@
 #include "cli/stored_runs.hpp"
 #include "devices/device_lease.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -30,6 +32,9 @@ expected<std::shared_ptr<run_store>> open_for_a_moment() {
   return std::make_shared<run_store>(std::move(*store));
 }
 
+constexpr unsigned processors_of_a_run = 4; ///< of one on a device, at its most: our threads, the reference, a candidate, Triton's compiler
+constexpr int most_side_by_side = 3;        ///< more wait for the device
+
 class local_engine : public engine {
 public:
   local_engine() {
@@ -47,9 +52,19 @@ public:
     const auto& id = request.id.empty() ? request.new_id : request.id;
     auto claim = run_store::claim(run_store_folder(), id);
     if (!claim) return fail(claim.error());
+    ++running_;
     auto result = run_claimed(request, id, std::move(on_event), cancel);
+    --running_;
     claim->remove();
     return result;
+  }
+
+  /// On a device a run is mostly the work of one processor (starting processes, compiling, comparing), while measurements there take turns. On a processor it would
+  /// disturb what it measures.
+  size_t side_by_side(const load_request& load) const override {
+    if (!load.where().on_device()) return 1;
+    const int room = static_cast<int>(std::thread::hardware_concurrency() / processors_of_a_run) - running_;
+    return static_cast<size_t>(std::clamp(room, 1, most_side_by_side));
   }
 
 private:
@@ -118,6 +133,7 @@ private:
     return result;
   }
 
+  std::atomic<int> running_ = 0;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
   knowledge_actor knowledge_; ///< for all runs: the compendium is opened once

@@ -23,6 +23,8 @@ public:
   /// ends when its own `cancel` turns true.
   virtual expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event,
                                    const std::atomic<bool>& cancel = cancelled()) = 0;
+  /// How many parts of one task it may be asked to run at once, at least one.
+  virtual size_t side_by_side(const load_request&) const { return 1; }
 };
 
 /// On a device: gives the request the profilers that the user registered on this machine and that say how to collect.

@@ -38,9 +38,12 @@ int run_loop(const run_request& request, const std::filesystem::path& folder, bo
     return report(out, {ec::io_error, "cannot make the folder " + folder.string() + ": " + problem.message(), "choose another with --out DIR"});
   auto machine = engine::open(head);
   if (!machine) return report(out, machine.error());
+  const bool together = (*machine)->side_by_side(request.load) > 1;
   const auto watch = [&](const std::string& title, int attempts) {
     if (!title.empty()) out.line(out.bold(title));
-    return [shown = std::make_shared<progress>(out, attempts)](const run_event& e) { shown->on_event(e); };
+    const bool part = title.starts_with("part ");
+    const auto own = part && together ? std::make_shared<terminal>(json_output, prefix + "[" + title.substr(0, title.find(" of ")) + "] ") : std::shared_ptr<terminal>(&out, [](terminal*) {});
+    return [own, shown = std::make_shared<progress>(*own, attempts)](const run_event& e) { shown->on_event(e); };
   };
   auto result = run_whole(**machine, request, watch);
   if (!result) {

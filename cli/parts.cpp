@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <set>
+#include <thread>
 
 namespace pragma::cli {
 
@@ -151,29 +153,46 @@ private:
     if (tried > 0) note((before ? "Torch is faster here with its own products: " : "no kernel computes all of it: ") + std::string("Torch keeps ") + calls_of(cut_at.kept) + "; " +
          std::to_string(tried) + (tried == 1 ? " part gets a kernel of its own" : " parts get kernels of their own"));
     if (tried == 0 && before) note("Torch is faster here with its own products, and no part beside them takes " + whole_percent(least_gain) + " of the time: all of it stays Torch's");
+    std::vector<part_record> told;
+    for (size_t i = 0; i < groups.size(); ++i) told.push_back(described(g, cut_at, groups[i], i, all > 0 ? groups[i].work / all : 1));
+    std::vector<run_request> requests;
+    for (size_t i = 0; i < tried; ++i) {
+      auto request = request_of(g, document, cut_at, groups[i], i, told[i]);
+      if (!request) return fail(request.error());
+      requests.push_back(std::move(*request));
+    }
+    auto results = run_parts(requests, told);
     std::map<size_t, int> kernel_of; // position in partition::parts -> in parts::regions
     parts made;
     for (size_t i = 0; i < groups.size(); ++i) {
-      if (cancel_) return stopped();
-      if (auto done = one(g, document, cut_at, groups[i], i, tried, all > 0 ? groups[i].work / all : 1, made, kernel_of); !done) return fail(done.error());
+      if (i < tried) {
+        if (!results[i] && (results[i].error().code == ec::interrupted || cancel_)) return fail(results[i].error());
+        if (results[i] && results[i]->header.state == "interrupted") return stopped(); // says nothing of the part
+        judge_part(results[i], told[i]);
+        if (results[i]) (void)write_outputs(requests[i].out_dir, *results[i], false); // a part's report is for who wants it: the whole does without
+        if (told[i].kept) keep(g, document, cut_at, groups[i], *results[i], made, kernel_of);
+      } else {
+        told[i].why_not = "too small a share: Torch's";
+      }
+      cut_.parts.push_back(std::move(told[i]));
     }
+    if (cancel_) return stopped();
     if (made.regions.empty()) return left(std::move(before));
     compose(document, cut_at, kernel_of, g, made);
     return whole_again(made, attempts_before, std::move(before));
   }
 
-  /// One run for a group of equal parts.
-  expected<void> one(const graph& g, const json& document, const partition& cut_at, const region_group& group, size_t number, size_t tried, double share, parts& made, std::map<size_t, int>& kernel_of) {
-    const auto& first = cut_at.parts[group.members.front()];
+  static part_record described(const graph& g, const partition& cut_at, const region_group& group, size_t number, double share) {
     part_record told;
     told.name = "part " + std::to_string(number + 1);
-    told.what = operators_of(g, first) + (group.members.size() > 1 ? ", " + std::to_string(group.members.size()) + " times" : "");
+    told.what = operators_of(g, cut_at.parts[group.members.front()]) + (group.members.size() > 1 ? ", " + std::to_string(group.members.size()) + " times" : "");
     told.share = share;
-    if (number >= tried) {
-      told.why_not = "too small a share: Torch's";
-      cut_.parts.push_back(std::move(told));
-      return {};
-    }
+    return told;
+  }
+
+  /// One run for a group of equal parts, whose task is written here.
+  expected<run_request> request_of(const graph& g, const json& document, const partition& cut_at, const region_group& group, size_t number, const part_record& told) {
+    const auto& first = cut_at.parts[group.members.front()];
     auto text = region_task(loaded_.task, document, g, first, "Part " + std::to_string(number + 1) + " of " + loaded_.task.name + ": " + told.what + ".");
     if (!text) return fail(text.error());
     const auto folder = place() / ("part_" + std::to_string(number + 1));
@@ -181,22 +200,42 @@ private:
     std::error_code failed;
     fs::create_directories(folder, failed);
     if (failed) return fail(ec::io_error, "cannot make the folder " + folder.string() + ": " + failed.message());
-    if (auto written = write_file_atomic(file, *text); !written) return written;
+    if (auto written = write_file_atomic(file, *text); !written) return fail(written.error());
     auto request = request_;
     request.id.clear();
     request.new_id = id() + "-part" + std::to_string(number + 1); // found again when the whole is resumed
     request.load.path = file.string();
     request.load.part = true;
     request.out_dir = folder.string();
-    request.stop.attempts = std::max(1, static_cast<int>(std::lround(request_.stop.attempts * share)));
-    auto result = part_run(request, watch_(told.name + " of " + std::to_string(tried) + ": " + told.what, request.stop.attempts));
-    if (!result && (result.error().code == ec::interrupted || cancel_)) return fail(result.error());
-    if (result && result->header.state == "interrupted") return stopped(); // says nothing of the part
-    judge_part(result, told);
-    if (result) (void)write_outputs(folder, *result, false); // a part's report is for who wants it: the whole does without
-    if (told.kept) keep(g, document, cut_at, group, *result, made, kernel_of);
-    cut_.parts.push_back(std::move(told));
-    return {};
+    request.stop.attempts = std::max(1, static_cast<int>(std::lround(request_.stop.attempts * told.share)));
+    return request;
+  }
+
+  /// As many at once as the engine says; none is begun after one that was stopped.
+  std::vector<expected<run_result>> run_parts(const std::vector<run_request>& requests, const std::vector<part_record>& told) {
+    std::vector<expected<run_result>> results(requests.size(), expected<run_result>(stopped()));
+    std::atomic<size_t> next = 0;
+    std::atomic<bool> over = false;
+    std::mutex watching;
+    const auto work = [&] {
+      for (size_t i = next++; i < requests.size() && !over && !cancel_; i = next++) {
+        std::function<void(const run_event&)> shown;
+        {
+          const std::lock_guard lock(watching);
+          shown = watch_(told[i].name + " of " + std::to_string(requests.size()) + ": " + told[i].what, requests[i].stop.attempts);
+        }
+        results[i] = part_run(requests[i], [&](const run_event& event) {
+          const std::lock_guard lock(watching);
+          shown(event);
+        });
+        if (results[i] ? results[i]->header.state == "interrupted" : results[i].error().code == ec::interrupted) over = true;
+      }
+    };
+    std::vector<std::thread> others(std::min(machine_.side_by_side(request_.load), requests.size()) - (requests.empty() ? 0 : 1));
+    for (auto& thread : others) thread = std::thread(work);
+    work();
+    for (auto& thread : others) thread.join();
+    return results;
   }
 
   /// A part whose run began before the whole was stopped or killed goes on with it: only the attempt in flight is lost.

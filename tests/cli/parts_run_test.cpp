@@ -12,9 +12,14 @@
 #include "tests/fixtures/skip.hpp"
 #include "verification/verify.hpp"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 
 using namespace pragma;
 using namespace pragma::cli;
@@ -98,6 +103,7 @@ public:
   std::map<std::string, double> figures;     ///< by the task's name; others gain 2
   std::set<std::string> wrong;               ///< the kernels of these compute something else
   std::set<std::string> stopped;             ///< by the user, before anything was tried
+  size_t at_once = 1;                        ///< parts
   std::vector<std::string> runs;             ///< names of the tasks, in order
   std::vector<std::string> verdicts;         ///< of what was refused
   std::vector<operator_time> torch;          ///< where Torch's time goes in the whole
@@ -107,7 +113,13 @@ public:
 
   made_up_figures() : ref_(started()) {}
 
+  size_t side_by_side(const load_request&) const override { return at_once; }
+
   expected<run_result> run(const run_request& request, std::function<void(const run_event&)> on_event, const std::atomic<bool>&) override {
+    begun_ += request.load.part;
+    for (int i = 0; i < 2000 && request.load.part && begun_ < at_once; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const std::lock_guard lock(one_by_one_); // there is one reference
+    if (request.load.part) CHECK(begun_ >= at_once); // each has waited for the others that there should be
     run_result result;
     auto& h = result.header;
     h.id = request.id.empty() ? request.new_id : request.id;
@@ -183,6 +195,8 @@ private:
     return *found;
   }
 
+  std::atomic<size_t> begun_ = 0;
+  std::mutex one_by_one_;
   reference ref_;
 };
 
@@ -341,6 +355,22 @@ TEST_CASE("a part that gains nothing stays Torch's") {
   CHECK_FALSE(cut.parts[0].kept);
   CHECK(cut.parts[0].why_not == "Torch is as fast");
   CHECK(cut.parts[1].kept);
+  here.check(machine);
+}
+
+TEST_CASE("parts that run side by side give what they give one after the other, in their order") {
+  folder_with_task here("best_of", best_of);
+  made_up_figures machine;
+  machine.at_once = 2;
+  machine.figures["best_of_part_1"] = 1.05; // its interval reaches below 1
+  const auto result = here.run(machine);
+  REQUIRE(machine.runs.size() == 4);
+  CHECK(machine.runs.front() == "best_of");
+  CHECK(machine.runs.back() == "best_of");
+  const auto& cut = result.header.request.cut;
+  REQUIRE(cut.parts.size() == 2);
+  CHECK((cut.parts[0].name == "part 1" && !cut.parts[0].kept && cut.parts[0].run == "best_of-part1"));
+  CHECK((cut.parts[1].name == "part 2" && cut.parts[1].kept && cut.parts[1].run == "best_of-part2"));
   here.check(machine);
 }
 
