@@ -1,6 +1,7 @@
 #include "execution/runner_process.hpp"
 
 #include "base/defaults.hpp"
+#include "base/files.hpp"
 #include "base/language.hpp"
 #include "base/subprocess.hpp"
 #include "base/text.hpp"
@@ -52,6 +53,7 @@ struct runner_process::impl {
   std::byte* memory = nullptr;
   candidate_output printed;
   bool frozen = false;
+  std::string not_stopped; ///< why freeze() has failed
   bool rests = false;  ///< stopped whenever no call runs
   bool one_thread = false; ///< and starting a second is refused
   call_cost cost;      ///< of the latest call
@@ -136,7 +138,16 @@ struct runner_process::impl {
   bool freeze() {
     if (over()) return true;
     child->signal(SIGSTOP);
-    return frozen = child->wait_stopped(stop_timeout_seconds);
+    if ((frozen = child->wait_stopped(stop_timeout_seconds))) return true;
+    const double used = cpu_seconds(child->pid()), waited = run_delay_seconds(child->pid());
+    child->signal(SIGSTOP); // a second time: seen twice in an hour of tests beside other work, and not understood
+    if ((frozen = child->wait_stopped(stop_timeout_seconds))) return true;
+    const auto stat = read_file("/proc/" + std::to_string(child->pid()) + "/stat"); // "pid (comm) state ...": proc(5)
+    const auto name_ends = stat ? stat->rfind(") ") : std::string::npos;
+    const std::string state = name_ends == std::string::npos ? "?" : stat->substr(name_ends + 2, 1);
+    not_stopped = "could not be stopped within " + format_number(2 * stop_timeout_seconds, 0) + " s (state " + state + "); in the second half it computed for " + format_number(cpu_seconds(child->pid()) - used, 2) +
+                  " s and waited for a processor for " + format_number(run_delay_seconds(child->pid()) - waited, 2) + " s";
+    return false;
   }
   void thaw() {
     if (frozen && !over()) child->signal(SIGCONT);
@@ -285,7 +296,7 @@ expected<runner_process> runner_process::begin(runner_process launched, const bu
   if (ready->nonce != PRAGMA_READY)
     return fail(ec::candidate_failed, "the candidate wrote to the control channel before its first call");
   p->rests = !python && options.wrapper.empty();
-  if (p->rests && !p->freeze()) return fail(ec::tool_failed, "the candidate's process could not be stopped after its start");
+  if (p->rests && !p->freeze()) return fail(ec::tool_failed, "after its start the candidate's process " + p->not_stopped);
   // What an autotuner chose while others used the device is no choice.
   if (python && options.wrapper.empty())
     if (auto tuned = launched.command(PRAGMA_TUNE, 0, 1, 0, 0, first_call); !tuned) return fail(tuned.error());
@@ -325,7 +336,7 @@ expected<double> runner_process::command(uint32_t operation, int first_slot, int
   const double used_now = reply ? cpu_seconds(p.child->pid()) : -1;
   p.cost.cpu_seconds = used < 0 || used_now < 0 ? -1 : used_now - used;
   if (!reply) return fail(reply.error());
-  if (p.rests && !p.freeze()) return fail(ec::tool_failed, "the candidate's process could not be stopped within " + format_number(stop_timeout_seconds, 0) + " s");
+  if (p.rests && !p.freeze()) return fail(ec::tool_failed, "the candidate's process " + p.not_stopped);
   if (reply->nonce != command.nonce) return fail(ec::candidate_failed, "the candidate forged an answer on the control channel");
   if (reply->flags & PRAGMA_CHANGED_ROUNDING)
     return fail(ec::candidate_failed, "the candidate left another floating-point rounding mode behind after the call", "restore it before returning");
