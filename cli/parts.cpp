@@ -169,7 +169,6 @@ private:
         if (!results[i] && (results[i].error().code == ec::interrupted || cancel_)) return fail(results[i].error());
         if (results[i] && results[i]->header.state == "interrupted") return stopped(); // says nothing of the part
         judge_part(results[i], told[i]);
-        if (results[i]) (void)write_outputs(requests[i].out_dir, *results[i], false); // a part's report is for who wants it: the whole does without
         if (told[i].kept) keep(g, document, cut_at, groups[i], *results[i], made, kernel_of);
       } else {
         told[i].why_not = "too small a share: Torch's";
@@ -229,6 +228,7 @@ private:
           shown(event);
         });
         if (results[i] ? results[i]->header.state == "interrupted" : results[i].error().code == ec::interrupted) over = true;
+        else if (results[i]) (void)write_outputs(requests[i].out_dir, *results[i], false); // a part's report is for who wants it: the whole does without
       }
     };
     std::vector<std::thread> others(std::min(machine_.side_by_side(request_.load), requests.size()) - (requests.empty() ? 0 : 1));

@@ -78,15 +78,14 @@ task_outcome outcome_of(const std::filesystem::path& path, const expected<run_re
 
 expected<task_outcome> outcome_from(const json& value, const std::filesystem::path& file) {
   auto t = from_json_value<task_outcome>(value, file.string());
-  if (!t || value.contains("keeps_torch")) return t;
-  t->keeps_torch = t->as_called && t->speedup.value < 1;
-  if (value.contains("as_called")) return t;
-  const auto own = read_file(file.parent_path() / "tasks" / std::filesystem::path(t->path).stem() / "run.json");
-  const auto document = own ? parse_json(*own, "run.json") : expected<json>(json());
-  if (!document) return t;
-  const auto& run = html::object_at(*document, "run");
-  if (html::text_at(run, "id") == t->run) t->as_called = html::text_at(html::object_at(run, "final"), "as_called") == "true";
-  t->keeps_torch = t->as_called && t->speedup.value < 1;
+  if (!t) return t;
+  if (!value.contains("as_called")) {
+    const auto own = read_file(file.parent_path() / "tasks" / std::filesystem::path(t->path).stem() / "run.json");
+    const auto document = own ? parse_json(*own, "run.json") : expected<json>(json());
+    const auto run = document ? html::object_at(*document, "run") : json::object();
+    if (html::text_at(run, "id") == t->run) t->as_called = html::text_at(html::object_at(run, "final"), "as_called") == "true";
+  }
+  if (!value.contains("keeps_torch")) t->keeps_torch = t->as_called && t->speedup.value < 1;
   return t;
 }
 

@@ -173,15 +173,15 @@ class Task:
             facts["same"] += tied
             if len(tied) < len(names) or any(one[2] is not tied[0][2] for one in tied):
                 verdict = verdict or "ties"
-        written = verdict is None and not model._pragma_options["keep_buffers"] and [(self.constants.keeper(model, path, name), name) for (path, _, name), _, _ in self.updates] or []
+        updates = [] if verdict or model._pragma_options["keep_buffers"] else self.updates
+        written = [(self.constants.keeper(model, path, name), name) for (path, _, name), _, _ in updates]
         facts["same"] += [(table, name, table[name]) for table, name in written]
         if self.shells.share_memory([table[name] for table, name in written]):  # the second update would not see the first
             verdict = "shared buffers"
         verdict = "hooks" if verdict is None and any(self.watch.hook_tables(model)) else verdict
         inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
         device = self.device_of(model, args) if self.launcher else None
-        if device is not None and device.type != self.settings["device"]:
-            verdict = verdict or "device"
+        verdict = verdict or ("device" if device is not None and device.type != self.settings["device"] else None)
         surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu")) + [("rebind",) + one for one in facts["asked"]]
         return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
 
@@ -189,7 +189,7 @@ class Task:
         return (bool(self.settings["mutated"]) and not self.updates or self.made_for.get("writes_inputs", False)) and not model._pragma_options["keep_buffers"]
 
     def has_other_methods(self, kind):
-        """A class derived from ModelNew may have a forward() of its own; what else of Model's it replaces the kernel would leave out. A __call__() of Model's is in the kernel."""
+        """What a derived class replaces of Model's beside forward() the kernel would leave out; a __call__() of Model's is in the kernel."""
         between = kind.__mro__[:kind.__mro__.index(self.kind) + 1] if self.kind in kind.__mro__ else ()
         own = [vars(one) for one in self.reference.Model.__mro__ if one.__module__ == self.reference.Model.__module__]
         return any("__call__" in table for table in own) or any(name in table for one in between for name in vars(one) for table in own if not name.startswith("__") and name != "forward")

@@ -208,7 +208,7 @@ bool is_contraction(const graph_node& node) {
 bool calls_contraction(const std::string& name) {
   static const std::set<std::string> others = {"linear", "bilinear", "mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "dot", "vdot", "inner", "einsum", "tensordot", "chain_matmul", "linalg_multi_dot", "lstm", "gru"};
   if (others.contains(name) || name.starts_with("rnn_")) return true;
-  for (const char* family : {"conv", "matmul", "attention", "scaled_dot_product"})
+  for (const char* family : {"conv", "matmul", "attention"})
     if (name.find(family) != std::string::npos) return true;
   return false;
 }
