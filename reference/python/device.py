@@ -96,9 +96,9 @@ class Device:
             self._flush_seconds = max(self._elapsed(*events) / 1e4, 1e-6)
         self._buffer.zero_()
 
-    def _head_start(self, calls):
-        """Keeps the device busy while so many calls are launched: a gap in which it waits for Python is no time of a kernel."""
-        late = max(LEAST_HEAD_START, HEAD_START * calls * (self._launch_seconds - self._flush_seconds))
+    def _head_start(self, late):
+        """Keeps the device busy for `late` seconds, in which calls are launched: a gap in which it waits for Python is no time of a kernel."""
+        late = max(LEAST_HEAD_START, HEAD_START * late)
         for _ in range(min(MOST_HEAD_START, int(late / self._flush_seconds) + 1)):
             self.flush()
 
@@ -118,7 +118,7 @@ class Device:
             events = []
             count = min(CHUNK, calls - first)
             if flush:
-                self._head_start(count)
+                self._head_start(count * (self._launch_seconds - self._flush_seconds))
             begun = time.perf_counter()
             for i in range(first, first + count):
                 pair = self._new_event(enable_timing=True), self._new_event(enable_timing=True)
@@ -211,11 +211,30 @@ class Device:
                 "registers": int(of("regs_per_multiprocessor")), "warp_size": int(of("warp_size")),
                 "max_threads": int(of("max_threads_per_multi_processor"))}
 
-    def best(self, call, flush=True):
-        """Seconds of one call, the least of several samples."""
-        once = max(self.seconds(lambda _: call(), 3, flush) / 3, 1e-7)
+    def best(self, call):
+        """Seconds of one call after a flush, the least of several samples."""
+        once = max(self.seconds(lambda _: call(), 3) / 3, 1e-7)
         calls = max(3, min(200, int(CALIBRATION_SECONDS / once)))
-        return min(self.seconds(lambda _: call(), calls, flush) / calls for _ in range(3))
+        return min(self.seconds(lambda _: call(), calls) / calls for _ in range(3))
+
+    def best_in_cache(self, call):
+        """Seconds of one of many calls back to back, with what they leave in the cache; the least of several samples. A pair of events around each call would
+        time the host's launches as well: on an H100 its L2 seemed slower than its memory."""
+        least = float("inf")
+        self.flush()
+        for _ in range(4):
+            self._head_start(CHUNK * self._launch_seconds)
+            begun = time.perf_counter()
+            call()  # what the head start took from the cache comes back
+            events = [self._new_event(enable_timing=True) for _ in range(2)]
+            self._record(events[0], self._stream())
+            for _ in range(CHUNK):
+                call()
+            self._record(events[1], self._stream())
+            self._launch_seconds = (time.perf_counter() - begun) / CHUNK
+            self._wait()
+            least = min(least, self._elapsed(*events) / 1e3 / CHUNK)
+        return least
 
     def limits(self):
         """facts() and what is measured: bandwidths (L2 with its contents kept, memory with it flushed), peaks, an empty launch."""
@@ -223,13 +242,13 @@ class Device:
         cache = self.cache_bytes()
         read, copy = [], []
         # Few enough bytes that the cache keeps them; many enough that memory serves all of them.
-        for size, flush in ((cache // 4, False), (max(1 << 30, 16 * cache), True)):
+        for size, best in ((cache // 4, self.best_in_cache), (max(1 << 30, 16 * cache), self.best)):
             x = torch.ones(size // 4, device=self.torch)
             y = torch.empty_like(x)
             rows = x.view(-1, 4096) if x.numel() % 4096 == 0 else x[:x.numel() // 4096 * 4096].view(-1, 4096)
             used = rows.numel() * 4
-            read.append(used / self.best(lambda: torch.amax(rows, 1), flush) / 1e9)
-            copy.append(2 * x.numel() * 4 / self.best(lambda: y.copy_(x), flush) / 1e9)
+            read.append(used / best(lambda: torch.amax(rows, 1)) / 1e9)
+            copy.append(2 * x.numel() * 4 / best(lambda: y.copy_(x)) / 1e9)
             read[-1] = max(read[-1], copy[-1])  # whatever can be copied can be read
             del x, y, rows
         n = 4096
