@@ -35,6 +35,14 @@ bool ready(int fd, short events, clock::time_point end) {
   return n > 0;
 }
 
+/// TCP lets a socket meet itself: nobody listens on a port that the system gives out, and it gives out that one for the attempt. Who wanted to listen there cannot, then.
+bool met_itself(int fd) {
+  sockaddr_storage own{}, peer{};
+  socklen_t own_size = sizeof own, peer_size = sizeof peer;
+  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 && ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 &&
+         own_size == peer_size && std::memcmp(&own, &peer, own_size) == 0;
+}
+
 } // namespace
 
 expected<open_socket> connect_to(const address& to, double seconds) {
@@ -51,16 +59,14 @@ expected<open_socket> connect_to(const address& to, double seconds) {
     if (s.fd < 0) continue;
     const int yes = 1;
     ::setsockopt(s.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    if (::connect(s.fd, a->ai_addr, a->ai_addrlen) == 0) return s;
-    if (errno == EINPROGRESS && ready(s.fd, POLLOUT, end)) {
-      int problem = 0;
+    int problem = ::connect(s.fd, a->ai_addr, a->ai_addrlen) == 0 ? 0 : errno;
+    if (problem == EINPROGRESS && ready(s.fd, POLLOUT, end)) {
       socklen_t size = sizeof problem;
       ::getsockopt(s.fd, SOL_SOCKET, SO_ERROR, &problem, &size);
-      if (problem == 0) return s;
-      why = std::strerror(problem);
-    } else {
-      why = errno == EINPROGRESS ? "no answer" : std::strerror(errno);
     }
+    if (problem == 0 && met_itself(s.fd)) problem = ECONNREFUSED;
+    if (problem == 0) return s;
+    why = problem == EINPROGRESS ? "no answer" : std::strerror(problem);
   }
   return fail(why == "no answer" ? ec::timeout : ec::remote_failed, "cannot reach " + to.text() + ": " + why, "is `pragma head` running there, and the port open?");
 }

@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "base/subprocess.hpp"
 #include "small_task.hpp"
+#include "tests/fixtures/free_port.hpp"
 #include "tests/fixtures/made_up_node.hpp"
 #include "tests/fixtures/shared_cache.hpp"
 #include "tests/fixtures/skip.hpp"
@@ -161,6 +162,7 @@ struct cluster {
   void start_head(const std::string& interface = "127.0.0.1", const std::vector<std::string>& more = {}) {
     const auto ready = path("ready");
     fs::remove(ready);
+    if (port == 0) port = test::free_port();
     fs::create_directories(path("head-tmp"));
     auto spec = command(PRAGMA_EXE, with_tls({"head", "--listen", interface + ":" + std::to_string(port), "--ready-file", ready}, "head"), "head");
     spec.argv.insert(spec.argv.end(), more.begin(), more.end());
@@ -170,9 +172,7 @@ struct cluster {
     auto child = child_process::start(spec);
     REQUIRE(child);
     members.insert_or_assign("head", std::move(*child));
-    REQUIRE(within(20, [&] { return fs::exists(ready) && fs::file_size(ready) > 1; }));
-    std::ifstream(ready) >> port;
-    REQUIRE(port > 0);
+    if (!within(60, [&] { return fs::exists(ready) && fs::file_size(ready) > 1; })) FAIL("no head: " << members.at("head").kill().err);
   }
   void start_node(const std::string& name, const far_host* host = nullptr, const std::vector<std::pair<std::string, std::string>>& environment = {}) {
     auto spec = command(PRAGMA_NODE_EXE, with_tls({"--join", (host ? host->address : "127.0.0.1") + ":" + std::to_string(port), "--name", name}, name), name);

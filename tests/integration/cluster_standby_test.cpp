@@ -4,6 +4,7 @@
 #include "base/subprocess.hpp"
 #include "cluster/client.hpp"
 #include "cluster/standby.hpp"
+#include "tests/fixtures/free_port.hpp"
 #include "tests/fixtures/made_up_node.hpp"
 
 #include <algorithm>
@@ -34,17 +35,9 @@ uint64_t number_from(const char* variable, uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// A port below those that the system gives out by itself.
-uint16_t free_port() {
-  for (std::random_device source;;) {
-    const address one{"127.0.0.1", static_cast<uint16_t>(12000 + source() % 18000)};
-    if (listen_on(one)) return one.port;
-  }
-}
-
 struct two_heads {
   temp_dir dir = std::move(*temp_dir::create("pragma-pair-"));
-  std::vector<address> where{{"127.0.0.1", free_port()}, {"127.0.0.1", free_port()}};
+  std::vector<address> where{{"127.0.0.1", test::free_port()}, {"127.0.0.1", test::free_port()}};
   std::optional<child_process> heads[2];
   std::vector<std::unique_ptr<test::made_up_node>> nodes;
 
