@@ -296,6 +296,7 @@ time.perf_counter = clock
 )"));
   const auto result = timed_build(slow);
   INFO(result.result.reason);
+  if (result.result.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
   CHECK(result.result.passed());
   CHECK_THAT(result.time.cache, Contains("our clock"));
   CHECK(result.time.candidate_seconds >= 170e-6);
