@@ -69,8 +69,10 @@ void progress::on_event(const run_event& e) {
     if (r.passed()) {
       const auto& t = r.code.measured.time;
       if (r.new_best) best_ = t.speedup.value;
+      // Ratios against Torch are of different moments: what made it the best is what was timed beside the best until then.
+      const auto beside = r.against_best.value > 0 ? format_number(r.against_best.value, 2) + "x of best (" + format_number(r.against_best.low, 2) + "-" + format_number(r.against_best.high, 2) + ")" : "";
       auto text = number + padded(speedup_text(t.speedup), 26) + padded(format_seconds(t.candidate_seconds), 10) +
-                  (r.new_best ? out_.green("new best  ") : out_.dim(r.against_best.value > 0 ? format_number(r.against_best.value, 2) + "x of best (" + format_number(r.against_best.low, 2) + "-" + format_number(r.against_best.high, 2) + ")" : "not better"));
+                  (r.new_best ? out_.green("new best" + (beside.empty() ? "  " : ", " + beside)) : out_.dim(beside.empty() ? "not better" : beside));
       if (!r.findings.empty()) {
         const auto& f = r.findings.front();
         text += "  " + json(f.what).get<std::string>() + (f.level.empty() ? "" : " (" + f.level + ")");
