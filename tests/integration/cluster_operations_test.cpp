@@ -208,7 +208,7 @@ TEST_CASE("two nodes of one machine never measure at the same time, those of two
 
 TEST_CASE("metrics, health, readiness and JSON logs") {
   cluster c(true);
-  const int port = 20000 + ::getpid() % 20000;
+  const int port = test::free_port();
   c.start_head("127.0.0.1", {"--metrics", "127.0.0.1:" + std::to_string(port), "--log-format", "json"});
   CHECK(within(10, [&] { return http_get(port, "/readyz").find("200 OK") != std::string::npos; }));
   CHECK(http_get(port, "/healthz").find("200 OK") != std::string::npos);
