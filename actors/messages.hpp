@@ -69,7 +69,6 @@ struct measurement {
 };
 PRAGMA_JSON(measurement, verdict, profile, compared, against_best, best_again, time_seconds, profile_seconds, limits)
 
-/// Profiler -> Conductor, at the end of a run: the winner in a fresh process with unseen seeds. This is the figure reported.
 /// What the Conductor wants explained, by the names in a profile, and what the compendium knows of it.
 struct look_up {
   std::vector<std::string> metrics;
@@ -80,6 +79,7 @@ struct looked_up {
 };
 PRAGMA_JSON(looked_up, known)
 
+/// Profiler -> Conductor, at the end of a run: the winner in a fresh process with unseen seeds. This is the figure reported.
 struct confirmation {
   pragma::verdict verdict;
   timing time;                            ///< the headline: the drop-in as a Torch program calls it, or `kernel` where it was not called so
@@ -144,10 +144,10 @@ struct part_record {
   std::string what;                       ///< its operators, for people
   std::string run;                        ///< the run that made its kernel; empty: none (an equal part's kernel serves)
   double share = 0;                       ///< of the work of all parts that could be ours, guessed from bytes and operations
-  interval speedup;                       ///< as called, against Torch on the same part; 0: none
+  interval speedup;                       ///< as called, against Torch on the same part, or where it could not be called so (open) the kernel's alone; 0: none
   double torch_seconds = 0, seconds = 0;  ///< of one call
   bool kept = false;                      ///< its kernel is in the drop-in
-  bool open = false;                      ///< nothing was established about it: a busy machine
+  bool open = false;                      ///< no figure as called was established: a busy machine
   std::string why_not;
 };
 PRAGMA_JSON(part_record, name, what, run, share, speedup, torch_seconds, seconds, kept, open, why_not)

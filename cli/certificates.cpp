@@ -111,6 +111,7 @@ void add_revoke(CLI::App& ca, action& chosen) {
 void add_ca(CLI::App& cluster, action& chosen) {
   auto* ca = cluster.add_subcommand("ca", "the cluster's own certificates, for mutual TLS");
   ca->require_subcommand(1);
+  ca->footer("Example:\n  pragma cluster ca init ~/ca\n  pragma cluster ca issue gpu1 --role node --dir ~/ca");
   add_init(*ca, chosen);
   add_issue(*ca, chosen);
   add_browser(*ca, chosen);

@@ -132,6 +132,7 @@ void add_cluster(CLI::App& app, action& chosen) {
   add_node(*app.add_subcommand("node", "offer this machine's hardware to a cluster"), chosen);
   auto* cluster = app.add_subcommand("cluster", "a cluster's certificates and state");
   cluster->require_subcommand(1);
+  cluster->footer("Example:\n  pragma cluster ca init ~/ca\n  pragma cluster status --head 10.0.0.5:7447 --tls ~/ca/me");
   add_ca(*cluster, chosen);
   add_cancel(app, chosen);
   add_attach(app, chosen);

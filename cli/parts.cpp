@@ -271,9 +271,10 @@ private:
     told.speedup = h.final.time.speedup;
     told.torch_seconds = h.final.time.baseline_seconds;
     told.seconds = h.final.time.candidate_seconds;
-    told.kept = h.final.as_called && told.speedup.low > 1;
-    told.open = !h.final.as_called;
-    if (!told.kept) told.why_not = h.final.as_called ? "Torch is as fast" : "not timed as called: " + h.final.not_called;
+    told.kept = told.speedup.low > 1;
+    told.open = !h.final.as_called; // then the kernel's own figure says whether it is tried, and the whole's, which is timed as called, what comes of it
+    if (told.open) told.why_not = "not timed as called: " + h.final.not_called;
+    else if (!told.kept) told.why_not = "Torch is as fast";
   }
 
   void keep(const graph& g, const json& document, const partition& cut_at, const region_group& group, const run_result& result, parts& made, std::map<size_t, int>& kernel_of) {

@@ -172,7 +172,7 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
     out.line(out.bold(out.red("no kernel was accepted")) + " in " + std::to_string(result.iterations.size()) + " attempts");
   }
   for (const auto& p : h.request.cut.parts)
-    out.line("  " + p.name + " (" + p.what + "): " + (p.kept ? format_number(p.speedup.value, 2) + "x, " + format_seconds(p.torch_seconds) + " -> " + format_seconds(p.seconds) : "Torch's, because: " + p.why_not));
+    out.line("  " + p.name + " (" + p.what + "): " + (p.kept ? format_number(p.speedup.value, 2) + "x, " + format_seconds(p.torch_seconds) + " -> " + format_seconds(p.seconds) + (p.open ? ", the kernel alone; " + p.why_not : "") : "Torch's, because: " + p.why_not));
   if (!h.request.cut.parts.empty()) out.line("  Torch keeps " + join(h.request.cut.torch, ", "));
   for (const auto& f : h.graph_findings) out.line("  the task: " + f.why);
   out.line("  stopped: " + h.stop_reason);

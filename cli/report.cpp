@@ -373,7 +373,7 @@ std::string parts_table(const report_data& d) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& p : cut.parts)
     rows.push_back({escape(p.name), escape(p.what), format_number(100 * p.share, 0) + "%", p.speedup.value > 0 ? escape(with_interval(p.speedup)) : "-",
-                    p.torch_seconds > 0 ? format_seconds(p.torch_seconds) + " -> " + format_seconds(p.seconds) : "-", p.kept ? "a kernel of its own" : "Torch: " + escape(p.why_not)});
+                    p.torch_seconds > 0 ? format_seconds(p.torch_seconds) + " -> " + format_seconds(p.seconds) : "-", p.kept ? "a kernel of its own" + (p.open ? "; " + escape(p.why_not) : std::string()) : "Torch: " + escape(p.why_not)});
   for (size_t i = 0; i < cut.torch.size(); ++i) rows.push_back({"-", escape(cut.torch[i]), "-", "-", "-", "Torch" + (i < cut.why.size() ? ": " + escape(cut.why[i]) : "")});
   return table({"part", "operators", "share of the parts (guessed)", "over Torch", "one call", "whose"}, rows, 2, 5);
 }

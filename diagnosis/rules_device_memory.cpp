@@ -47,7 +47,7 @@ std::optional<finding> at_roofline(const facts& f) {
   const bool suspect = f.roof.share > 1.05;
   std::vector<std::string> remedies = {"Stop here, or change what is computed: fewer bytes (a narrower dtype, fusion with the neighbouring operations)."};
   if (!f.at_bandwidth) remedies.front() = "Stop here, or change what is computed: fewer operations, or a precision that faster units have (tl.dot with input_precision=\"tf32x3\", where allowed \"tf32\").";
-  if (suspect) remedies.push_back("Measure the device again with `pragma hardware --remeasure`.");
+  if (suspect) remedies.push_back("Measure the device again with `pragma hardware --again`, with --backend and --device as for the run.");
   return e.finish("The kernel runs at " + format_number(share, 0) + "% of the measured " + f.roof.limit + ": the hardware is the limit, not the code." +
                       (suspect ? " More than 100% means that the limit was measured too low, or that not all the work is done: measure the roofline again." : ""),
                   std::move(remedies));

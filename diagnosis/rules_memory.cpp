@@ -67,7 +67,7 @@ std::optional<finding> at_roofline(const facts& f) {
   return e.finish("The kernel runs at " + format_number(share, 0) + "% of the measured " + f.roof.limit + ": the hardware is the limit, not the code." +
                       (suspect ? " More than 100% means that the limit was measured too low, or that not all the work is done: measure the roofline again." : ""),
                   {"Stop here, or change what is computed: fewer bytes (a narrower dtype, fusion with the neighbouring operations).",
-                   suspect ? "Measure the machine again with `pragma hardware --remeasure`." : "More threads, where the limit is one core's bandwidth."});
+                   suspect ? "Measure the machine again with `pragma hardware --again`." : "More threads, where the limit is one core's bandwidth."});
 }
 
 std::optional<finding> too_many_passes(const facts& f) {

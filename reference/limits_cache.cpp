@@ -9,8 +9,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Counted up when figures are measured in another way: those of before say something else. 2: a cache by calls back to back.
-constexpr const char* how_measured = "2";
+/// Counted up when figures are measured in another way: those of before say something else. 2: a cache by calls back to back; 3: from a graph.
+constexpr const char* how_measured = "3";
 
 fs::path limits_file(const device_choice& device, const std::string& device_name, const std::string& torch) {
   return cache_home() / ("device-" + short_hash(device.text() + '\0' + device_name + '\0' + torch + '\0' + how_measured) + ".json");

@@ -102,6 +102,7 @@ class made_up_figures : public engine {
 public:
   std::map<std::string, double> figures;     ///< by the task's name; others gain 2
   std::set<std::string> wrong;               ///< the kernels of these compute something else
+  std::set<std::string> uncalled;            ///< these have the kernel's figure alone
   std::set<std::string> stopped;             ///< by the user, before anything was tried
   size_t at_once = 1;                        ///< parts
   std::vector<std::string> runs;             ///< names of the tasks, in order
@@ -170,7 +171,8 @@ public:
     h.best_attempt = 1;
     h.confirmed = true;
     h.final.verdict = result.iterations.front().verdict;
-    h.final.as_called = true;
+    h.final.as_called = !uncalled.contains(name);
+    if (!h.final.as_called) h.final.not_called = "the machine was busy when the drop-in was called";
     h.final.torch = torch;
     h.final.time.speedup = {figure, figure * 0.9, figure * 1.1};
     return result;
@@ -356,6 +358,26 @@ TEST_CASE("a part that gains nothing stays Torch's") {
   CHECK(cut.parts[0].why_not == "Torch is as fast");
   CHECK(cut.parts[1].kept);
   here.check(machine);
+}
+
+TEST_CASE("a part that a busy machine kept from being timed as called is tried in the whole where its kernel is faster: undecided is not slower") {
+  for (const auto& [figure, tried] : std::map<double, bool>{{2, true}, {1.05, false}}) {
+    CAPTURE(figure);
+    folder_with_task here("best_of", best_of);
+    made_up_figures machine;
+    machine.uncalled = {"best_of_part_1"};
+    machine.figures["best_of_part_1"] = figure;
+    const auto result = here.run(machine);
+    const auto& cut = result.header.request.cut;
+    REQUIRE(cut.parts.size() == 2);
+    CHECK(cut.parts[0].kept == tried);
+    CHECK(cut.parts[0].open);
+    CHECK(cut.parts[0].why_not == "not timed as called: the machine was busy when the drop-in was called");
+    CHECK((cut.parts[1].kept && !cut.parts[1].open));
+    CHECK(parts_of(machine.together)->regions.size() == (tried ? 2 : 1));
+    CHECK_THAT(render_html_report(run_document(result)), Contains(tried ? "a kernel of its own; not timed as called" : "Torch: not timed as called"));
+    here.check(machine);
+  }
 }
 
 TEST_CASE("parts that run side by side give what they give one after the other, in their order") {
