@@ -15,6 +15,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 
+#define ROOFLINE_EIGHT(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 // 12 chains fill 16 registers with room for the operands, 24 fill 32.
 #define ROOFLINE_TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define ROOFLINE_TWELVE_MORE(X) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double run_seconds = 0.3;           ///< of calls: a thousand samples and more
 constexpr uint64_t period_ns = 200'000;
-constexpr size_t ring_pages = 64;             ///< power of two; holds 1,700 samples with their registers, so that nobody needs to drain it
+constexpr size_t ring_pages = 128;            ///< power of two; holds 3,400 samples with their registers, so that nobody needs to drain it; as much as a user may lock by default
 constexpr int fewest_samples = 50;            ///< below it shares say nothing
 constexpr double system_noise = 0.03;         ///< of the CPU time: less is the end of the run and the timer's own grain
 
@@ -76,7 +76,8 @@ public:
   void start() const { ioctl(fd_, PERF_EVENT_IOC_ENABLE, 0); }
   void stop() const { ioctl(fd_, PERF_EVENT_IOC_DISABLE, 0); }
 
-  void read_into(time_samples& out) const {
+  /// Also whether all of them fitted.
+  bool read_into(time_samples& out) const {
     const auto head = __atomic_load_n(&ring_->data_head, __ATOMIC_ACQUIRE);
     const size_t first = static_cast<size_t>(sysconf(_SC_PAGESIZE)), size = ring_pages * first; // a page of the kernel's comes before the ring
     const auto* data = reinterpret_cast<const std::byte*>(ring_) + first;
@@ -84,9 +85,11 @@ public:
       for (size_t i = 0; i < bytes; ++i) static_cast<std::byte*>(to)[i] = data[(from + i) % size];
     };
     // The ring is written from its start and was not drained: what did not fit was dropped.
+    size_t largest = 0;
     for (uint64_t at = 0; at + sizeof(perf_event_header) <= std::min<uint64_t>(head, size);) {
       perf_event_header header{};
       copy(at, &header, sizeof header);
+      largest = std::max<size_t>(largest, header.size);
       if (header.size < sizeof header || at + header.size > head) break;
       if (header.type == PERF_RECORD_SAMPLE && header.size >= sizeof header + sizeof(uint64_t)) {
         uint64_t address = 0;
@@ -104,6 +107,7 @@ public:
       }
       at += header.size;
     }
+    return head + largest <= size;
   }
 
 private:
@@ -133,8 +137,9 @@ std::optional<time_samples> take_samples(const collect_context& context, const b
   timer.stop();
   if (!ran) return say(ran.error().message);
   found.cpu_seconds = before >= 0 ? cpu_seconds_of(pid) - before : 0;
-  timer.read_into(found);
+  const bool all = timer.read_into(found);
   found.sampled_seconds = found.count * period_ns * 1e-9;
+  if (!all) found.cpu_seconds = found.sampled_seconds; // what was dropped was not the operating system's time
   if (found.count < fewest_samples) return say("only " + std::to_string(found.count) + " of them in " + format_seconds(found.cpu_seconds) + " of CPU time");
   return found;
 }

@@ -5,6 +5,7 @@
 #include "profilers/by_manifest.hpp"
 #include "profilers/collect.hpp"
 #include "profilers/running.hpp"
+#include "tests/fixtures/skip.hpp"
 #include "profilers/hardware.hpp"
 
 #include <algorithm>
@@ -202,6 +203,19 @@ TEST_CASE("a budget that is too small cuts the slow tool and says so", "[alone]"
   CHECK_FALSE(p->value("callgrind.Ir"));
   CHECK((mentions(p->missing, "of the time for tools") || mentions(p->missing, "valgrind is not installed")));
   CHECK(p->value("remarks.missed_loops"));
+}
+
+TEST_CASE("samples that found no room are not taken for time in the operating system", "[alone]") {
+  auto& s = shared();
+  const auto c = build(scalar_kernel);
+  collect_options options;
+  options.default_metrics = false;
+  options.extra_metrics = {"seconds_per_call", "samples.count", "samples.system_share"};
+  const auto once = collect(s.task, c.source, c.binary, s.ref, timing_of(1e-5), nullptr, options); // so many calls that they take far longer than was planned
+  REQUIRE(once);
+  INFO(json(once->missing).dump());
+  if (!once->value("samples.count")) return test::skip("no samples of time here");
+  CHECK(once->value("samples.system_share") == 0.0); // the kernel makes no system call
 }
 
 TEST_CASE("only what was asked for, when the default set is off", "[alone]") {
