@@ -75,6 +75,8 @@ std::optional<timing> final_timing(const report_data& d) {
 }
 
 bool as_called(const report_data& d) { return object_at(d.run, "final").value("as_called", json()) == json(true); }
+/// Why the figure is the kernel's alone; empty where it is not, and in records from before there were others.
+std::string why_not_called(const report_data& d) { return as_called(d) ? "" : text_at(object_at(d.run, "final"), "not_called"); }
 
 /// The kernel without the call of a program around it: what a roofline can say something of.
 std::optional<timing> kernel_timing(const report_data& d) {
@@ -97,7 +99,7 @@ std::string verdict_line(const report_data& d) {
   const auto& t = *confirmed;
   const std::string spread = "95% interval " + format_number(t.speedup.low, 2) + "-" + format_number(t.speedup.high, 2);
   const std::string which = ", attempt " + std::to_string(d.best->number) + " of " + std::to_string(d.iterations.size());
-  const std::string as = as_called(d) ? " as called" : "";
+  const std::string as = as_called(d) ? " as called" : why_not_called(d).empty() ? "" : " by the kernel alone";
   if (t.speedup.low > 1) return times(t.speedup.value) + " faster than Torch" + as + " (" + spread + ")" + which;
   if (as_called(d)) return "No gain as called: " + times(t.speedup.value) + " of Torch's speed (" + spread + ")" + which;
   if (t.speedup.high < 1) return "Slower than Torch: " + times(t.speedup.value) + " (" + spread + ")" + which;
@@ -118,6 +120,7 @@ std::string header_part(const report_data& d) {
     line += std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " pairs of samples accepted, " + t.cache + (t.cache == "warm" ? " caches" : "") + (t.note.empty() ? "" : "; " + t.note) + ".";
     out += "<p>" + escape(line) + "</p>\n";
     if (t.contended) out += "<p class=\"bad\">Other work was running while this was measured: the interval may lie.</p>\n";
+    if (const auto why = why_not_called(d); confirmed && !why.empty()) out += "<p>That is the kernel alone. The drop-in was not timed as a Torch program calls it: " + escape(why) + ".</p>\n";
     if (const auto kernel = kernel_timing(d); kernel && as_called(d))
       out += "<p>That is the drop-in as a Torch program calls it, in a fresh process. The kernel alone: " + times(kernel->speedup.value) + ", " +
              format_seconds(kernel->candidate_seconds) + " against " + format_seconds(kernel->baseline_seconds) + ".</p>\n";

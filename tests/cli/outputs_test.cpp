@@ -88,6 +88,20 @@ TEST_CASE("terminal, table and report place the same time on the roofline: the h
   CHECK_THAT(render_html_report(cli::run_document(result)), Contains("It reaches " + format_number(100 * point.share, 0) + "% of the measured " + point.limit));
 }
 
+TEST_CASE("a headline that is the kernel's alone says so, and why") {
+  run_result result = won_elsewhere();
+  auto& h = result.header;
+  h.final.as_called = false;
+  h.final.not_called = "the machine was busy when the drop-in was called";
+  h.final.time.candidate_seconds = 30e-3;
+  h.final.time.baseline_seconds = 60e-3;
+  h.final.time.speedup = {2, 1.9, 2.1};
+  const auto report = render_html_report(cli::run_document(result));
+  CHECK_THAT(report, Contains("faster than Torch by the kernel alone") && Contains("was not timed as a Torch program calls it: the machine was busy when the drop-in was called."));
+  h.final.as_called = true;
+  CHECK_THAT(render_html_report(cli::run_document(result)), Contains("faster than Torch as called") && !Contains("was not timed as a Torch program calls it"));
+}
+
 namespace {
 
 /// Sixteen-bit products of a made-up GPU, at `seconds` a call, as the Profiler and the Conductor leave them in a run.
