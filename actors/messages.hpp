@@ -88,10 +88,11 @@ struct confirmation {
   std::string drop_in;                    ///< what its check found
   called_numbers numbers;
   std::string not_called;                 ///< why it was not tried: nothing is wrong with it
+  doubt call_doubt = doubt::none;         ///< machine_busy: it was tried, and others' work spoilt its time
   std::vector<operator_time> torch;       ///< where eager Torch's time goes; empty: not known
   machine_limits limits;                  ///< as in measurement
 };
-PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, numbers, not_called, torch, limits)
+PRAGMA_JSON(confirmation, verdict, time, kernel, as_called, drop_in, numbers, not_called, call_doubt, torch, limits)
 
 /// Conductor -> Coder, per attempt. The built-in coder reads the outcome, an LLM the brief.
 struct code_request {

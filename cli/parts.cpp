@@ -271,8 +271,10 @@ private:
     told.speedup = h.final.time.speedup;
     told.torch_seconds = h.final.time.baseline_seconds;
     told.seconds = h.final.time.candidate_seconds;
-    told.kept = told.speedup.low > 1;
-    told.open = !h.final.as_called; // then the kernel's own figure says whether it is tried, and the whole's, which is timed as called, what comes of it
+    // Where only the machine was busy, the kernel's own figure says whether it is tried, and the whole's, which is timed as called, what comes of it. A time that was not believed
+    // is another thing: of a whole there is no kernel's time that would show such a lie.
+    told.kept = told.speedup.low > 1 && (h.final.as_called || h.final.call_doubt == doubt::machine_busy);
+    told.open = !h.final.as_called;
     if (told.open) told.why_not = "not timed as called: " + h.final.not_called;
     else if (!told.kept) told.why_not = "Torch is as fast";
   }

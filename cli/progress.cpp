@@ -146,7 +146,7 @@ void print_summary(terminal& out, const run_result& result, const std::filesyste
     out.line("  " + format_seconds(t.baseline_seconds) + " -> " + format_seconds(t.candidate_seconds) + " per call, " + t.baseline + ", " + t.cache + (t.cache == "warm" ? " caches, " : ", ") + std::to_string(t.blocks_accepted) + " of " + std::to_string(t.blocks_tried) + " paired samples used" +
              (t.contended ? out.red(", UNDER CONTENTION") : ""));
     if (!t.note.empty()) out.line("  " + t.note);
-    if (!h.final.as_called && !h.final.not_called.empty()) out.line("  not timed as called: " + printable(h.final.not_called));
+    if (!h.final.as_called && !h.final.not_called.empty()) out.line("  not timed as called: " + h.final.not_called);
     if (h.final.as_called && h.final.kernel.speedup.value > 0) {
       const auto& k = h.final.kernel;
       out.line("  kernel: " + speedup_text(k.speedup) + ", " + format_seconds(k.baseline_seconds) + " -> " + format_seconds(k.candidate_seconds) + " (" +

@@ -102,7 +102,8 @@ class made_up_figures : public engine {
 public:
   std::map<std::string, double> figures;     ///< by the task's name; others gain 2
   std::set<std::string> wrong;               ///< the kernels of these compute something else
-  std::set<std::string> uncalled;            ///< these have the kernel's figure alone
+  std::set<std::string> uncalled;            ///< these have the kernel's figure alone, since the machine was busy
+  std::set<std::string> unbelieved;          ///< ... since the drop-in's time was not believed
   std::set<std::string> stopped;             ///< by the user, before anything was tried
   size_t at_once = 1;                        ///< parts
   std::vector<std::string> runs;             ///< names of the tasks, in order
@@ -171,8 +172,9 @@ public:
     h.best_attempt = 1;
     h.confirmed = true;
     h.final.verdict = result.iterations.front().verdict;
-    h.final.as_called = !uncalled.contains(name);
-    if (!h.final.as_called) h.final.not_called = "the machine was busy when the drop-in was called";
+    h.final.as_called = !uncalled.contains(name) && !unbelieved.contains(name);
+    if (uncalled.contains(name)) h.final.call_doubt = doubt::machine_busy;
+    if (!h.final.as_called) h.final.not_called = uncalled.contains(name) ? "the machine was busy when the drop-in was called" : "its process says 1 us a call, which is not believed";
     h.final.torch = torch;
     h.final.time.speedup = {figure, figure * 0.9, figure * 1.1};
     return result;
@@ -378,6 +380,16 @@ TEST_CASE("a part that a busy machine kept from being timed as called is tried i
     CHECK_THAT(render_html_report(run_document(result)), Contains(tried ? "a kernel of its own; not timed as called" : "Torch: not timed as called"));
     here.check(machine);
   }
+}
+
+TEST_CASE("a part whose drop-in says times that are not believed stays Torch's") {
+  folder_with_task here("best_of", best_of);
+  made_up_figures machine;
+  machine.unbelieved = {"best_of_part_1"};
+  const auto result = here.run(machine);
+  CHECK_FALSE(result.header.request.cut.parts.at(0).kept);
+  CHECK_THAT(result.header.request.cut.parts.at(0).why_not, Contains("not believed"));
+  CHECK(parts_of(machine.together)->regions.size() == 1);
 }
 
 TEST_CASE("parts that run side by side give what they give one after the other, in their order") {
