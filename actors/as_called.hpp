@@ -5,6 +5,8 @@
 #include "base/files.hpp"
 #include "drop_in/drop_in.hpp"
 
+#include <functional>
+
 namespace pragma {
 
 constexpr int most_called = 7; ///< for a figure that is wanted for itself: fresh_processes, more while others are busy or the processes disagree
@@ -18,9 +20,14 @@ struct written_winner {
 /// the same text (build_output::scratch): its processes use that. Empty: nowhere.
 expected<written_winner> write_winner(const task& t, const candidate& c, const load_request& request, const std::atomic<bool>* cancel, const std::filesystem::path& compiled = {});
 
+/// The kernel alone, timed once more.
+using kernel_timer = std::function<expected<timing>()>;
+
 /// Fills in what a confirmation says of the drop-in; its time becomes the headline. One that is wrong makes the verdict a refusal. `torch`: its version, for people. `most`: processes
-/// at most; one is enough for a figure on the way. An error: the machine's.
-expected<void> call_drop_in(const written_winner& winner, const task& t, const load_request& request, const std::string& torch, confirmation& result, int most = most_called);
+/// at most; one is enough for a figure on the way. `kernel_again`: asked once, before a drop-in that is far quicker than `result.kernel` is not believed; the quicker of the two
+/// stays there. Empty: `result.kernel` is final. An error: the machine's.
+expected<void> call_drop_in(const written_winner& winner, const task& t, const load_request& request, const std::string& torch, confirmation& result, int most = most_called,
+                            const kernel_timer& kernel_again = {});
 
 /// A drop-in of parts has no figure but the one as called, against Model as it is. unsupported, known before anything is tried: the request wants another, or none.
 expected<void> can_time_parts(const load_request& request);

@@ -150,6 +150,7 @@ constexpr std::array table{
     cheaper(function(o::exp_nonpositive, "exp_nonpositive", 1, "v_exp_nonpositive", "tl.exp", 2), "v_exp_nonpositive_short", 4),
     function(o::exp2, "exp2", 1, "v_exp2", "tl.exp2"),
     function(o::expm1, "expm1", 1, "v_expm1", "libdevice.expm1", 3),
+    function(o::expm1_nonpositive, "expm1_nonpositive", 1, "v_expm1_nonpositive", "libdevice.expm1", 3),
     function(o::log, "log", 1, "v_log", "tl.log", 2),
     function(o::log2, "log2", 1, "v_log2", "tl.log2", 4),
     function(o::log10, "log10", 1, "v_log10", "libdevice.log10", 4),

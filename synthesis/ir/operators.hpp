@@ -18,7 +18,7 @@ enum class operation : uint8_t {
   floor, ceil, round, trunc, frac,
   round_float16, round_bfloat16, // float32 values that a half type can hold
   sqrt, rsqrt,
-  exp, exp_nonpositive, exp2, expm1, log, log2, log10, log1p, log1p_unit,
+  exp, exp_nonpositive, exp2, expm1, expm1_nonpositive, log, log2, log10, log1p, log1p_unit,
   sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, lgamma,
   maximum, minimum, fmax, fmin, max_or_second, min_or_second,
   equal, not_equal, less, less_equal, greater, greater_equal, bit_and, bit_or, bit_xor, bit_not,

@@ -89,7 +89,8 @@ int softplus(node_builder& b, int x, double beta, double threshold) {
 
 int elu(node_builder& b, int x, double alpha, double scale, double input_scale) {
   const int z = input_scale == 1 ? x : b.mul(x, b.number(input_scale, x));
-  const int low = b.mul(b.sub(b.unary(operation::exp_nonpositive, z), b.number(1, x)), b.number(alpha * scale, x));
+  // exp(z) - 1 would be off by half a rounding of 1: all of it where z is tiny. Torch computes expm1.
+  const int low = b.mul(b.unary(operation::expm1_nonpositive, z), b.number(alpha * scale, x));
   const int high = scale == 1 ? x : b.mul(x, b.number(scale, x));
   return b.select(b.compare(operation::greater, x, b.number(0, x)), high, low);
 }

@@ -3,6 +3,8 @@
 #include "tests/fixtures/skip.hpp"
 #include "tests/fixtures/python_fixture.hpp"
 #include "actors/workbench.hpp"
+#include "actors/as_called.hpp"
+#include "base/text.hpp"
 #include "cluster/node_bench.hpp"
 #include "reference/call_limit.hpp"
 #include "devices/device_lease.hpp"
@@ -108,6 +110,13 @@ struct loaded_bench {
     return work.measure(request);
   }
 };
+
+load_request on_stand_in() {
+  load_request request;
+  request.backend = "stand_in";
+  request.allow_torch = true;
+  return request;
+}
 
 /// Different texts are different candidates.
 candidate honest(int number) { return module_of("return self.right(x, scale) # " + std::to_string(number)); }
@@ -307,14 +316,39 @@ TEST_CASE("Another run of a node leaves the device when its room is needed", "[w
   CHECK(answer.result.value("stage", "") == "passed");
 }
 
+TEST_CASE("A kernel that was timed while the machine was slow is timed again before its drop-in is not believed", "[workbench][alone]") {
+  loaded_bench b;
+  const auto request = on_stand_in();
+  const auto winner = write_winner(b.loaded.task, honest(1), request, nullptr);
+  if (!winner) FAIL(render(winner.error()));
+  confirmation slow;
+  slow.verdict.stage = verdict_stage::passed;
+  slow.kernel.candidate_seconds = 3600;
+  int asked = 0;
+  double answer = 1e-6;
+  const auto again = [&]() -> expected<timing> {
+    ++asked;
+    timing t;
+    t.candidate_seconds = answer;
+    return t;
+  };
+  auto quick_again = slow;
+  if (auto called = call_drop_in(*winner, b.loaded.task, request, "2", quick_again, 1, again); !called) FAIL(render(called.error()));
+  INFO(quick_again.not_called);
+  CHECK(quick_again.as_called);
+  CHECK(quick_again.kernel.candidate_seconds == answer);
+  CHECK(asked == 1);
+  answer = 1800; // a drop-in that says what its kernel cannot do, twice seen
+  auto as_slow = slow;
+  if (auto called = call_drop_in(*winner, b.loaded.task, request, "2", as_slow, 1, again); !called) FAIL(render(called.error()));
+  CHECK_FALSE(as_slow.as_called);
+  CHECK_THAT(as_slow.not_called, Contains("not believed") && Contains("the kernel alone was timed at " + format_seconds(answer)));
+  CHECK(asked == 2);
+}
+
 TEST_CASE("Whoever tries a drop-in waits for the device", "[workbench]") {
   loaded_bench b;
-  const auto winner = [&] {
-    load_request request;
-    request.backend = "stand_in";
-    request.allow_torch = true;
-    return write_winner(b.loaded.task, honest(1), request, nullptr);
-  }();
+  const auto winner = write_winner(b.loaded.task, honest(1), on_stand_in(), nullptr);
   if (!winner) FAIL(render(winner.error()));
   auto options = winner->options;
   options.seeds = 1;

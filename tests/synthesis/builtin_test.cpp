@@ -101,6 +101,23 @@ TEST_CASE_METHOD(torch_fixture, "a recurrent layer of many steps is a loop, whic
   CHECK(render(refused.error()).find("more than 64 steps") != std::string::npos);
 }
 
+// Debian's Torch computes exp(x) - 1 here; newer ones, and all on devices, what is asked for.
+TEST_CASE_METHOD(torch_fixture, "what an ELU makes of tiny inputs is not lost in a rounding of 1") {
+  const auto first = coder_for(describe({"elu", "return F.elu(x, 1.3)", "[torch.randn(64, 512) * 1e-7]"})).next(std::nullopt);
+  REQUIRE(first);
+  const auto built = build_candidate(*first, build_options{});
+  if (!built) FAIL(render(built.error()));
+  REQUIRE(ref);
+  auto exact = ref->load(write({"exact", "return torch.where(x > 0, x, 1.3 * torch.expm1(x))", "[torch.randn(64, 512) * 1e-7]"}), 2);
+  if (!exact) FAIL(render(exact.error()));
+  const auto audit = audit_task(*exact, *ref, {});
+  if (!audit) FAIL(render(audit.error()));
+  const auto v = verify(*exact, *audit, *ref, *built, {});
+  if (!v) FAIL(render(v.error()));
+  INFO(v->reason);
+  CHECK(v->passed());
+}
+
 TEST_CASE_METHOD(torch_fixture, "what is computed on the way may be larger than arrays can be") {
   const auto described = describe({"outer", "return torch.cumsum(x.unsqueeze(1) * x.unsqueeze(0), 1).sum(0)", "[torch.randn(24000)]"}); // 2.1 GiB
   auto coder = coder_for(described);

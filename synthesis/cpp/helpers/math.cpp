@@ -195,6 +195,15 @@ inline vf v_expm1(vf x) {
   return x > 88.0f ? v_exp(x) : y;
 }
 )" + in_double("expm1", "__builtin_expm1(x[k])")},
+      {"v_expm1_nonpositive", {"exp_power", "splat"}, R"(// expm1 for x <= 0, at most 3 ULP; anything for x > 0.
+inline vf v_expm1_nonpositive(vf x) {
+  const exp_power e(x);
+  const vf r = e.r;
+  const vf p = ((((r * 0.0013814538f + 0.0083687454f) * r + 0.041668391f) * r + 0.16666520f) * r + 0.49999994f);
+  const vf y = e.power * ((p * r) * r + r) + (e.power - 1.0f);
+  return x < -18.0f ? splat(-1.0f) : y; // exp is less than half of what 1 can hold
+}
+)" + in_double("expm1_nonpositive", "__builtin_expm1(x[k])")},
       {"v_log", {"splat"}, R"(// log(x) = e ln(2) + log(m), m in [sqrt(1/2), sqrt(2)); at most 2 ULP; log(0) = -inf, log(x < 0) = NaN.
 inline vf v_log(vf x) {
   const vi small = x < 1.17549435e-38f;
