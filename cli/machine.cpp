@@ -49,8 +49,15 @@ int hardware(bool json_output, int threads, bool again) {
   for (size_t i = 0; i < limits->copy_gbs.size() && i < 4; ++i)
     out.line(std::string("  ") + levels[i] + std::string(8 - std::string(levels[i]).size(), ' ') + "copy " + format_number(limits->copy_gbs[i], 1) +
              " GB/s (read + written)" + (i < limits->read_gbs.size() ? ", read " + format_number(limits->read_gbs[i], 1) + " GB/s" : ""));
+  if (limits->set_bytes.size() > 1) {
+    std::vector<std::string> sets;
+    for (size_t i = 0; i < limits->set_bytes.size() && i < limits->set_read_gbs.size(); ++i)
+      sets.push_back(format_bytes(static_cast<double>(limits->set_bytes[i])) + " " + format_number(limits->set_read_gbs[i], 0));
+    out.line("  reading, by working set: " + join(sets, ", ") + " GB/s");
+  }
   out.line("  peak    " + format_number(limits->peak_gflops, 1) + " GFLOP/s float32" + (limits->half_gflops > 0 ? ", " + format_number(limits->half_gflops, 1) + " bfloat16 on tiles (AMX)" : ""));
   if (limits->clock_ghz > 0) out.line("  clock   " + format_number(limits->clock_ghz, 2) + " GHz while one core works" + (limits->microarchitecture.empty() ? "" : " (" + limits->microarchitecture + ")"));
+  if (limits->divide_cycles > 0) out.line("  divider " + format_number(limits->divide_cycles, 1) + " cycles for a division of " + std::to_string(limits->simd_bits) + " bits of float32");
   out.line("reference: " + (python ? python_text(*python) : "none (" + python.error().message + ")"));
   if (const auto note = python ? passed_over(*python) : ""; !note.empty()) out.line("  " + note);
   return 0;

@@ -88,6 +88,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"samples.count", "count", "Samples of the main thread's CPU time, in user mode.", "A few hundred and more: shares are good to some percent.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.outside_loops_share", "%", "CPU time in the candidate's code outside of its innermost loops.", "High: set-up, remainders and outer loops cost more than the loops themselves.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.library_share", "%", "CPU time in functions that are not the candidate's.", "High: a scalar math function is called for each element.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
+      {"samples.moving_share", "%", "CPU time in the C library's memcpy, memmove and memset.", "High beside loops of the kernel's own: the data passes through memory once more than the loops need.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.system_share", "%", "CPU time in the operating system.", "High: pages are touched for the first time in every call.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
 
       {"samples.split_share", "%", "Share of the hot loop's accesses of 16 bytes and more that cross a line of 64 bytes.", "Each takes two accesses: let rows begin on lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},

@@ -8,12 +8,19 @@ namespace pragma::core {
 
 namespace {
 
-constexpr double divide_cycles = 5;      ///< of 256 bits; see the table of thresholds
+constexpr double divide_cycles = 5;      ///< of 256 bits where nothing was measured; see the table of thresholds
 constexpr double scalar_divide_cycles = 3.5; ///< uops.info: vdivss every 3 to 3.5 cycles on Zen 2-4 and Skylake to Alder Lake
 constexpr double latency_ratio = 1.5;    ///< see the table of thresholds
 constexpr double operation_latency = 4;  ///< cycles; uops.info: additions and multiply-adds take 4 on Skylake to Sapphire Rapids, 3 to 4 on Zen 2-4
 constexpr double accounts_for = 0.6;     ///< of a trip
+constexpr double instructions_per_cycle = 4; ///< that cores sustain on such code
 constexpr double units = 2;              ///< of fused multiply-adds in the cores that we know
+
+/// Cycles that `l`'s divisions keep a divider that takes `vector` cycles for 256 bits.
+double divisions_of(const loop_cost& l, double vector) {
+  const bool scalar = l.vector_bits <= 0 || l.vector_share == 0;
+  return l.divides * (scalar ? std::min(scalar_divide_cycles, vector) : vector * std::max(0.5, l.vector_bits / 256.0));
+}
 
 } // namespace
 
@@ -54,7 +61,12 @@ double cycles_of(const loop_cost& l, const diagnosis_input& in) {
   const double peak = peak_flops_per_cycle(in);
   // Only fused operations reach the peak: a loop of plain additions is held to half of it.
   const double most = l.fused > 0 ? peak : peak / 2;
-  return l.cycles > 0 ? std::max(l.cycles, most > 0 ? l.flops / most : 0) : 0;
+  if (l.cycles <= 0) return 0;
+  double cycles = l.cycles;
+  // Where the model's divider is what a trip takes, this machine's own counts: an old LLVM has another core's, whose divider may be half as fast.
+  if (in.limits && in.limits->divide_cycles > 0 && divisions_of(l, divide_cycles) >= accounts_for * l.cycles)
+    cycles = std::max({divider_cycles(l, in), l.instructions / instructions_per_cycle, l.chains > 0 ? l.chain_operations * operation_latency : 0.0});
+  return std::max(cycles, most > 0 ? l.flops / most : 0);
 }
 
 double least_cycles_of(const loop_cost& l, const diagnosis_input& in) {
@@ -63,9 +75,14 @@ double least_cycles_of(const loop_cost& l, const diagnosis_input& in) {
   return cycles_of(without, in);
 }
 
-double divider_cycles(const loop_cost& l) {
-  const double each = l.vector_bits <= 0 || l.vector_share == 0 ? scalar_divide_cycles : divide_cycles * std::max(1.0, l.vector_bits / 256.0);
-  return std::min(l.cycles, l.divides * each);
+double divider_cycles(const loop_cost& l, const diagnosis_input& in) {
+  const bool measured = in.limits && in.limits->divide_cycles > 0 && in.limits->simd_bits > 0;
+  return std::min(l.cycles, divisions_of(l, measured ? in.limits->divide_cycles * 256 / in.limits->simd_bits : divide_cycles));
+}
+
+double divider_share(const loop_cost& l, const diagnosis_input& in) {
+  const double cycles = cycles_of(l, in);
+  return cycles > 0 ? std::min(1.0, divider_cycles(l, in) / cycles) : 0;
 }
 
 bool waits_for_itself(const loop_cost& l) {

@@ -24,8 +24,9 @@ double cycles_of(const loop_cost& l, const diagnosis_input& in);
 /// The same if nothing waited for an earlier result.
 double least_cycles_of(const loop_cost& l, const diagnosis_input& in);
 
-/// Cycles that divisions and square roots alone keep the divider busy.
-double divider_cycles(const loop_cost& l);
+/// Cycles that divisions and square roots alone keep the divider busy, by its measured speed where there is one; and their share of a trip, 0..1.
+double divider_cycles(const loop_cost& l, const diagnosis_input& in);
+double divider_share(const loop_cost& l, const diagnosis_input& in);
 
 /// A floating-point value goes from one trip to the next, and a trip takes far longer than the units need. Where it is known how many operations follow one
 /// another on that way, their latency must account for the trip: a sum beside a long polynomial waits for nothing.

@@ -15,15 +15,17 @@ constexpr double least_factor = 0.3;          ///< of the confidence, for a find
 constexpr double newton_instructions = 3;     ///< instead of a division: an estimate and one step more
 constexpr double instructions_per_cycle = 4;  ///< that cores sustain on such code
 
-/// The hot loop, its phase of the table, and what the model has for other versions of it.
+/// A loop, its phase of the table, and what the model has for other versions of it.
 struct what_if {
   const facts& f;
   const loop_cost* loop = nullptr;
   const time_phase* phase = nullptr;
 
-  explicit what_if(const facts& given) : f(given) {
+  /// `line`: of the loop that is meant where it is not the hot one.
+  explicit what_if(const facts& given, int line = 0) : f(given) {
     if (f.loops.empty()) return;
-    loop = &f.loops.front();
+    const auto meant = std::find_if(f.loops.begin(), f.loops.end(), [&](const loop_cost& l) { return line > 0 && l.line == line; });
+    loop = meant != f.loops.end() ? &*meant : &f.loops.front();
     for (const auto& p : f.table.phases)
       if (p.core_seconds + p.move_seconds + p.least_seconds > 0 && p.line == loop->line && (!phase || p.seconds > phase->seconds)) phase = &p;
   }
@@ -75,8 +77,10 @@ double in_order(const facts& f, const what_if& w) {
 
 /// Each byte once: what is left is the core's time, by the experiment with all data in L1, where passes cost nothing but their instructions.
 double in_one_pass(const facts& f) {
-  if (f.cached && f.has_roof) return std::max(f.seconds * *f.cached, f.roof.attainable_seconds);
-  return with_traffic(f, 1 / f.traffic_ratio);
+  const double copying = f.value_or("samples.moving_share", 0) / 100; // what has been copied or cleared in a pass of its own is not
+  if (f.cached && f.has_roof) return std::max(f.seconds * std::min(*f.cached, 1 - copying), f.roof.likely_seconds);
+  const double passes = with_traffic(f, 1 / f.traffic_ratio);
+  return copying > 0 ? std::min(passes > 0 ? passes : f.seconds, f.seconds * (1 - copying)) : passes;
 }
 
 /// Streaming stores do not read the lines that they overwrite: of the time that waits for data, that part of the bytes is gone.
@@ -96,14 +100,14 @@ double without_scalar_code(const facts& f, const what_if& w) {
     if (scalar) moved += p.seconds;
     else kept += p.seconds;
   }
-  const double least = f.has_roof && f.at_bandwidth ? f.roof.attainable_seconds : 0;
+  const double least = f.has_roof && f.at_bandwidth ? f.roof.likely_seconds : 0;
   return moved > 0 ? least + kept + moved / gain : 0; // they overlap in part only: of two scalar exponentials the sum came nearer than the larger
 }
 
 double without_divisions(const facts& f, const what_if& w) {
   if (!w.known()) return 0;
   const double rest = (w.loop->instructions + newton_instructions * w.loop->divides) / instructions_per_cycle;
-  return w.with_cycles(std::max({rest, core::cycles_of(*w.loop, f.in) - core::divider_cycles(*w.loop), 1.0}));
+  return w.with_cycles(std::max({rest, core::cycles_of(*w.loop, f.in) - core::divider_cycles(*w.loop, f.in), 1.0}));
 }
 
 /// What an experiment took from the time is what its cause costs.
@@ -118,12 +122,12 @@ double seconds_without(const facts& f, const finding& found) {
   switch (found.what) {
     case bottleneck::dependency_chain: return w.known() ? w.with_cycles(core::least_cycles_of(*w.loop, f.in)) : 0;
     case bottleneck::not_vectorized: return without_scalar_code(f, w);
-    case bottleneck::divider_bound: return without_divisions(f, w);
+    case bottleneck::divider_bound: return without_divisions(f, what_if(f, found.line));
     case bottleneck::port_pressure:
       // Fewer loads, shuffles or address operations: down to what the arithmetic alone needs. Fewer multiply-adds are another algorithm.
       return w.known() && w.phase->core_seconds > 0 && w.phase->least_seconds > 0 ? f.seconds - w.phase->seconds + std::max(w.phase->least_seconds, w.moving()) : 0;
     case bottleneck::too_many_passes: return in_one_pass(f);
-    case bottleneck::memory_bandwidth_bound: return f.has_roof && f.at_bandwidth ? f.roof.attainable_seconds : 0;
+    case bottleneck::memory_bandwidth_bound: return f.has_roof && f.at_bandwidth ? f.roof.likely_seconds : 0;
     case bottleneck::strided_access: return in_order(f, w);
     case bottleneck::store_bandwidth_bound: return without_reading_lines(f);
     case bottleneck::denormals:
@@ -174,7 +178,7 @@ void predict(const facts& f, finding& found) {
   if (!(without > 0) || !std::isfinite(without)) return;
   // Whatever is removed, each byte has to move once and the arithmetic to be done, at what this machine does at most.
   // A contraction on other units than those that bound it now has another roofline, which its prediction keeps to.
-  if (f.has_roof && found.what != bottleneck::tensor_cores_idle) without = std::max(without, f.roof.attainable_seconds);
+  if (f.has_roof && found.what != bottleneck::tensor_cores_idle) without = std::max(without, f.roof.likely_seconds);
   found.seconds = f.seconds;
   found.seconds_without = std::min(without, f.seconds);
   const double gain = 1 - found.seconds_without / f.seconds;

@@ -151,11 +151,14 @@ struct machine_limits {
   int warp_size = 0, max_threads = 0;///< of one compute unit
   double tf32_gflops = 0, half_gflops = 0; ///< measured matrix units: TF32 in, float32 out; float16 in, float32 out. Of a CPU: bfloat16 on its tiles (AMX); 0 where it has none, or the task no such factors
   double launch_seconds = 0;         ///< an empty kernel, measured as candidates are: no call can take less
-  // CPUs only; 0 = unknown.
+  // CPUs only; 0 = unknown, empty = not measured.
+  std::vector<int64_t> set_bytes;    ///< working sets of all threads beyond L2, ascending; the last one lies in memory
+  std::vector<double> set_copy_gbs, set_read_gbs; ///< as copy_gbs and read_gbs, with that many bytes: a last-level cache that is shared gives less the more is asked of it
   double clock_ghz = 0;              ///< while one core works: cycles of a chain of additions per nanosecond
+  double divide_cycles = 0;          ///< cycles between two float32 divisions of `simd_bits` on one core, measured
   std::string microarchitecture;     ///< "family 25, model 17": what tables of latencies are looked up by; "" = unknown
 };
 PRAGMA_JSON(machine_limits, cpu, backend, threads, cores, simd_bits, cache_bytes, copy_gbs, read_gbs, peak_gflops, measured_at, arch,
-            compute_units, memory_bytes, shared_bytes, registers, warp_size, max_threads, tf32_gflops, half_gflops, launch_seconds, clock_ghz, microarchitecture)
+            compute_units, memory_bytes, shared_bytes, registers, warp_size, max_threads, tf32_gflops, half_gflops, launch_seconds, set_bytes, set_copy_gbs, set_read_gbs, clock_ghz, divide_cycles, microarchitecture)
 
 } // namespace pragma

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pragma {
 
@@ -19,14 +20,31 @@ double figure(const std::vector<double>& per_level, size_t level) {
 /// Least time to move the bytes when all of them are served by one level. Copying moves as many bytes in as out, so with
 /// copying at c and reading at r (bytes/s) a byte read costs 1/r and a byte written 2/c - 1/r, but at least 1/c: stores
 /// and loads may overlap. Unknown figures count as no limit.
-double seconds_at(size_t level, double bytes, double written, const machine_limits& limits) {
-  const double copy = figure(limits.copy_gbs, level) * 1e9, read = figure(limits.read_gbs, level) * 1e9;
+double seconds_by(double copy_gbs, double read_gbs, double bytes, double written) {
+  const double copy = copy_gbs * 1e9, read = read_gbs * 1e9;
   const double fastest = std::max(copy, read);
   if (fastest <= 0) return 0;
   if (written < 0 || copy <= 0 || read <= 0) return bytes / fastest;
   const double out = std::min(written, bytes), in = bytes - out;
   const double write_cost = std::max(0.0, 2 / copy - 1 / read);
   return std::max({in / read + out * write_cost, out / copy, bytes / fastest});
+}
+
+double seconds_at(size_t level, double bytes, double written, const machine_limits& limits) {
+  return seconds_by(figure(limits.copy_gbs, level), figure(limits.read_gbs, level), bytes, written);
+}
+
+/// By the working sets that were measured, of the logarithms of their sizes; 0 where none was, or the bytes lie below them.
+double seconds_by_sets(double bytes, double written, const machine_limits& limits) {
+  const auto& sets = limits.set_bytes;
+  if (sets.empty() || limits.set_copy_gbs.size() != sets.size() || limits.set_read_gbs.size() != sets.size()) return 0;
+  const auto above = std::find_if(sets.begin(), sets.end(), [&](int64_t one) { return bytes <= static_cast<double>(one); });
+  if (above == sets.begin()) return 0;
+  const auto at = static_cast<size_t>((above == sets.end() ? sets.end() - 1 : above) - sets.begin());
+  const double from = static_cast<double>(sets[at - 1]), to = static_cast<double>(sets[at]);
+  const double part = at == 0 || bytes >= to ? 1 : std::log(bytes / from) / std::log(to / from);
+  const auto between = [&](const std::vector<double>& gbs) { return gbs[at - 1] + part * (gbs[at] - gbs[at - 1]); };
+  return seconds_by(between(limits.set_copy_gbs), between(limits.set_read_gbs), bytes, written);
 }
 
 // On a device.
@@ -87,6 +105,7 @@ roofline_point place_on_device(roofline_point point, double seconds, const roofl
   // time below what the work alone needs stays visible.
   if (point.share > 1) point.share = work <= measured_low * seconds ? 1 : work / seconds;
   point.needed_share = point.share;
+  point.likely_seconds = point.attainable_seconds;
   if (point.attainable_seconds > 0) point.limit = launch > work ? "launch latency" : compute > move ? unit : "DRAM bandwidth";
   return point;
 }
@@ -142,6 +161,7 @@ roofline_point place_on_roofline(double seconds, const roofline_work& work, cons
   point.skips_work = compute > formula_slack * seconds; // the answer can be had with fewer operations than the formula counts
   if (point.skips_work) compute = 0;
   point.attainable_seconds = std::max(move, compute);
+  point.likely_seconds = std::max(point.attainable_seconds, level >= 2 ? seconds_by_sets(bytes, written_bytes, limits) : 0);
   point.needed_share = point.attainable_seconds / seconds;
   if (point.attainable_seconds > 0) point.limit = compute > move ? unit : std::string(level_names[level]) + " bandwidth";
   return point;
@@ -153,8 +173,13 @@ machine_limits better_of(machine_limits limits, const machine_limits& others) {
   };
   higher(limits.copy_gbs, others.copy_gbs);
   higher(limits.read_gbs, others.read_gbs);
+  if (limits.set_bytes == others.set_bytes) {
+    higher(limits.set_copy_gbs, others.set_copy_gbs);
+    higher(limits.set_read_gbs, others.set_read_gbs);
+  }
   for (const auto figure : {&machine_limits::peak_gflops, &machine_limits::tf32_gflops, &machine_limits::half_gflops, &machine_limits::clock_ghz})
     limits.*figure = std::max(limits.*figure, others.*figure);
+  if (others.divide_cycles > 0 && (limits.divide_cycles <= 0 || others.divide_cycles < limits.divide_cycles)) limits.divide_cycles = others.divide_cycles;
   if (others.launch_seconds > 0 && (limits.launch_seconds <= 0 || others.launch_seconds < limits.launch_seconds)) limits.launch_seconds = others.launch_seconds;
   return limits;
 }

@@ -30,6 +30,7 @@ struct roofline_point {
   double gflops = 0, gbs = 0;            ///< achieved
   double intensity = 0;                  ///< flops per byte
   double attainable_seconds = 0;         ///< the least time of one call that nothing contradicts: by bandwidth, and by the peak unless `skips_work`
+  double likely_seconds = 0;             ///< the same at what was measured with as many bytes as the call's: no limit for an audit, the better promise. At least attainable_seconds
   double needed_share = 0;               ///< attainable / achieved time, 0..1 (above 1.05 the measurement is suspect)
   double share = 0;                      ///< the same for the work as the reference writes it: never falls when speed rises; above 1 where `skips_work`
   bool skips_work = false;               ///< CPUs: the time rules out that all FLOPs of the reference's formula were executed (a skipped triangle, algebra)

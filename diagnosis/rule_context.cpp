@@ -22,6 +22,7 @@ constexpr double accesses_per_cycle = 2;        ///< of the first cache, on all 
 constexpr double once = 1.2;                    ///< traffic over the bytes that must move: nothing to be saved
 constexpr double nearly_all = 0.8;              ///< of the time
 constexpr double minor_phase = 0.1;             ///< of the time: a loop of which nothing is known that does not spoil the sum
+constexpr double mostly_vectors = 90;           ///< % of a loop's arithmetic
 constexpr double bonus_of_getting_worse = 0.2; ///< of what is missing to certainty
 
 bool mentions(std::string_view source, std::initializer_list<std::string_view> words) {
@@ -187,6 +188,18 @@ bool facts::moves_bytes_once() const {
   double in_loops = 0;
   for (const auto& l : loops) in_loops += l.share;
   return in_order && !contracts() && !loops.empty() && loops.front().share >= nearly_all * in_loops;
+}
+
+bool facts::goes_in_order() const {
+  const auto strided = value("samples.strided_share");
+  return strided && severity(limit::strided_share, *strided) <= 0 && !loops.empty() &&
+         std::all_of(loops.begin(), loops.end(), [](const loop_cost& l) { return l.share < minor_phase || (l.gathers == 0 && l.vector_share >= mostly_vectors); });
+}
+
+double facts::own_loops_share() const {
+  double sum = 0;
+  for (const auto& l : loops) sum += l.how == provenance::measured ? l.share : 0;
+  return sum;
 }
 
 std::optional<double> facts::storing() const {

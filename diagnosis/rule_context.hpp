@@ -14,7 +14,7 @@ enum class limit : size_t {
   loop_instructions, bandwidth_share, low_bandwidth_share, peak_share, at_roofline, stored_share, store_bandwidth_share, passes, stride_traffic,
   stride_miss_rate, tlb_misses, register_dependencies, latency_ratio, resource_pressure, port_pressure, core_share, divide_share,
   scalar_share, instructions_per_element, outside_hot_loop, branches_per_element, context_switches, parallel_call, cpus_share,
-  thread_imbalance, thread_gain, library_waiting, seconds_per_instruction, page_faults, call_seconds, element_operations,
+  thread_imbalance, thread_gain, library_waiting, library_moving, seconds_per_instruction, page_faults, call_seconds, element_operations,
   waiting_share, storing_share, without_denormals, without_surprises, with_huge_pages, unmodelled_share, split_share, alias_share, far_share, strided_share, scalar_time,
   // of devices
   unit_busy, units_idle, stall_share, theoretical_occupancy, achieved_occupancy, bytes_per_sector, sectors_per_request, bank_conflict_share,
@@ -82,6 +82,10 @@ struct facts {
   double split_cost() const;
   /// One loop does the work, and goes through memory in order: each byte moves once. By the simulated traffic where there is one.
   bool moves_bytes_once() const;
+  /// The loops that take the time load full vectors from one address after the other, by what samples saw: traffic then is no line that is fetched for little of it.
+  bool goes_in_order() const;
+  /// Of the time, what was seen in the candidate's own innermost loops.
+  double own_loops_share() const;
   /// Of n threads' ideal gain, what one thread instead of all showed, 0..1; nothing where that was not tried.
   std::optional<double> thread_gain() const;
   /// How far llvm-mca's figures can be relied on: less where the loop calls functions that it does not see.

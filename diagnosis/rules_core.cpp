@@ -13,6 +13,7 @@ namespace {
 constexpr double divide_cycles = 5;      ///< per vector division or square root, see the table of thresholds
 constexpr double float_bits = 32;
 constexpr double main_loop = 0.6;        ///< of the time
+constexpr double telling_loop = 0.25;    ///< of the time: a loop that is not the hot one is worth a finding from here on
 constexpr double scalar_first = 0.6;     ///< of the confidence: single elements fill the units by their number, and vectors come first
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
 
@@ -41,9 +42,18 @@ const remark* missed_remark(const facts& f) {
 }
 
 double divide_share(const facts& f) {
-  if (!f.in.current->loops.empty()) return f.loops.front().cycles > 0 ? 100 * core::divider_cycles(f.loops.front()) / f.loops.front().cycles : 0;
+  if (!f.in.current->loops.empty()) return 100 * core::divider_share(f.loops.front(), f.in);
   const auto divides = f.value("hot_loop.divides"), cycles = f.value("llvm_mca.cycles_per_iteration");
   return divides && cycles && *cycles > 0 ? std::min(1.0, *divides * divide_cycles / *cycles) * 100 : 0;
+}
+
+/// The loop in which dividing takes most of the call; null where a profile has no loops of its own, or none divides for long enough.
+const loop_cost* dividing_loop(const facts& f) {
+  const loop_cost* most = nullptr;
+  const auto time = [&](const loop_cost& l) { return l.share * core::divider_share(l, f.in); };
+  for (const auto& l : f.in.current->loops)
+    if (l.divides > 0 && (&l == &f.in.current->loops.front() || l.share >= telling_loop) && (!most || time(l) > time(*most))) most = &l;
+  return most;
 }
 
 double latency_ratio(const facts& f) {
@@ -137,14 +147,15 @@ std::optional<finding> not_vectorized(const facts& f) {
 }
 
 std::optional<finding> divider(const facts& f) {
-  const double share = divide_share(f);
+  const auto* loop = dividing_loop(f);
+  const double share = loop ? 100 * core::divider_share(*loop, f.in) : divide_share(f), count = loop ? loop->divides : f.value_or("hot_loop.divides", 0);
   evidence_for e(f, bottleneck::divider_bound);
-  e.derived("hot_loop.divides", f.value_or("hot_loop.divides", 0), "count", provenance::static_analysis, severity(limit::divide_share, share) * f.mca_trust,
-            short_number(f.value_or("hot_loop.divides", 0)) + " divisions or square roots take about " + format_number(share, 0) + "% of the loop's cycles");
+  e.derived("hot_loop.divides", count, "count", provenance::static_analysis, severity(limit::divide_share, share) * f.mca_trust,
+            short_number(count) + " divisions or square roots take about " + format_number(share, 0) + "% of the loop's cycles");
   if (!e.any()) return std::nullopt;
   e.metric("topdown.core_bound", limit::core_bound, "the units for arithmetic are the limit");
   add_core_share(f, e);
-  e.result().line = hot_line(f);
+  e.result().line = loop && loop->line > 0 ? loop->line : hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Division and square root are not pipelined like multiplication: the divider is busy most of the time.",
                   {"Multiply by the reciprocal: compute 1/x once outside the inner loop and multiply with it.",

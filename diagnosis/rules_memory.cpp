@@ -11,6 +11,7 @@ namespace pragma::rule {
 namespace {
 
 constexpr double line_bytes = 64;
+constexpr double own_loops = 0.1;          ///< of the time: a kernel that only copies has none, and copying is its work
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, where each byte moves once already
 constexpr double notable_split = 0.08;     ///< of the time: from here on the cost by the hot loop's loads alone is evidence
 
@@ -72,7 +73,7 @@ std::optional<finding> at_roofline(const facts& f) {
 
 std::optional<finding> too_many_passes(const facts& f) {
   evidence_for e(f, bottleneck::too_many_passes);
-  if (severity(limit::stride_traffic, f.value_or("callgrind.l1_traffic_ratio", 1)) > 0) return std::nullopt; // strided_access says it
+  if (severity(limit::stride_traffic, f.value_or("callgrind.l1_traffic_ratio", 1)) > 0 && (f.contracts() || !f.goes_in_order())) return std::nullopt; // strided_access says it, or a product reads its operands often
   double ratio = 1;
   std::string level;
   if (e.metric("callgrind.ll_traffic_ratio", limit::passes, "traffic to memory over the bytes that must move")) {
@@ -92,6 +93,7 @@ std::optional<finding> too_many_passes(const facts& f) {
         ratio = std::max(ratio, measured);
       }
   }
+  if (f.own_loops_share() >= own_loops) e.metric("samples.moving_share", limit::library_moving, "the C library copies or fills memory, a pass of its own over it");
   if (!e.any()) return std::nullopt;
   // The bytes that really move, set against the measured bandwidth: then it is also what takes the time.
   if (f.at_bandwidth)
@@ -99,7 +101,8 @@ std::optional<finding> too_many_passes(const facts& f) {
               "the bytes that really move take " + whole_percent(std::min(1.0, f.roof.share * ratio)) + " of the measured " + f.roof.limit);
   scale_by_waiting(f, e);
   e.result().level = level.empty() ? f.level : level;
-  return e.finish("The data travels " + short_number(ratio) + " times although each byte is needed once: the kernel passes over it again after it has left the cache.",
+  return e.finish(ratio > 1 ? "The data travels " + short_number(ratio) + " times although each byte is needed once: the kernel passes over it again after it has left the cache."
+                            : "Memory is cleared or copied in passes of their own beside the kernel's loops, although each byte is needed once.",
                   {"Fuse the passes: compute running statistics (online maximum and sum, Welford's mean and variance, sum and sum of squares) in one pass.",
                    "Work through one row or tile completely while it is in L1 or L2 before going to the next one.",
                    "Keep intermediate results in registers or in a small buffer per row instead of a full-size array.",
@@ -109,7 +112,7 @@ std::optional<finding> too_many_passes(const facts& f) {
 std::optional<finding> strided_access(const facts& f) {
   evidence_for e(f, bottleneck::strided_access);
   // A product reads its operands many times: where its loads go in order, traffic is reuse, and no line is fetched in vain.
-  const bool reuse = f.contracts() && f.value("samples.strided_share") && severity(limit::strided_share, *f.value("samples.strided_share")) <= 0;
+  const bool reuse = f.goes_in_order() || (f.contracts() && f.value("samples.strided_share") && severity(limit::strided_share, *f.value("samples.strided_share")) <= 0);
   if (!reuse) e.metric("callgrind.l1_traffic_ratio", limit::stride_traffic, "most of each 64-byte line is fetched and not used");
   e.metric("samples.strided_share", limit::strided_share, "loads that go to another line at each trip and take less than a line there");
   const auto loads = f.value("callgrind.Dr"), misses = f.value("callgrind.D1mr");

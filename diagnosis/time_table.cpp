@@ -19,6 +19,7 @@ constexpr double explains = 0.6;          ///< of a phase's time: from here on t
 constexpr double takes_time_away = 93;    ///< %: more is the spread of experiments
 constexpr double hardly_waits = 0.75;     ///< of the time, with all data in L1
 constexpr double contradiction = 1.3;     ///< times the measured time: a prediction above it rests on wrong trips
+constexpr double agree = 8;               ///< trips by outputs and by inputs within this factor: either may be meant
 constexpr double inferred_share = 0.25;   ///< a loop with less of the time is seldom the one that does the task's work
 constexpr double certain_contraction = 16; ///< the same without a fused multiply-add in the loop: more than any formula for single elements has
 constexpr double contraction = 4;         ///< FLOP for each float32 element moved: the FLOPs say how often a loop runs
@@ -42,8 +43,8 @@ std::vector<double> loop_seconds(const std::vector<loop_cost>& loops, double sec
   return out;
 }
 
-bound kind_of_core(const loop_cost& l) {
-  if (core::divider_cycles(l) >= explains * l.cycles) return bound::divider;
+bound kind_of_core(const loop_cost& l, const diagnosis_input& in) {
+  if (core::divider_share(l, in) >= explains) return bound::divider;
   if (l.calls > 0) return bound::calls;
   if (core::waits_for_itself(l)) return bound::dependency_chain;
   return bound::execution_units;
@@ -73,19 +74,19 @@ memory_side memory_of(const diagnosis_input& in, double seconds) {
   m.needed_seconds = point.attainable_seconds;
   m.level = point.limit.substr(0, point.limit.find(" bandwidth"));
   const auto traffic = in.current->value(m.level == "memory" ? "callgrind.ll_traffic_ratio" : "callgrind.l1_traffic_ratio").value_or(1);
-  m.seconds = m.level == "L1" ? 0 : m.needed_seconds * std::max(1.0, traffic); // llvm-mca's figures hold L1's time already
+  m.seconds = m.level == "L1" ? 0 : point.likely_seconds * std::max(1.0, traffic); // llvm-mca's figures hold L1's time already
   return m;
 }
 
 /// `cached`: time of the call with its data in L1, of the usual time, where an experiment says so: then bytes do not bound what hardly waits for them.
-void explain(time_phase& p, const loop_cost& l, std::optional<double> cached) {
+void explain(time_phase& p, const loop_cost& l, const diagnosis_input& in, std::optional<double> cached) {
   const bool moves = p.move_seconds > p.core_seconds && !(cached && *cached > hardly_waits);
   const double model = moves ? p.move_seconds : p.core_seconds;
   if (model < explains * p.seconds) {
     p.by = l.calls > 0 ? bound::calls : bound::unknown;
     return;
   }
-  p.by = moves ? bound::bandwidth : kind_of_core(l);
+  p.by = moves ? bound::bandwidth : kind_of_core(l, in);
   if (p.by != bound::bandwidth) p.level.clear();
 }
 
@@ -123,8 +124,10 @@ double trips_of(const loop_cost& l, const diagnosis_input& in, double seconds) {
   };
   if (contracts && l.flops > 0) return possible(in.flops / l.flops);
   // It goes over all inputs and all outputs: a sum that is kept in memory stores far more often than there are results.
-  const double by_stores = l.stored_bytes > 0 ? possible(written / l.stored_bytes) : 0, by_loads = l.loaded_bytes > 0 ? possible(read / l.loaded_bytes) : 0;
-  return std::max(by_stores, by_loads);
+  const double by_stores = l.stored_bytes > 0 ? written / l.stored_bytes : 0, by_loads = l.loaded_bytes > 0 ? read / l.loaded_bytes : 0;
+  const double most = std::max(by_stores, by_loads), other = std::min(by_stores, by_loads);
+  if (const double trips = possible(most); trips > 0) return trips;
+  return other >= most / agree ? possible(other) : 0; // a count for each line of input and few results: the results do not say how often it runs
 }
 
 time_table table_of(const diagnosis_input& in) {
@@ -160,7 +163,7 @@ time_table table_of(const diagnosis_input& in) {
     phase.move_seconds = memory.seconds * part;
     const double peak = in.limits && in.limits->peak_gflops > 0 ? trips * l.flops / (in.limits->peak_gflops * 1e9) : 0;
     phase.least_seconds = std::min(phase.seconds, std::max(peak, memory.needed_seconds * part));
-    explain(phase, l, cached);
+    explain(phase, l, in, cached);
     phase.evidence = sentence(phase, l, memory.level);
     sum += phase.seconds;
     table.phases.push_back(std::move(phase));

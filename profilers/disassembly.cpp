@@ -248,8 +248,13 @@ bool reads_its_target(const instruction& i, arithmetic kind, const std::string& 
   return kind != arithmetic::none && (is_fused(i.mnemonic) || i.mnemonic[0] != 'v' || target.find("{%k") != std::string::npos);
 }
 
-/// Operations one after the other on the longest way from what was carried into a trip, registers or places in memory, to one of them at its end.
-int longest_chain(const std::vector<instruction>& body, const std::set<int>& registers, const std::set<std::string>& places) {
+bool copies_register(const instruction& i, const std::vector<std::string>& operands) {
+  return starts_with(i.mnemonic, "vmov") && operands.size() == 2 && vector_register(operands[0]) >= 0 && vector_register(operands[1]) >= 0;
+}
+
+/// For what was carried into a trip, registers or places in memory: operations one after the other on the longest way from any of that to its value at the end. What no way leads
+/// to is missing.
+std::map<std::string, int> chains_to(const std::vector<instruction>& body, const std::set<int>& registers, const std::set<std::string>& places) {
   std::map<std::string, int> depth; // of what depends on what was carried
   const auto name = [&](const std::string& operand) {
     const int r = vector_register(operand);
@@ -271,16 +276,14 @@ int longest_chain(const std::vector<instruction>& body, const std::set<int>& reg
     if (most >= 0) depth[to] = most + (kind != arithmetic::none);
     else depth.erase(to);
   }
-  int longest = 0;
-  for (const auto& one : carried)
-    if (const auto end = depth.find(one); end != depth.end()) longest = std::max(longest, end->second);
-  return longest;
+  std::erase_if(depth, [&](const auto& end) { return carried.count(end.first) == 0; });
+  return depth;
 }
 
 } // namespace
 
 carried_results carried_by(const std::vector<instruction>& body) {
-  std::set<int> written, read_first, from_arithmetic;
+  std::set<int> written, read_first, copied_first, from_arithmetic;
   std::map<std::string, bool> places; // operand in memory -> written back from arithmetic
   std::set<std::string> changed;      // registers of the scalar unit
   for (const auto& i : body) {
@@ -293,6 +296,7 @@ carried_results carried_by(const std::vector<instruction>& body) {
       const int from = vector_register(all[k]);
       if (from < 0 || (k + 1 == all.size() && !reads_target)) continue;
       if (kind != arithmetic::none && written.count(from) == 0) read_first.insert(from);
+      if (copies_register(i, all) && written.count(from) == 0) copied_first.insert(from);
       moves_result = moves_result || (kind == arithmetic::none && from_arithmetic.count(from) != 0);
     }
     if (to >= 0) {
@@ -309,13 +313,20 @@ carried_results carried_by(const std::vector<instruction>& body) {
     }
   }
   carried_results found;
+  read_first.insert(copied_first.begin(), copied_first.end());
   std::erase_if(read_first, [&](int r) { return from_arithmetic.count(r) == 0; });
-  found.registers = static_cast<int>(read_first.size());
   std::set<std::string> kept_places;
   for (const auto& [operand, kept] : places)
     if (kept && std::none_of(changed.begin(), changed.end(), [&, &o = operand](const std::string& r) { return o.find(r) != std::string::npos; })) kept_places.insert(operand);
   found.in_memory = static_cast<int>(kept_places.size());
-  found.operations = longest_chain(body, read_first, kept_places);
+  const auto chains = chains_to(body, read_first, kept_places);
+  // A copy of the last trip's value that nothing is added to carries nothing.
+  std::erase_if(read_first, [&](int r) {
+    const auto end = chains.find("register " + std::to_string(r));
+    return copied_first.count(r) != 0 && (end == chains.end() || end->second == 0);
+  });
+  found.registers = static_cast<int>(read_first.size());
+  for (const auto& [_, operations] : chains) found.operations = std::max(found.operations, operations);
   return found;
 }
 

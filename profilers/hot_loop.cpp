@@ -9,6 +9,7 @@ namespace pragma {
 
 namespace {
 
+constexpr double least_latency = 3;      // cycles of an addition that the next trip waits for; uops.info: 3 to 4 from Skylake to Sapphire Rapids and Zen 2 to 4
 constexpr size_t max_listing = 64 << 20; // a static executable disassembles to about 5 MB
 
 } // namespace
@@ -119,7 +120,8 @@ loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, 
   // Of a twin for another instruction set the counts are not this loop's. What it calls is in its weight, too.
   if (same_code && loop.calls == 0 && loop.weight > 0 && loop.instructions > 0) c.trips = loop.weight / loop.instructions;
   if (modelled) {
-    c.cycles = modelled->figures.cycles / modelled->figures.iterations;
+    // llvm-mca forgets on some cores what a copied register waits for (LLVM 14's model of Zen 3, whose copies take no time).
+    c.cycles = std::max(modelled->figures.cycles / modelled->figures.iterations, loop.chains > 0 ? least_latency * loop.chain_operations : 0.0);
     c.least_cycles = modelled->figures.block_rthroughput;
     c.port = modelled->figures.top_port;
   }

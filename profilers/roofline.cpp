@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <sched.h>
 #include <sys/mman.h>
 #include <thread>
@@ -22,7 +23,7 @@ namespace pragma {
 
 namespace {
 
-constexpr int file_version = 4;             // of the cached file: raise it when the method changes
+constexpr int file_version = 5;             // of the cached file: raise it when the method changes
 constexpr double batch_seconds = 1e-3;      // long against the clock and the start of threads, short against a time slice
 constexpr double cache_seconds = 0.07;      // per figure in a cache
 constexpr double memory_seconds = 0.25;      // per figure in memory, where one pass takes 10 ms
@@ -56,7 +57,7 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-enum class operation { read, read_streams, copy, stream_copy, library_copy, multiply_add, multiply_tiles };
+enum class operation { read, read_streams, copy, stream_copy, library_copy, multiply_add, multiply_tiles, divide };
 
 struct job {
   operation what = operation::read;
@@ -140,6 +141,7 @@ public:
   }
   double work_per_repeat(const job& j) const {
     if (j.what == operation::multiply_add) return roofline::best_kernels().multiply_add(1) * threads_;
+    if (j.what == operation::divide) return roofline::best_kernels().divide(1);
     if (j.what == operation::multiply_tiles) return roofline::multiply_tiles(1) * threads_;
     return static_cast<double>(j.bytes) * threads_;
   }
@@ -174,6 +176,7 @@ private:
         break;
       case operation::multiply_add: kernels.multiply_add(job_.repeats); break;
       case operation::multiply_tiles: roofline::multiply_tiles(job_.repeats); break;
+      case operation::divide: kernels.divide(job_.repeats); break;
     }
     ends_[i] = clock_type::now();
     off_[i] = seconds_between(starts_[i], ends_[i]) - (thread_cpu_seconds() - cpu_before);
@@ -255,6 +258,7 @@ struct level {
   std::vector<size_t> sets; // bytes per thread
   std::vector<operation> reads, copies;
   double seconds;
+  bool shared = false; // a cache of several cores, or memory: what it gives depends on how much of it is asked for
 };
 
 std::vector<level> plan_levels(const std::vector<int64_t>& caches, int threads, int64_t memory_bytes) {
@@ -269,8 +273,8 @@ std::vector<level> plan_levels(const std::vector<int64_t>& caches, int threads, 
   return {{"L1", {l1 / 2, l1 * 3 / 4}, {read}, {copy, library_copy}, cache_seconds},
           {"L2", {l2 / 4, l2 / 2}, {read}, {copy, library_copy}, cache_seconds},
           // Four times L2, too: a virtual machine reports the whole host's L3, of which it has little, and half of that would be memory's speed.
-          {"L3", {part(std::min(4 * l2, l3 / 4)), part(l3 / 4), part(l3 / 2)}, {read, read_streams}, {copy, library_copy, stream_copy}, cache_seconds},
-          {"memory", {whole}, {read, read_streams}, {copy, library_copy, stream_copy}, memory_seconds}};
+          {"L3", {part(std::min(4 * l2, l3 / 4)), part(l3 / 4), part(l3 / 2), part(l3)}, {read, read_streams}, {copy, library_copy, stream_copy}, cache_seconds, true},
+          {"memory", {whole}, {read, read_streams}, {copy, library_copy, stream_copy}, memory_seconds, true}};
 }
 
 std::filesystem::path cached_file(const cpu_facts& facts, int threads) {
@@ -307,6 +311,10 @@ void order_levels(machine_limits& limits) {
   for (size_t i = limits.copy_gbs.size() - 1; i > 0; --i) {
     limits.copy_gbs[i - 1] = std::max(limits.copy_gbs[i - 1], limits.copy_gbs[i]);
     limits.read_gbs[i - 1] = std::max(limits.read_gbs[i - 1], limits.read_gbs[i]);
+  }
+  for (size_t i = limits.set_bytes.size(); i > 1; --i) {
+    limits.set_copy_gbs[i - 2] = std::max(limits.set_copy_gbs[i - 2], limits.set_copy_gbs[i - 1]);
+    limits.set_read_gbs[i - 2] = std::max(limits.set_read_gbs[i - 2], limits.set_read_gbs[i - 1]);
   }
 }
 
@@ -356,6 +364,8 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
   };
 
   bool quiet = true;
+  double divisions = 0; // of one core in a second
+  std::map<int64_t, std::pair<double, double>> sets; // bytes of all threads -> copy, read
   const auto best = [&quiet](team& t, const job& j, double budget) {
     const auto found = best_rate(t, j, budget);
     quiet = quiet && found.established;
@@ -366,26 +376,40 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
     for (const auto& l : levels) {
       double copy_rate = 0, read_rate = 0;
       for (auto bytes : l.sets) {
+        double set_copy = 0, set_read = 0;
         for (auto how : l.reads) {
           tell("reading from " + l.name);
-          read_rate = std::max(read_rate, best(t, {how, bytes, 1}, l.seconds));
+          set_read = std::max(set_read, best(t, {how, bytes, 1}, l.seconds));
         }
         for (auto how : l.copies) {
           tell("copying in " + l.name);
-          copy_rate = std::max(copy_rate, best(t, {how, bytes, 1}, l.seconds));
+          set_copy = std::max(set_copy, best(t, {how, bytes, 1}, l.seconds));
         }
+        if (l.shared) {
+          auto& [copied, read] = sets[static_cast<int64_t>(bytes) * threads];
+          copied = std::max(copied, set_copy / 1e9), read = std::max(read, set_read / 1e9);
+        }
+        copy_rate = std::max(copy_rate, set_copy);
+        read_rate = std::max(read_rate, set_read);
       }
       limits.copy_gbs.push_back(copy_rate / 1e9);
       limits.read_gbs.push_back(read_rate / 1e9);
     }
     tell("multiply-add peak");
     limits.peak_gflops = best(t, {operation::multiply_add, page, 1}, peak_seconds) / 1e9;
+    divisions = best(t, {operation::divide, page, 1}, cache_seconds);
     if (roofline::has_tiles()) limits.half_gflops = best(t, {operation::multiply_tiles, page, 1}, peak_seconds) / 1e9;
   });
   if (!measured)
     return fail(ec::limit_exceeded, "no memory to measure the roofline: " + format_bytes(static_cast<double>(largest) * threads) + " are needed",
                 "close other programs, or use fewer threads");
+  for (const auto& [bytes, rates] : sets) {
+    limits.set_bytes.push_back(bytes);
+    limits.set_copy_gbs.push_back(rates.first);
+    limits.set_read_gbs.push_back(rates.second);
+  }
   limits.clock_ghz = measured_clock_ghz();
+  if (divisions > 0) limits.divide_cycles = limits.clock_ghz * 1e9 / divisions;
   if (earlier && earlier->cache_bytes == limits.cache_bytes) {
     limits = better_of(std::move(limits), *earlier); // the best ever seen on this machine counts
     quiet = true; // those were

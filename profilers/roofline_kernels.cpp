@@ -91,9 +91,9 @@ double multiply_tiles(int64_t repeats) {
 }
 
 const kernel_set& best_kernels() {
-  static const kernel_set wide{"avx512f", 512, avx512::read, avx512::read_streams, avx512::copy, avx512::stream_copy, avx512::multiply_add};
-  static const kernel_set middle{"avx2+fma", 256, avx2::read, avx2::read_streams, avx2::copy, avx2::stream_copy, avx2::multiply_add};
-  static const kernel_set narrow{"sse2", 128, baseline::read, baseline::read_streams, baseline::copy, baseline::stream_copy, baseline::multiply_add};
+  static const kernel_set wide{"avx512f", 512, avx512::read, avx512::read_streams, avx512::copy, avx512::stream_copy, avx512::multiply_add, avx512::divide};
+  static const kernel_set middle{"avx2+fma", 256, avx2::read, avx2::read_streams, avx2::copy, avx2::stream_copy, avx2::multiply_add, avx2::divide};
+  static const kernel_set narrow{"sse2", 128, baseline::read, baseline::read_streams, baseline::copy, baseline::stream_copy, baseline::multiply_add, baseline::divide};
   static const kernel_set& best = [&]() -> const kernel_set& {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f")) return wide;
@@ -125,7 +125,7 @@ double multiply_tiles(int64_t) { return 0; }
 
 const kernel_set& best_kernels() {
   static const kernel_set only{"128-bit vectors", 128, baseline::read, baseline::read_streams, baseline::copy, baseline::stream_copy,
-                               baseline::multiply_add};
+                               baseline::multiply_add, baseline::divide};
   return only;
 }
 

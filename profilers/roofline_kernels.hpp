@@ -17,6 +17,7 @@ struct kernel_set {
   void (*copy)(std::byte* to, const std::byte* from, size_t bytes, int64_t repeats);
   void (*stream_copy)(std::byte* to, const std::byte* from, size_t bytes, int64_t repeats); ///< non-temporal stores
   double (*multiply_add)(int64_t repeats);                                    ///< float operations done
+  double (*divide)(int64_t repeats);                                          ///< vectors divided
 };
 
 /// Does this CPU multiply on tiles (AMX, bfloat16), and does the system let this process?

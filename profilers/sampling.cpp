@@ -117,6 +117,11 @@ private:
   std::string problem_;
 };
 
+/// The C library's, whatever the version for this processor is called: "__memmove_avx512_unaligned_erms".
+bool moves_memory(const std::string& function) {
+  return function.find("memcpy") != std::string::npos || function.find("memmove") != std::string::npos || function.find("memset") != std::string::npos;
+}
+
 } // namespace
 
 std::optional<time_samples> take_samples(const collect_context& context, const build_output& built, source_result& out) {
@@ -153,14 +158,16 @@ void attribute_samples(const time_samples& samples, const disassembled& code, st
     for (const auto& i : loops[k].body) loop_at[i.address] = k;
   std::vector<double> inside(loops.size(), 0);
   std::map<std::string, double> library;
-  double outside = 0, elsewhere = 0;
+  double outside = 0, elsewhere = 0, moving = 0;
   for (const auto& [address, n] : samples.at) {
     if (const auto loop = loop_at.find(address); loop != loop_at.end()) inside[loop->second] += n;
     else if (own.count(address) != 0) outside += n;
     else {
       elsewhere += n;
       const auto next = code.names.upper_bound(address);
-      library[next == code.names.begin() ? std::string("?") : std::prev(next)->second] += n;
+      const auto& name = library.try_emplace(next == code.names.begin() ? std::string("?") : std::prev(next)->second).first->first;
+      library[name] += n;
+      if (moves_memory(name)) moving += n;
     }
   }
   double system = samples.cpu_seconds > 0 ? 1 - samples.sampled_seconds / samples.cpu_seconds : 0;
@@ -175,6 +182,7 @@ void attribute_samples(const time_samples& samples, const disassembled& code, st
   add("outside_loops_share", 100 * outside / whole, "%", "in the candidate's code, but in none of its innermost loops");
   const auto most = std::max_element(library.begin(), library.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   add("library_share", 100 * elsewhere / whole, "%", most == library.end() ? "" : "most in " + printable(most->first));
+  add("moving_share", 100 * moving / whole, "%", "memcpy, memmove, memset");
   add("system_share", 100 * system, "%", "of " + format_seconds(samples.cpu_seconds) + " of CPU time");
 }
 

@@ -42,6 +42,12 @@ TEST_CASE("a sum carries its accumulators, an element-wise loop nothing") {
   CHECK(element_wise.in_memory == 0);
   // The result goes back through a move.
   CHECK(carried_by(body_of({"vmovaps %ymm0,%ymm1", "vaddps (%rax),%ymm0,%ymm2", "vmovaps %ymm2,%ymm0", "jne @0"})).registers == 1);
+  // A trip begins with a copy of what the last one handed on, as GCC rotates such loops.
+  const auto rotated = carried_by(body_of({"vmovaps %ymm0,%ymm1", "vmovups (%rax),%ymm5", "add $0x20,%rax", "vmulps %ymm5,%ymm5,%ymm0", "vaddps %ymm1,%ymm0,%ymm0", "jne @0"}));
+  CHECK(rotated.registers == 1);
+  CHECK(rotated.operations == 1);
+  // A copy that is only stored.
+  CHECK(carried_by(body_of({"vmovaps %ymm0,%ymm1", "vmulps (%rax),%ymm5,%ymm0", "vmovups %ymm1,(%rcx,%rax)", "add $0x20,%rax", "jne @0"})).registers == 0);
 }
 
 TEST_CASE("a sum that is kept in memory is a chain, an array that is added to is none") {
