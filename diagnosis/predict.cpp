@@ -12,6 +12,7 @@ namespace {
 constexpr double notable_gain = 0.10;         ///< of the time; a finding that promises less explains little of it
 constexpr double negligible_gain = 0.02;
 constexpr double least_factor = 0.3;          ///< of the confidence, for a finding that promises nothing
+constexpr double usual_operations = 34;        ///< for each element: between exp()'s 25 and tanh()'s 45 (thresholds.cpp)
 constexpr double newton_instructions = 3;     ///< instead of a division: an estimate and one step more
 constexpr double instructions_per_cycle = 4;  ///< that cores sustain on such code
 
@@ -30,6 +31,9 @@ struct what_if {
       if (p.core_seconds + p.move_seconds + p.least_seconds > 0 && p.line == loop->line && (!phase || p.seconds > phase->seconds)) phase = &p;
   }
   bool known() const { return loop && phase && loop->cycles > 0; }
+
+  /// Single elements that wait for nothing become vectors: several sums, and a choice instead of a branch, are both written so.
+  double as_vectors() const { return loop && loop->vector_share == 0 && loop->calls == 0 ? core::vector_gain(f.in, 32) : 1; }
 
   /// What the loop's bytes need: of a product each byte once, as more results at a time share what is loaded.
   double moving() const { return f.contracts() ? phase->least_seconds : phase->move_seconds; }
@@ -120,10 +124,13 @@ double by_experiment(const facts& f, std::string_view name) {
 double seconds_without(const facts& f, const finding& found) {
   const what_if w(f);
   switch (found.what) {
-    case bottleneck::dependency_chain: return w.known() ? w.with_cycles(core::least_cycles_of(*w.loop, f.in)) : 0;
+    case bottleneck::dependency_chain: return w.known() ? w.with_cycles(core::least_cycles_of(*w.loop, f.in) / w.as_vectors()) : 0;
     case bottleneck::not_vectorized: return without_scalar_code(f, w);
     case bottleneck::divider_bound: return without_divisions(f, what_if(f, found.line));
     case bottleneck::port_pressure:
+      // A function that takes far more operations than usual ones is replaced by one that takes their number.
+      if (const double each = f.operations_per_element(); w.phase && !f.contracts() && severity(limit::element_operations, each) > 0)
+        return f.seconds - w.phase->seconds + std::max(w.moving(), w.phase->seconds * usual_operations / each);
       // Fewer loads, shuffles or address operations: down to what the arithmetic alone needs. Fewer multiply-adds are another algorithm.
       return w.known() && w.phase->core_seconds > 0 && w.phase->least_seconds > 0 ? f.seconds - w.phase->seconds + std::max(w.phase->least_seconds, w.moving()) : 0;
     case bottleneck::too_many_passes: return in_one_pass(f);
@@ -152,7 +159,7 @@ double seconds_without(const facts& f, const finding& found) {
       return used && f.in.threads > 1 ? f.seconds * std::min(1.0, *used / f.in.threads) : 0;
     }
     case bottleneck::bad_speculation: {
-      if (const double left = by_experiment(f, "experiment.ones_time"); left > 0) return left;
+      if (const double left = by_experiment(f, "experiment.ones_time"); left > 0) return left / w.as_vectors();
       const auto misses = f.first({"branch-misses", "callgrind.Bcm"});
       const double lost = misses ? misses->value * core::mispredict_cycles / core::hertz(f.in) / std::max(1, f.in.threads) : 0;
       return lost > 0 && lost < f.seconds ? f.seconds - lost : 0;

@@ -153,7 +153,7 @@ struct machine_limits {
   double launch_seconds = 0;         ///< an empty kernel, measured as candidates are: no call can take less
   // CPUs only; 0 = unknown, empty = not measured.
   std::vector<int64_t> set_bytes;    ///< working sets of all threads beyond L2, ascending; the last one lies in memory
-  std::vector<double> set_copy_gbs, set_read_gbs; ///< as copy_gbs and read_gbs, with that many bytes: a last-level cache that is shared gives less the more is asked of it
+  std::vector<double> set_copy_gbs, set_read_gbs; ///< as copy_gbs and read_gbs, with that many bytes, of the median batch and not of the best: a last-level cache that is shared gives less the more is asked of it
   double clock_ghz = 0;              ///< while one core works: cycles of a chain of additions per nanosecond
   double divide_cycles = 0;          ///< cycles between two float32 divisions of `simd_bits` on one core, measured
   std::string microarchitecture;     ///< "family 25, model 17": what tables of latencies are looked up by; "" = unknown

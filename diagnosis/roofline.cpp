@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* level_names[] = {"L1", "L2", "L3", "memory"};
 constexpr size_t memory_level = 3;
+constexpr double inputs_in_turn = 4, small_sets = 512 << 10; ///< of a timing; small tasks have more inputs, in so many bytes
 constexpr double formula_slack = 1.25; ///< no measurement of the peak is wrong by more
 
 double figure(const std::vector<double>& per_level, size_t level) {
@@ -34,15 +35,19 @@ double seconds_at(size_t level, double bytes, double written, const machine_limi
   return seconds_by(figure(limits.copy_gbs, level), figure(limits.read_gbs, level), bytes, written);
 }
 
-/// By the working sets that were measured, of the logarithms of their sizes; 0 where none was, or the bytes lie below them.
+/// What is timed goes over several inputs in turn (docs/measuring.md), so that all of them are the working set.
+double set_in_turn(double bytes) { return bytes > small_sets / inputs_in_turn ? inputs_in_turn * bytes : small_sets; }
+
+/// By the working sets that were measured, of the logarithms of their sizes; 0 where none was, or all that is timed lies in L2.
 double seconds_by_sets(double bytes, double written, const machine_limits& limits) {
   const auto& sets = limits.set_bytes;
-  if (sets.empty() || limits.set_copy_gbs.size() != sets.size() || limits.set_read_gbs.size() != sets.size()) return 0;
-  const auto above = std::find_if(sets.begin(), sets.end(), [&](int64_t one) { return bytes <= static_cast<double>(one); });
-  if (above == sets.begin()) return 0;
-  const auto at = static_cast<size_t>((above == sets.end() ? sets.end() - 1 : above) - sets.begin());
+  if (sets.size() < 2 || limits.set_copy_gbs.size() != sets.size() || limits.set_read_gbs.size() != sets.size() || limits.cache_bytes.size() < 2) return 0;
+  const double all = set_in_turn(bytes);
+  if (all <= static_cast<double>(limits.cache_bytes[1]) * std::max(1, limits.threads)) return 0;
+  const auto above = std::find_if(sets.begin(), sets.end(), [&](int64_t one) { return all <= static_cast<double>(one); });
+  const auto at = static_cast<size_t>(std::clamp<std::ptrdiff_t>(above - sets.begin(), 1, static_cast<std::ptrdiff_t>(sets.size()) - 1));
   const double from = static_cast<double>(sets[at - 1]), to = static_cast<double>(sets[at]);
-  const double part = at == 0 || bytes >= to ? 1 : std::log(bytes / from) / std::log(to / from);
+  const double part = std::clamp(std::log(all / from) / std::log(to / from), 0.0, 1.0);
   const auto between = [&](const std::vector<double>& gbs) { return gbs[at - 1] + part * (gbs[at] - gbs[at - 1]); };
   return seconds_by(between(limits.set_copy_gbs), between(limits.set_read_gbs), bytes, written);
 }
@@ -161,7 +166,7 @@ roofline_point place_on_roofline(double seconds, const roofline_work& work, cons
   point.skips_work = compute > formula_slack * seconds; // the answer can be had with fewer operations than the formula counts
   if (point.skips_work) compute = 0;
   point.attainable_seconds = std::max(move, compute);
-  point.likely_seconds = std::max(point.attainable_seconds, level >= 2 ? seconds_by_sets(bytes, written_bytes, limits) : 0);
+  point.likely_seconds = std::max(point.attainable_seconds, seconds_by_sets(bytes, written_bytes, limits));
   point.needed_share = point.attainable_seconds / seconds;
   if (point.attainable_seconds > 0) point.limit = compute > move ? unit : std::string(level_names[level]) + " bandwidth";
   return point;
@@ -173,10 +178,6 @@ machine_limits better_of(machine_limits limits, const machine_limits& others) {
   };
   higher(limits.copy_gbs, others.copy_gbs);
   higher(limits.read_gbs, others.read_gbs);
-  if (limits.set_bytes == others.set_bytes) {
-    higher(limits.set_copy_gbs, others.set_copy_gbs);
-    higher(limits.set_read_gbs, others.set_read_gbs);
-  }
   for (const auto figure : {&machine_limits::peak_gflops, &machine_limits::tf32_gflops, &machine_limits::half_gflops, &machine_limits::clock_ghz})
     limits.*figure = std::max(limits.*figure, others.*figure);
   if (others.divide_cycles > 0 && (limits.divide_cycles <= 0 || others.divide_cycles < limits.divide_cycles)) limits.divide_cycles = others.divide_cycles;

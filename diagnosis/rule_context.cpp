@@ -239,12 +239,13 @@ bool facts::vector_hot_loop() const {
 double facts::core_weight() const {
   // Where the loop would take far less by the model even with its data in L1, what the model has (units, chains) is not what takes the time.
   // What is said of a loop counts by the time that it takes.
-  const bool sampled = value("samples.count") && !loops.empty() && loops.front().calls == 0;
-  const double loop_weight = sampled ? std::clamp(loops.front().share / telling_share, 0.3, 1.0) : 1;
+  const bool sampled = value("samples.count") && !loops.empty();
+  const double called = sampled && loops.front().calls > 0 ? value_or("samples.library_share", 0) / 100 : 0; // what it calls is its own
+  const double loop_weight = sampled ? std::clamp((loops.front().share + called) / telling_share, 0.3, 1.0) : 1;
   if (cached) return loop_weight * std::clamp(*cached * 100 / at(limit::core_share), 0.15, 1.0) * std::clamp(1.3 - 1.5 * unmodelled().value_or(0) / std::max(0.01, *cached), 0.3, 1.0);
-  double weight = 1;
+  double weight = loop_weight;
   // Whichever side needs more of the time by the model is the limit: bandwidth that the core's own time covers is not what it waits for.
-  if (has_roof && at_bandwidth && core_share < roof.share * traffic_ratio) weight = std::clamp((1 - std::min(1.0, roof.share * traffic_ratio)) / 0.5, 0.15, 1.0);
+  if (has_roof && at_bandwidth && core_share < roof.share * traffic_ratio) weight *= std::clamp((1 - std::min(1.0, roof.share * traffic_ratio)) / 0.5, 0.15, 1.0);
   if (core_share > 0) weight *= std::clamp(core_share * 100 / at(limit::core_share), 0.15, 1.0);
   return weight;
 }

@@ -57,6 +57,7 @@ const loop_cost* dividing_loop(const facts& f) {
 }
 
 double latency_ratio(const facts& f) {
+  if (!f.in.current->loops.empty()) return f.loops.front().least_cycles > 0 ? f.loops.front().cycles / f.loops.front().least_cycles : 0;
   const auto cycles = f.value("llvm_mca.cycles_per_iteration"), least = f.value("llvm_mca.block_rthroughput");
   return cycles && least && *least > 0 ? *cycles / *least : 0;
 }

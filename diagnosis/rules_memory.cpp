@@ -93,13 +93,13 @@ std::optional<finding> too_many_passes(const facts& f) {
         ratio = std::max(ratio, measured);
       }
   }
-  if (f.own_loops_share() >= own_loops) e.metric("samples.moving_share", limit::library_moving, "the C library copies or fills memory, a pass of its own over it");
+  const bool copies = f.own_loops_share() >= own_loops && e.metric("samples.moving_share", limit::library_moving, "the C library copies or fills memory, a pass of its own over it");
   if (!e.any()) return std::nullopt;
   // The bytes that really move, set against the measured bandwidth: then it is also what takes the time.
   if (f.at_bandwidth)
     e.derived("roofline_share x traffic", f.roof.share * ratio * 100, "%", provenance::measured, severity(limit::bandwidth_share, f.roof.share * ratio * 100),
               "the bytes that really move take " + whole_percent(std::min(1.0, f.roof.share * ratio)) + " of the measured " + f.roof.limit);
-  scale_by_waiting(f, e);
+  if (!copies) scale_by_waiting(f, e); // what copying takes was seen
   e.result().level = level.empty() ? f.level : level;
   return e.finish(ratio > 1 ? "The data travels " + short_number(ratio) + " times although each byte is needed once: the kernel passes over it again after it has left the cache."
                             : "Memory is cleared or copied in passes of their own beside the kernel's loops, although each byte is needed once.",

@@ -61,7 +61,7 @@ const std::vector<threshold>& thresholds() {
       {"software.thread_imbalance", 1.2, "ratio", "the slowest thread takes a fifth longer than the mean; our choice", 2},
       {"gain by threads / threads", 75, "%", "a quarter of what more threads could gain is lost; our choice", 50},
       {"samples.library_share, of threads that wait", 15, "%", "our choice: what the OpenMP library takes is waiting and waking", 50},
-      {"samples.moving_share beside loops", 10, "%", "a pass that takes a tenth of the time; our choice", 40},
+      {"samples.moving_share beside loops", 5, "%", "a pass that takes a twentieth of the time; our choice", 40},
       {"seconds per instruction", 2e-9, "s", "IPC 0.15 at 3.3 GHz; a denormal operand costs about 150 cycles on Intel (Agner Fog, Instruction tables)", 10e-9},
       {"software.page_faults", 1, "count", "per call; each first touch of a page is an interrupt and a cleared page, some tenths of a microsecond; our choice", 50},
       {"seconds_per_call", 2e-6, "s", "the call, the set-up of loops and constants and the horizontal ends cost some 10-100 ns; our choice", 0.3e-6},

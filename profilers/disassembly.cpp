@@ -330,6 +330,43 @@ carried_results carried_by(const std::vector<instruction>& body) {
   return found;
 }
 
+namespace {
+
+void set_chains(hot_loop& loop) {
+  const auto carried = carried_by(loop.body);
+  loop.chains = carried.registers + carried.in_memory;
+  loop.memory_chain = carried.in_memory > 0;
+  loop.chain_operations = carried.operations;
+}
+
+} // namespace
+
+hot_loop without_unseen(const hot_loop& loop, const std::function<double(const instruction&)>& seen) {
+  std::set<uint64_t> targets;
+  for (const auto& i : loop.body)
+    if (is_jump(i.mnemonic)) targets.insert(i.target);
+  hot_loop kept;
+  kept.function = loop.function;
+  kept.line = loop.line;
+  kept.weight = loop.weight;
+  kept.share = loop.share;
+  for (auto begin = loop.body.begin(); begin != loop.body.end();) {
+    auto end = begin;
+    do ++end;
+    while (end != loop.body.end() && !is_jump(std::prev(end)->mnemonic) && targets.count(end->address) == 0);
+    const bool divides = std::any_of(begin, end, [](const instruction& i) { return is_divide(i.mnemonic); });
+    if (!divides || std::any_of(begin, end, [&](const instruction& i) { return seen(i) > 0; }))
+      for (auto i = begin; i != end; ++i) {
+        count(kept, *i);
+        kept.body.push_back(*i);
+      }
+    begin = end;
+  }
+  if (kept.body.empty() || kept.body.size() == loop.body.size()) return loop;
+  set_chains(kept);
+  return kept;
+}
+
 std::vector<hot_loop> innermost_loops(const std::vector<code_function>& functions,
                                       const std::function<double(const instruction&)>& executed) {
   std::vector<hot_loop> loops;
@@ -346,10 +383,7 @@ std::vector<hot_loop> innermost_loops(const std::vector<code_function>& function
         if (one.own_line > 0) lines[one.own_line] += weight + 1e-6;
         loop.body.push_back(one);
       }
-      const auto carried = carried_by(loop.body);
-      loop.chains = carried.registers + carried.in_memory;
-      loop.memory_chain = carried.in_memory > 0;
-      loop.chain_operations = carried.operations;
+      set_chains(loop);
       for (const auto& [line, weight] : lines)
         if (loop.line == 0 || weight > lines[loop.line]) loop.line = line;
       loops.push_back(std::move(loop));

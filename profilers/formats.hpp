@@ -118,6 +118,9 @@ struct hot_loop {
 /// often an instruction ran, or a share of that; may be empty), then by floating-point arithmetic, vectors, size.
 std::vector<hot_loop> innermost_loops(const std::vector<code_function>& functions,
                                       const std::function<double(const instruction&)>& executed = {});
+/// The same loop without the parts of it that divide and in which nothing was seen: a division takes long enough to be, so they are for rare values and not run. `seen`: how often an
+/// instruction was. Parts end at jumps and where jumps lead.
+hot_loop without_unseen(const hot_loop& loop, const std::function<double(const instruction&)>& seen);
 /// Which registers carry results of floating-point arithmetic from one trip through this body to the next: read before they are written, and written
 /// from arithmetic. `in_memory`: places of memory with an address that does not change, which are read and written back.
 struct carried_results {

@@ -205,24 +205,29 @@ private:
 };
 
 struct rate {
-  double best = 0;                        ///< bytes or FLOP per second
+  double best = 0, typical = 0;           ///< bytes or FLOP per second: of the best batch, and of the median one
   bool established = false;               ///< other work left some batch alone
 };
 /// Of many batches within `budget` seconds.
-rate best_rate(team& t, job j, double budget) {
+rate rate_of(team& t, job j, double budget) {
   j.repeats = roofline::repeats_for(batch_seconds / 2, [&](int64_t repeats) {
     j.repeats = repeats;
     return t.batch(j).seconds;
   });
   rate found;
+  std::vector<double> seconds;
   const auto begin = clock_type::now();
   while (true) {
     const auto elapsed = seconds_between(begin, clock_type::now());
     if (elapsed >= budget && (found.established || elapsed >= patience * budget)) break;
     const auto result = t.batch(j);
     found.established = found.established || result.clean;
-    found.best = std::max(found.best, t.work_per_repeat(j) * static_cast<double>(j.repeats) / result.seconds);
+    seconds.push_back(result.seconds);
   }
+  std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
+  const double work = t.work_per_repeat(j) * static_cast<double>(j.repeats);
+  found.typical = work / seconds[seconds.size() / 2];
+  found.best = work / *std::min_element(seconds.begin(), seconds.end());
   return found;
 }
 
@@ -318,6 +323,39 @@ void order_levels(machine_limits& limits) {
   }
 }
 
+/// The best rate of each level, and the typical one of each working set of what several cores share. `measure` gives bytes per second.
+void measure_levels(const std::vector<level>& levels, int threads, const std::function<rate(const job&, double)>& measure, const std::function<void(const std::string&)>& tell, machine_limits& limits) {
+  struct rates {
+    double copy = 0, read = 0;
+    void also(const rates& other) { copy = std::max(copy, other.copy), read = std::max(read, other.read); }
+  };
+  std::map<int64_t, rates> sets; // by bytes of all threads
+  for (const auto& l : levels) {
+    rates of_level;
+    for (auto bytes : l.sets) {
+      rates typical;
+      for (auto how : l.reads) {
+        tell("reading from " + l.name);
+        const auto found = measure({how, bytes, 1}, l.seconds);
+        of_level.read = std::max(of_level.read, found.best / 1e9), typical.read = std::max(typical.read, found.typical / 1e9);
+      }
+      for (auto how : l.copies) {
+        tell("copying in " + l.name);
+        const auto found = measure({how, bytes, 1}, l.seconds);
+        of_level.copy = std::max(of_level.copy, found.best / 1e9), typical.copy = std::max(typical.copy, found.typical / 1e9);
+      }
+      if (l.shared) sets[static_cast<int64_t>(bytes) * threads].also(typical);
+    }
+    limits.copy_gbs.push_back(of_level.copy);
+    limits.read_gbs.push_back(of_level.read);
+  }
+  for (const auto& [bytes, one] : sets) {
+    limits.set_bytes.push_back(bytes);
+    limits.set_copy_gbs.push_back(one.copy);
+    limits.set_read_gbs.push_back(one.read);
+  }
+}
+
 /// Of runs that begin together one measures, and the others read what it found.
 expected<file_lock> alone_with(const std::filesystem::path& file) {
   std::error_code ignored;
@@ -365,49 +403,22 @@ expected<machine_limits> machine_roofline(int threads, bool remeasure,
 
   bool quiet = true;
   double divisions = 0; // of one core in a second
-  std::map<int64_t, std::pair<double, double>> sets; // bytes of all threads -> copy, read
-  const auto best = [&quiet](team& t, const job& j, double budget) {
-    const auto found = best_rate(t, j, budget);
+  const auto measure = [&quiet](team& t, const job& j, double budget) {
+    const auto found = rate_of(t, j, budget);
     quiet = quiet && found.established;
-    return found.best;
+    return found;
   };
   team t(threads, largest + 2 * page);
   const bool measured = t.run([&] {
-    for (const auto& l : levels) {
-      double copy_rate = 0, read_rate = 0;
-      for (auto bytes : l.sets) {
-        double set_copy = 0, set_read = 0;
-        for (auto how : l.reads) {
-          tell("reading from " + l.name);
-          set_read = std::max(set_read, best(t, {how, bytes, 1}, l.seconds));
-        }
-        for (auto how : l.copies) {
-          tell("copying in " + l.name);
-          set_copy = std::max(set_copy, best(t, {how, bytes, 1}, l.seconds));
-        }
-        if (l.shared) {
-          auto& [copied, read] = sets[static_cast<int64_t>(bytes) * threads];
-          copied = std::max(copied, set_copy / 1e9), read = std::max(read, set_read / 1e9);
-        }
-        copy_rate = std::max(copy_rate, set_copy);
-        read_rate = std::max(read_rate, set_read);
-      }
-      limits.copy_gbs.push_back(copy_rate / 1e9);
-      limits.read_gbs.push_back(read_rate / 1e9);
-    }
+    measure_levels(levels, threads, [&](const job& j, double budget) { return measure(t, j, budget); }, tell, limits);
     tell("multiply-add peak");
-    limits.peak_gflops = best(t, {operation::multiply_add, page, 1}, peak_seconds) / 1e9;
-    divisions = best(t, {operation::divide, page, 1}, cache_seconds);
-    if (roofline::has_tiles()) limits.half_gflops = best(t, {operation::multiply_tiles, page, 1}, peak_seconds) / 1e9;
+    limits.peak_gflops = measure(t, {operation::multiply_add, page, 1}, peak_seconds).best / 1e9;
+    divisions = measure(t, {operation::divide, page, 1}, cache_seconds).best;
+    if (roofline::has_tiles()) limits.half_gflops = measure(t, {operation::multiply_tiles, page, 1}, peak_seconds).best / 1e9;
   });
   if (!measured)
     return fail(ec::limit_exceeded, "no memory to measure the roofline: " + format_bytes(static_cast<double>(largest) * threads) + " are needed",
                 "close other programs, or use fewer threads");
-  for (const auto& [bytes, rates] : sets) {
-    limits.set_bytes.push_back(bytes);
-    limits.set_copy_gbs.push_back(rates.first);
-    limits.set_read_gbs.push_back(rates.second);
-  }
   limits.clock_ghz = measured_clock_ghz();
   if (divisions > 0) limits.divide_cycles = limits.clock_ghz * 1e9 / divisions;
   if (earlier && earlier->cache_bytes == limits.cache_bytes) {

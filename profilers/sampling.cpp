@@ -26,6 +26,7 @@ constexpr uint64_t period_ns = 200'000;
 constexpr size_t ring_pages = 128;            ///< power of two; holds 3,400 samples with their registers, so that nobody needs to drain it; as much as a user may lock by default
 constexpr int fewest_samples = 50;            ///< below it shares say nothing
 constexpr double system_noise = 0.03;         ///< of the CPU time: less is the end of the run and the timer's own grain
+constexpr double telling_samples = 200;       ///< in a loop: a division that runs in each trip of it is among them
 
 #if defined(__x86_64__)
 /// ax, bx, cx, dx, si, di, bp, sp and r8 to r15.
@@ -173,7 +174,14 @@ void attribute_samples(const time_samples& samples, const disassembled& code, st
   double system = samples.cpu_seconds > 0 ? 1 - samples.sampled_seconds / samples.cpu_seconds : 0;
   if (system < system_noise) system = 0;
   const double whole = samples.count / (1 - std::min(0.99, system)); // samples that all of the CPU time would have given
-  for (size_t k = 0; k < loops.size(); ++k) loops[k].share = inside[k] / whole;
+  for (size_t k = 0; k < loops.size(); ++k) {
+    loops[k].share = inside[k] / whole;
+    if (inside[k] < telling_samples) continue;
+    loops[k] = formats::without_unseen(loops[k], [&](const formats::instruction& i) {
+      const auto at = samples.at.find(i.address);
+      return at == samples.at.end() ? 0.0 : static_cast<double>(at->second);
+    });
+  }
   std::stable_sort(loops.begin(), loops.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
   const auto add = [&](const char* name, double value, const char* unit, const std::string& note) {
     out.metrics.push_back({std::string("samples.") + name, value, unit, "cpu-clock", provenance::measured, note});

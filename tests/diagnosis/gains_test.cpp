@@ -230,3 +230,95 @@ TEST_CASE("threads that write into one line are found where one of them alone sa
   CHECK(found.front().what == bottleneck::false_sharing);
   CHECK(gain(found, bottleneck::false_sharing) > 3);
 }
+
+TEST_CASE("memory that the C library copies beside the kernel's loops is a pass of its own; a kernel that only copies is none") {
+  kernel k(20e-3, vector_loop(2, 128, 64), 96 * MB, 32 * MB);
+  k.p.loops.front().share = 0.45;
+  k.with("samples.library_share", 30).with("samples.moving_share", 30);
+  const auto found = k.findings();
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().what == bottleneck::too_many_passes);
+  CHECK(gain(found, bottleneck::too_many_passes) == Approx(1 / 0.7).epsilon(0.01));
+  k.p.loops.front().share = 0.02;
+  CHECK_FALSE(find(k.findings(), bottleneck::too_many_passes));
+}
+
+TEST_CASE("traffic of loops that go in order is passes, however much it is; single elements that jump are a stride") {
+  kernel k(550e-6, vector_loop(10, 192, 64), 4 * MB, 2 * MB);
+  k.with("callgrind.l1_traffic_ratio", 5, provenance::simulated).with("experiment.cached_time", 60);
+  CHECK(confidence(k.findings(), bottleneck::too_many_passes) > 0.3);
+  CHECK_FALSE(find(k.findings(), bottleneck::strided_access));
+  k.p.loops.front().vector_share = 0;
+  CHECK_FALSE(find(k.findings(), bottleneck::too_many_passes));
+  CHECK(find(k.findings(), bottleneck::strided_access));
+}
+
+TEST_CASE("the divider's time is this machine's, where it was measured") {
+  // A loop with 34% of the time that divides three times; the model's divider takes 10 cycles for each, this one 5: 30 cycles a trip would be longer than was measured.
+  auto first = vector_loop(16, 64, 64, 448), dividing = vector_loop(30, 64, 64, 48);
+  first.share = 0.4;
+  dividing.share = 0.34;
+  dividing.divides = 3;
+  dividing.line = 12;
+  kernel k(1.7e-3, first, 16 * MB, 8 * MB);
+  k.p.loops.push_back(dividing);
+  k.with("experiment.cached_time", 82);
+  const auto of_line_12 = [&] {
+    const auto table = table_of(k.in);
+    return *std::find_if(table.phases.begin(), table.phases.end(), [](const time_phase& p) { return p.line == 12; });
+  };
+  REQUIRE_FALSE(k.findings().empty());
+  CHECK(of_line_12().by == bound::unknown); // by the model it would take longer than it does
+  k.limits.divide_cycles = 5;
+  const auto found = k.findings();
+  CHECK(of_line_12().by == bound::divider);
+  REQUIRE(find(found, bottleneck::divider_bound));
+  CHECK(find(found, bottleneck::divider_bound)->line == 12);
+  CHECK(gain(found, bottleneck::divider_bound) > 1.1);
+  CHECK(gain(found, bottleneck::divider_bound) < 1 / (1 - 0.34));
+}
+
+TEST_CASE("how often a loop runs is not read from a few results beside many inputs") {
+  auto l = vector_loop(54, 260, 4, 64);
+  kernel k(65e-6, l, 4 * MB, 2048);
+  k.in.current = &k.p;
+  k.in.limits = &k.limits;
+  CHECK(trips_of(l, k.in, 65e-6) == 0); // by the inputs 15,000, which would take 200 us; by the results 512
+}
+
+TEST_CASE("what is promised is at the speed of as many bytes as are timed in turn") {
+  kernel k(6e-3, vector_loop(4, 64, 0), 8 * MB, 4096);
+  const auto least = place_on_roofline(6e-3, {0, 8 * MB, 4096}, k.limits);
+  CHECK(least.likely_seconds == least.attainable_seconds);
+  k.limits.set_bytes = {4 << 20, 16 << 20, 64 << 20};
+  k.limits.set_copy_gbs = k.limits.set_read_gbs = {50, 40, 10};
+  const auto likely = place_on_roofline(6e-3, {0, 8 * MB, 4096}, k.limits); // four inputs: 32 MB, between 40 and 10 GB/s
+  CHECK(likely.attainable_seconds == least.attainable_seconds);
+  CHECK(likely.likely_seconds > 8 * MB / 40e9);
+  CHECK(likely.likely_seconds < 8 * MB / 10e9);
+  CHECK(place_on_roofline(1e-3, {0, 32 * MB, 4096}, k.limits).likely_seconds == Approx(32 * MB / 10e9).epsilon(0.01));
+  CHECK(place_on_roofline(1e-3, {0, 0.1 * MB, 64}, k.limits).likely_seconds == place_on_roofline(1e-3, {0, 0.1 * MB, 64}, k.limits).attainable_seconds); // all in L2
+}
+
+TEST_CASE("single elements that no longer wait become vectors") {
+  auto l = vector_loop(4, 4, 0, 1);
+  l.vector_bits = 0;
+  l.vector_share = 0;
+  l.least_cycles = 1;
+  l.chains = l.chain_operations = 1;
+  kernel k(1e-3, l, 4 * MB, 4096);
+  k.with("experiment.cached_time", 98);
+  CHECK(gain(k.findings(), bottleneck::dependency_chain) > 8); // 4 by the chain alone
+}
+
+TEST_CASE("a loop that takes none of the time is not told to become vectors") {
+  auto l = vector_loop(1, 0, 0, 0);
+  l.vector_bits = 0;
+  l.vector_share = -1;
+  l.calls = 1;
+  l.share = 0.01;
+  kernel k(450e-6, l, 8 * MB, 4 * MB);
+  k.with("hot_loop.calls", 1, fixed).with("samples.library_share", 0).with("samples.outside_loops_share", 99);
+  k.p.metrics.erase(std::find_if(k.p.metrics.begin(), k.p.metrics.end(), [](const auto& m) { return m.name == "hot_loop.vector_share"; }));
+  CHECK(confidence(k.findings(), bottleneck::not_vectorized) < 0.5); // its own function does the work, in straight code
+}

@@ -140,6 +140,14 @@ TEST_CASE("the roofline falls from level to level, is cached, and can only rise 
   CHECK(first->read_gbs[0] > 0.6 * first->copy_gbs[0]); // a copy loads and stores; 0.42 where each load of the measuring loop had a store of its own beside it
   CHECK(first->peak_gflops > 4);    // scalar SSE2 does that
   CHECK((first->half_gflops > first->peak_gflops) == roofline::has_tiles());
+  CHECK(first->divide_cycles > 1);  // no core divides a vector in each cycle
+  CHECK(first->divide_cycles < 60);
+  REQUIRE(first->set_bytes.size() >= 2);
+  REQUIRE(first->set_read_gbs.size() == first->set_bytes.size());
+  REQUIRE(first->set_copy_gbs.size() == first->set_bytes.size());
+  CHECK(std::is_sorted(first->set_bytes.begin(), first->set_bytes.end()));
+  CHECK(std::is_sorted(first->set_read_gbs.rbegin(), first->set_read_gbs.rend()));
+  CHECK(first->set_read_gbs.back() <= first->read_gbs[3]); // the best batch of memory, and its median one
   CHECK(first->measured_at.empty() == kept_limits().empty());
   if (first->measured_at.empty()) return; // other work than ours runs on this machine
 

@@ -81,15 +81,29 @@ TEST_CASE("what one trip does is counted, however far it is unrolled") {
   CHECK(broadcast[0].streamed_bytes == 64);
 }
 
+TEST_CASE("what a loop keeps for rare values is not what it does") {
+  // Estimates and a multiplication; where a vector has a value that is too large, a root and a division out of line.
+  const auto loops = innermost_loops({function_of("f", 0x1000, {"vrsqrt14ps (%rax),%zmm1", "vmulps %zmm1,%zmm2,%zmm2", "kortestw %k1,%k1", "jne 1018 @6", "add $0x40,%rax", "jne 1000 @0", "vsqrtps %zmm3,%zmm3", "vdivps %zmm3,%zmm4,%zmm4", "jmp 1010 @4"})});
+  REQUIRE(loops.size() == 1);
+  CHECK(loops[0].divides == 2);
+  const auto usual = without_unseen(loops[0], [](const instruction& i) { return i.address < 0x1018 ? 100 : 0; });
+  CHECK(usual.divides == 0);
+  CHECK(usual.body.size() == 6);
+  CHECK(usual.instructions == 6);
+  const auto rare = without_unseen(loops[0], [](const instruction& i) { return i.address == 0x101c ? 1 : 0; });
+  CHECK(rare.divides == 2); // it was seen once, so it runs
+  CHECK(rare.body.size() == 9);
+}
+
 TEST_CASE("the loop with the samples is the hot one, not the one with most arithmetic") {
   disassembled code;
   code.functions = {function_of("pragma_kernel", 0x1000, {"vaddps %ymm1,%ymm0,%ymm0", "vaddps %ymm3,%ymm2,%ymm2", "vmulps %ymm4,%ymm4,%ymm4", "jne 1000 @0", "vaddss (%rax),%xmm5,%xmm5", "jne 1010 @4", "ret"})};
-  code.names = {{0x1000, "pragma_kernel"}, {0x2000, "expf"}};
+  code.names = {{0x1000, "pragma_kernel"}, {0x2000, "expf"}, {0x3000, "__memmove_avx512_unaligned_erms"}};
   auto loops = innermost_loops(code.functions);
   REQUIRE(loops.size() == 2);
   CHECK(loops[0].body.size() == 4); // by its arithmetic: the remainder of a trial
   time_samples samples;
-  samples.at = {{0x1004, 10}, {0x1010, 700}, {0x1014, 90}, {0x1018, 50}, {0x2008, 150}};
+  samples.at = {{0x1004, 10}, {0x1010, 700}, {0x1014, 90}, {0x1018, 50}, {0x2008, 100}, {0x3010, 50}};
   samples.count = 1000;
   samples.sampled_seconds = 0.2;
   samples.cpu_seconds = 0.25; // a fifth was spent where no samples are taken
@@ -105,6 +119,7 @@ TEST_CASE("the loop with the samples is the hot one, not the one with most arith
   };
   CHECK(value("samples.outside_loops_share") == Approx(4));
   CHECK(value("samples.library_share") == Approx(12));
+  CHECK(value("samples.moving_share") == Approx(4));
   CHECK(value("samples.system_share") == Approx(20));
   CHECK(std::any_of(out.metrics.begin(), out.metrics.end(), [](const metric& m) { return m.note == "most in expf"; }));
   const auto cost = cost_of(loops[0], nullptr, 0, false);

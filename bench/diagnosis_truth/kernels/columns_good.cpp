@@ -6,10 +6,8 @@
 extern "C" void pragma_kernel(const pragma_args* args) {
   const float* __restrict x = in(args, 0);
   float* __restrict y = out(args);
-  for (int c0 = 0; c0 < 1024; c0 += 128) {
-    v16 acc[8] = {};
-    for (int r = 0; r < 1024; ++r)
-      for (int k = 0; k < 8; ++k) acc[k] += *reinterpret_cast<const v16*>(x + r * 1024 + c0 + 16 * k);
-    for (int k = 0; k < 8; ++k) *reinterpret_cast<v16*>(y + c0 + 16 * k) = acc[k];
-  }
+  std::memset(y, 0, 1024 * sizeof(float));
+  for (int r = 0; r < 1024; r += 8, x += 8 * 1024)
+    for (int c = 0; c < 1024; ++c)
+      y[c] += ((x[c] + x[1024 + c]) + (x[2048 + c] + x[3072 + c])) + ((x[4096 + c] + x[5120 + c]) + (x[6144 + c] + x[7168 + c]));
 }

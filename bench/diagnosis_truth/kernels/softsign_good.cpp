@@ -14,7 +14,8 @@ extern "C" void pragma_kernel(const pragma_args* args) {
     __m512 r = _mm512_rsqrt14_ps(s);
     const __m512 h = _mm512_mul_ps(_mm512_mul_ps(s, r), r);
     r = _mm512_mul_ps(r, _mm512_fnmadd_ps(_mm512_set1_ps(0.5f), h, _mm512_set1_ps(1.5f)));
-    const __m512 big = _mm512_mul_ps(v, r);
-    _mm512_storeu_ps(y + i, _mm512_mask_blend_ps(_mm512_cmp_ps_mask(s, _mm512_set1_ps(1e37f), _CMP_GT_OQ), big, _mm512_div_ps(v, _mm512_sqrt_ps(s))));
+    _mm512_storeu_ps(y + i, _mm512_mul_ps(v, r));
+    // A square beyond what float32 holds: its root is taken, and divided by, where a vector has one.
+    if (__builtin_expect(_mm512_cmp_ps_mask(s, _mm512_set1_ps(1e37f), _CMP_NLE_UQ) != 0, 0)) _mm512_storeu_ps(y + i, _mm512_div_ps(v, _mm512_sqrt_ps(s)));
   }
 }
