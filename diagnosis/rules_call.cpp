@@ -18,6 +18,8 @@ std::optional<finding> call_overhead(const facts& f) {
 
 namespace {
 
+constexpr double unseen_gain = 0.7; ///< of a witness's weight: waiting was seen, what it costs was not
+
 void add_thread_gain(const facts& f, evidence_for& e) {
   const double gain = *f.thread_gain();
   e.derived("experiment.one_thread_time", 100 * gain * f.in.threads, "%", provenance::measured, severity(limit::thread_gain, gain * 100),
@@ -34,6 +36,8 @@ std::optional<finding> thread_overhead(const facts& f) {
   if (library && gain && f.parallel_source && severity(limit::library_waiting, *library) > 0 && severity(limit::thread_gain, *gain * 100) > 0) {
     e.metric("samples.library_share", limit::library_waiting, "the main thread waits in the OpenMP library");
     add_thread_gain(f, e);
+  } else if (library && !gain && f.parallel_source && severity(limit::thread_imbalance, f.value_or("software.thread_imbalance", 1)) <= 0) {
+    e.metric("samples.library_share", limit::library_waiting, "the main thread waits in the OpenMP library, though the threads have equal work", unseen_gain); // where nobody could tell what one thread takes
   } else if (gain && f.parallel_source && *gain * f.in.threads < 1 && !library) {
     add_thread_gain(f, e); // slower than one of them: without samples nobody knows where they wait, but that is most of what they do
   }

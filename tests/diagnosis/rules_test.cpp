@@ -105,6 +105,7 @@ std::vector<example> examples() {
       {"128-bit vectors", bottleneck::not_vectorized, {{"hot_loop.vector_bits", 128, fixed, "bits"}, {"hot_loop.vector_share", 100, fixed, "%"}}, 1e-3, 1 * MB},
       {"short rows", bottleneck::scalar_tail, {{"hot_loop.vector_bits", 256, fixed}, {"hot_loop.vector_share", 100, fixed}, {"hot_loop.instructions", 8, fixed}, {"callgrind.Ir", 4e6, simulated}, {"callgrind.Bc", 3e5, simulated}}, 1e-3, 1 * MB},
       {"threads for too little work", bottleneck::thread_overhead, {{"software.context_switches", 4}, {"software.cpus_utilized", 2}}, 12e-6, 64e3, 0, -1, parallel, 2},
+      {"threads that wait for each other in each row", bottleneck::thread_overhead, {{"samples.library_share", 45}, {"software.cpus_utilized", 2}, {"software.thread_imbalance", 1}}, 5e-3, 1 * MB, 0, -1, parallel, 2},
       {"an uneven split", bottleneck::load_imbalance, {{"software.thread_imbalance", 1.8}, {"software.cpus_utilized", 1.1}}, 5e-3, 1 * MB, 0, -1, parallel, 2},
       {"idle threads", bottleneck::load_imbalance, {{"software.cpus_utilized", 1.0}}, 5e-3, 1 * MB, 0, -1, "for (i) y[i] = x[i];", 2},
       {"threads that write into one line", bottleneck::false_sharing, {{"experiment.one_thread_time", 105}, {"samples.library_share", 3}, {"software.cpus_utilized", 2}, {"software.thread_imbalance", 1}}, 5e-3, 1 * MB, 0, -1, parallel, 2},
