@@ -1,5 +1,6 @@
 // task: product
 // unspoilt
+// faster: product_good
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
 #include "common.hpp"
 

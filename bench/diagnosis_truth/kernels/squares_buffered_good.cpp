@@ -1,5 +1,6 @@
 // task: square_sum_small
 // unspoilt
+// faster: squares_good
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
 #include "common.hpp"
 
