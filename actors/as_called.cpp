@@ -51,11 +51,10 @@ bool kernel_allows(const timing& called, const timing& kernel) { return called.c
 bool torch_allows(const timing& called, double model_seconds) { return called.baseline_seconds <= model_seconds / other_caches + call_seconds; }
 
 /// A machine that was slow while the kernel was timed makes an honest call look impossible (decisions/0054): the kernel is timed once more, and the quicker time counts.
-expected<bool> believable(const timing& called, double model_seconds, kernel_timer& kernel_again, timing& kernel) {
+bool believable(const timing& called, double model_seconds, kernel_timer& kernel_again, timing& kernel) {
   if (!kernel_allows(called, kernel) && kernel_again) {
     auto again = std::exchange(kernel_again, {})();
-    if (!again) return fail(again.error());
-    if (again->candidate_seconds > 0 && again->candidate_seconds < kernel.candidate_seconds) kernel = std::move(*again);
+    if (again && again->candidate_seconds > 0 && again->candidate_seconds < kernel.candidate_seconds) kernel = std::move(*again);
   }
   return kernel_allows(called, kernel) && torch_allows(called, model_seconds);
 }
@@ -130,8 +129,7 @@ expected<written_winner> write_winner(const task& t, const candidate& c, const l
   return written_winner{std::move(*place), std::move(options)};
 }
 
-expected<void> call_drop_in(const written_winner& winner, const task& t, const load_request& request, const std::string& torch, confirmation& result, int most, const kernel_timer& kernel_again) {
-  auto timer = kernel_again;
+expected<void> call_drop_in(const written_winner& winner, const task& t, const load_request& request, const std::string& torch, confirmation& result, int most, kernel_timer kernel_again) {
   auto options = winner.options;
   options.measure_seconds = measure_seconds;
   const auto asked = request.part ? comparison_goal::is_first_faster : comparison_goal::how_much;
@@ -149,9 +147,7 @@ expected<void> call_drop_in(const written_winner& winner, const task& t, const l
       break;
     }
     auto called = timing_of(*found, request, torch, others);
-    const auto believed = believable(called, found->model_seconds, timer, result.kernel);
-    if (!believed) return fail(believed.error());
-    if (!*believed) {
+    if (!believable(called, found->model_seconds, kernel_again, result.kernel)) {
       result.not_called = "its process says " + format_seconds(called.baseline_seconds) + " -> " + format_seconds(called.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " +
                           format_seconds(result.kernel.candidate_seconds) + ", Model before the drop-in was loaded at " + format_seconds(found->model_seconds);
       return {};

@@ -25,9 +25,9 @@ using kernel_timer = std::function<expected<timing>()>;
 
 /// Fills in what a confirmation says of the drop-in; its time becomes the headline. One that is wrong makes the verdict a refusal. `torch`: its version, for people. `most`: processes
 /// at most; one is enough for a figure on the way. `kernel_again`: asked once, before a drop-in that is far quicker than `result.kernel` is not believed; the quicker of the two
-/// stays there. Empty: `result.kernel` is final. An error: the machine's.
+/// stays there, and where that could not be timed, the first. Empty: `result.kernel` is final. An error: the machine's.
 expected<void> call_drop_in(const written_winner& winner, const task& t, const load_request& request, const std::string& torch, confirmation& result, int most = most_called,
-                            const kernel_timer& kernel_again = {});
+                            kernel_timer kernel_again = {});
 
 /// A drop-in of parts has no figure but the one as called, against Model as it is. unsupported, known before anything is tried: the request wants another, or none.
 expected<void> can_time_parts(const load_request& request);

@@ -13,7 +13,6 @@ constexpr double scalar_divide_cycles = 3.5; ///< uops.info: vdivss every 3 to 3
 constexpr double latency_ratio = 1.5;    ///< see the table of thresholds
 constexpr double operation_latency = 4;  ///< cycles; uops.info: additions and multiply-adds take 4 on Skylake to Sapphire Rapids, 3 to 4 on Zen 2-4
 constexpr double accounts_for = 0.6;     ///< of a trip
-constexpr double instructions_per_cycle = 4; ///< that cores sustain on such code
 constexpr double units = 2;              ///< of fused multiply-adds in the cores that we know
 
 /// Cycles that `l`'s divisions keep a divider that takes `vector` cycles for 256 bits.

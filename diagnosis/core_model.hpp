@@ -10,6 +10,7 @@ namespace pragma::core {
 /// The loops of a profile; of a record without them the one that the metrics hot_loop.* and llvm_mca.* describe.
 std::vector<loop_cost> loops_of(const profile& p);
 
+constexpr double instructions_per_cycle = 4; ///< that cores sustain on code that divides
 constexpr double mispredict_cycles = 15; ///< pipeline refill, see the table of thresholds
 
 /// Cycles in a second: measured, else what the measured peak implies with two fused multiply-adds of full width a cycle; infinity when unknown.

@@ -14,7 +14,6 @@ constexpr double negligible_gain = 0.02;
 constexpr double least_factor = 0.3;          ///< of the confidence, for a finding that promises nothing
 constexpr double usual_operations = 34;        ///< for each element: between exp()'s 25 and tanh()'s 45 (thresholds.cpp)
 constexpr double newton_instructions = 3;     ///< instead of a division: an estimate and one step more
-constexpr double instructions_per_cycle = 4;  ///< that cores sustain on such code
 
 /// A loop, its phase of the table, and what the model has for other versions of it.
 struct what_if {
@@ -110,7 +109,7 @@ double without_scalar_code(const facts& f, const what_if& w) {
 
 double without_divisions(const facts& f, const what_if& w) {
   if (!w.known()) return 0;
-  const double rest = (w.loop->instructions + newton_instructions * w.loop->divides) / instructions_per_cycle;
+  const double rest = (w.loop->instructions + newton_instructions * w.loop->divides) / core::instructions_per_cycle;
   return w.with_cycles(std::max({rest, core::cycles_of(*w.loop, f.in) - core::divider_cycles(*w.loop, f.in), 1.0}));
 }
 

@@ -278,7 +278,7 @@ std::vector<level> plan_levels(const std::vector<int64_t>& caches, int threads, 
   return {{"L1", {l1 / 2, l1 * 3 / 4}, {read}, {copy, library_copy}, cache_seconds},
           {"L2", {l2 / 4, l2 / 2}, {read}, {copy, library_copy}, cache_seconds},
           // Four times L2, too: a virtual machine reports the whole host's L3, of which it has little, and half of that would be memory's speed.
-          {"L3", {part(std::min(4 * l2, l3 / 4)), part(l3 / 4), part(l3 / 2), part(l3)}, {read, read_streams}, {copy, library_copy, stream_copy}, cache_seconds, true},
+          {"L3", {part(std::min(4 * l2, l3 / 4)), part(l3 / 4), part(l3 / 2), std::min(part(l3), whole)}, {read, read_streams}, {copy, library_copy, stream_copy}, cache_seconds, true},
           {"memory", {whole}, {read, read_streams}, {copy, library_copy, stream_copy}, memory_seconds, true}};
 }
 

@@ -60,6 +60,7 @@ struct kernel {
     p.metrics.push_back({name, value, "", "test", how, ""});
     return *this;
   }
+  void without(const std::string& name) { std::erase_if(p.metrics, [&](const metric& m) { return m.name == name; }); }
   std::vector<finding> findings() {
     in.current = &p;
     in.limits = &limits;
@@ -192,7 +193,7 @@ TEST_CASE("scalar functions that take the time are measured, and come before the
   l.share = 0.03;
   kernel k(8e-3, l, 16 * MB, 8 * MB);
   k.with("hot_loop.calls", 1, fixed).with("samples.library_share", 97).with("experiment.cached_time", 70).with("experiment.ones_time", 60).with("experiment.flushed_time", 100);
-  k.p.metrics.erase(std::find_if(k.p.metrics.begin(), k.p.metrics.end(), [](const auto& m) { return m.name == "hot_loop.vector_share"; }));
+  k.without("hot_loop.vector_share");
   const auto found = k.findings();
   REQUIRE_FALSE(found.empty());
   CHECK(found.front().what == bottleneck::not_vectorized);
@@ -319,6 +320,6 @@ TEST_CASE("a loop that takes none of the time is not told to become vectors") {
   l.share = 0.01;
   kernel k(450e-6, l, 8 * MB, 4 * MB);
   k.with("hot_loop.calls", 1, fixed).with("samples.library_share", 0).with("samples.outside_loops_share", 99);
-  k.p.metrics.erase(std::find_if(k.p.metrics.begin(), k.p.metrics.end(), [](const auto& m) { return m.name == "hot_loop.vector_share"; }));
+  k.without("hot_loop.vector_share");
   CHECK(confidence(k.findings(), bottleneck::not_vectorized) < 0.5); // its own function does the work, in straight code
 }

@@ -185,22 +185,24 @@ inline vf v_sigmoid(vf x) {
   return vf(vi(y) & ~(x < -88.0f)); // exactly 0 for large negative x
 }
 )" + in_double("sigmoid", "1 / (1 + __builtin_exp(-x[k]))")},
-      {"v_expm1", {"exp_bits", "v_max_or_second", "v_min_or_second", "splat", "v_exp"}, R"(// 2^n (exp(r) - 1) + (2^n - 1), at most 3 ULP.
+      {"expm1_polynomial", {}, R"(// exp(r) - 1 on [-ln(2)/2, ln(2)/2].
+inline vf expm1_polynomial(vf r) {
+  const vf p = ((((r * 0.0013814538f + 0.0083687454f) * r + 0.041668391f) * r + 0.16666520f) * r + 0.49999994f);
+  return (p * r) * r + r;
+}
+)"},
+      {"v_expm1", {"exp_bits", "expm1_polynomial", "v_max_or_second", "v_min_or_second", "splat", "v_exp"}, R"(// 2^n (exp(r) - 1) + (2^n - 1), at most 3 ULP.
 inline vf v_expm1(vf x) {
   const exp_bits b(v_min_or_second(splat(88.0f), v_max_or_second(splat(-87.33f), x)));
-  const vf r = b.r;
-  const vf p = ((((r * 0.0013814538f + 0.0083687454f) * r + 0.041668391f) * r + 0.16666520f) * r + 0.49999994f);
   const vf power = vf(vi(splat(1.0f)) + b.power);
-  const vf y = power * ((p * r) * r + r) + (power - 1.0f);
+  const vf y = power * expm1_polynomial(b.r) + (power - 1.0f);
   return x > 88.0f ? v_exp(x) : y;
 }
 )" + in_double("expm1", "__builtin_expm1(x[k])")},
-      {"v_expm1_nonpositive", {"exp_power", "splat"}, R"(// expm1 for x <= 0, at most 3 ULP; anything for x > 0.
+      {"v_expm1_nonpositive", {"exp_power", "expm1_polynomial", "splat"}, R"(// expm1 for x <= 0, at most 3 ULP; anything for x > 0.
 inline vf v_expm1_nonpositive(vf x) {
   const exp_power e(x);
-  const vf r = e.r;
-  const vf p = ((((r * 0.0013814538f + 0.0083687454f) * r + 0.041668391f) * r + 0.16666520f) * r + 0.49999994f);
-  const vf y = e.power * ((p * r) * r + r) + (e.power - 1.0f);
+  const vf y = e.power * expm1_polynomial(e.r) + (e.power - 1.0f);
   return x < -18.0f ? splat(-1.0f) : y; // exp is less than half of what 1 can hold
 }
 )" + in_double("expm1_nonpositive", "__builtin_expm1(x[k])")},
