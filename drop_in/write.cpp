@@ -19,7 +19,7 @@ constexpr const char* tf32_note = "\nProducts of float32 may round their operand
 constexpr std::pair<const char*, const char*> shared_parts[] = {
   {"python/pragma_device.py", "pragma_device.py"},   {"python/pragma_built.py", "pragma_built.py"},
   {"python/pragma_drop_in.py", "pragma_drop_in.py"}, {"python/pragma_native.py", "pragma_native.py"},
-  {"python/pragma_operator.py", "pragma_operator.py"}, {"python/pragma_shell.py", "pragma_shell.py"},   {"python/pragma_watch.py", "pragma_watch.py"}, {"python/constants.py", "constants.py"},
+  {"python/pragma_gradients.py", "pragma_gradients.py"}, {"python/pragma_operator.py", "pragma_operator.py"}, {"python/pragma_shell.py", "pragma_shell.py"},   {"python/pragma_watch.py", "pragma_watch.py"}, {"python/constants.py", "constants.py"},
   {"pragma_kernel.h", "pragma_kernel.h"},            {"drop_in/pragma_call.c", "pragma_call.c"},        {"drop_in/pragma_call_make.h", "pragma_call_make.h"}, {"drop_in/pragma_launch.h", "pragma_launch.h"},
   {"drop_in/pragma_call.abi3.so", "built/pragma_call.abi3.so"}};
 

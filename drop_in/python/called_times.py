@@ -35,18 +35,19 @@ def loop(device, one, inputs, calls):
 
 
 def by_events(device, one, inputs, calls):
-    """KernelBench's `cuda_event` (timing.py at 423217d): a flush of 256 MiB, then one call between two events. The median of the calls: where the host is now and then later than the
-    flush ends, a mean is of two kinds of calls."""
+    """KernelBench's `cuda_event` (timing.py at 423217d): a flush of 256 MiB, then one call between two events; gradients are recorded, as its evaluator (eval.py) leaves them on.
+    The median of the calls: where the host is now and then later than the flush ends, a mean is of two kinds of calls."""
     found = []
-    for _ in range(calls):
-        device.wait()
-        events = [device.api.Event(enable_timing=True) for _ in range(2)]
-        torch.empty((32, 1024, 1024), dtype=torch.int64, device=device.torch).fill_(42)
-        events[0].record()
-        one(*inputs)
-        events[1].record()
-        device.wait()
-        found.append(events[0].elapsed_time(events[1]) / 1e3)
+    with torch.enable_grad():
+        for _ in range(calls):
+            device.wait()
+            events = [device.api.Event(enable_timing=True) for _ in range(2)]
+            torch.empty((32, 1024, 1024), dtype=torch.int64, device=device.torch).fill_(42)
+            events[0].record()
+            one(*inputs)
+            events[1].record()
+            device.wait()
+            found.append(events[0].elapsed_time(events[1]) / 1e3)
     return statistics.median(found)
 
 
@@ -64,6 +65,13 @@ def in_turns(way, device, sides, inputs, seconds):
             found[name].append(way(device, sides[name], inputs, calls[name]))
         turn += 1
     return found
+
+
+def where_gradients_are_recorded(device, model, model_new, inputs, seconds):
+    """In words: the ratio in a program's loop that leaves torch.no_grad() out. Both sides cost more of the host's time then."""
+    with torch.enable_grad():
+        found = in_turns(loop, device, {"model": model, "model_new": model_new}, inputs, seconds)
+    return "with gradients recorded (no torch.no_grad()) %.2fx" % (statistics.median(found["model"]) / statistics.median(found["model_new"]))
 
 
 def alone(device, tries=10):

@@ -21,7 +21,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
-from called_times import measured, model_alone
+from called_times import measured, model_alone, where_gradients_are_recorded
 from device import Device
 from indices import IndexRecord, point_to
 from neighbours import beside
@@ -379,6 +379,8 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         times = measured(device, model, as_made, inputs, seconds)
         if (parts or not native) and hasattr(as_made, "stats"):
             said.append("kernels launched " + as_made.stats().get("launches", "by Triton's dispatcher"))
+        if "torch_seconds" in times and any([p.requires_grad for p in as_made.parameters()]):
+            said.append(where_gradients_are_recorded(device, model, as_made, inputs, min(seconds, 0.25)))
     return dict(times, message="; ".join(said), numbers=numbers.values())
 
 

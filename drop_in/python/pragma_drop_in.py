@@ -23,7 +23,6 @@ SENTENCES = {
     "storage": "a tensor whose memory cannot be read (functorch, a lazy sign, a sparse one)",
     "alignment": "a parameter that does not start at a multiple of 64 bytes",
     "scalar": "another constant argument of forward()",
-    "gradients": "gradients of a task whose results are random",
     "foreign": "a parameter of a type that no kernel has is another one, or gradients are asked for it",
     "kept layers": "gradients of a model with a function that keeps a layer (self.act = lambda x: self.layer(x))",
     "shared": "inputs that share memory, of a forward() that writes to its inputs",
@@ -47,7 +46,7 @@ class Task:
         """`load`: gives a module of the drop-in's folder by its name. `launcher`: for a device, where Python launches the kernels: a function of a model and its Call that gives a function of
         the inputs."""
         self.folder, self.settings, self.reference, self.launcher, self.kind = folder, settings, reference, launcher, None  # the kind of its models
-        self.constants, self.watch, self.native, self.shells, self.operators = map(load, ("constants", "pragma_watch", "pragma_native", "pragma_shell", "pragma_operator"))
+        self.constants, self.watch, self.native, self.shells, self.operators, self.recording = map(load, ("constants", "pragma_watch", "pragma_native", "pragma_shell", "pragma_operator", "pragma_gradients"))
         self.inputs, self.params, self.outputs = settings["inputs"], settings["params"], settings["outputs"]
         self.updates = [(u["name"].rpartition("."), u["output"], u["add"]) for u in settings["updates"]]
         self.updated = {u["name"] for u in settings["updates"]}
@@ -241,7 +240,7 @@ class Session:
 
     def __init__(self):
         self.call, self.run, self.direct, self.hits_before = None, None, None, 0
-        self.frozen, self.layered = (None, None), (None, False)  # (a Call, the model as it is while that one holds, and does a function keep a layer of it?)
+        self.recorded = None  # how it is called for gradients while this Call holds (pragma_gradients.py)
         self.calls = {}  # by device: [Call, its launcher or None]
         self.fallbacks, self.warned, self.lock = collections.Counter(), set(), threading.Lock()
 
@@ -254,27 +253,9 @@ class Session:
                 self.calls = {}
             if call is not None:
                 self.calls.setdefault(device, [call, None])
+            self.recorded = None
             self.call, self.run = call, wrap(call.run) if call is not None and wrap else call.run if call is not None else None
             self.direct = None if hooked else self.run
-
-    def kept(self, model):
-        """The model as it is now, for backward(): what is done to it until then changes nothing. Made once for each state of the model."""
-        call, frozen = self.frozen
-        if frozen is None or call is not self.call:
-            task = model._pragma_task
-            own = task.shells.kept_in(task, task.constants.keeper, model)
-            with torch.no_grad():
-                none = {id(t): t.new_empty(0) for t in own}  # backward() puts those of forward() in their places: the memory of these is not kept
-            frozen = task.shells.shell(model, task.shells.Slots(own, [none[id(t)] for t in own]), kept=True)
-            self.frozen = self.call, frozen
-        return frozen
-
-    def keeps_layers(self, model):
-        call, known = self.layered
-        if call is None or call is not self.call:
-            known = model._pragma_task.watch.keeps_layers(model)
-            self.layered = self.call, known
-        return known
 
     def hits(self):
         with self.lock:
@@ -292,35 +273,6 @@ class Session:
     def told(self):
         made = next((made for made in list(self.calls.values()) if made[0] is self.call), None)
         return made[1].told() if made and made[1] else {}
-
-
-class WithGradients(torch.autograd.Function):
-    """Forward by the kernel, backward through the reference on the same tensors: its gradients, to any order."""
-
-    @staticmethod
-    def forward(ctx, model, args, *tensors):
-        task = model._pragma_task
-        ctx.model, ctx.args = model, [None if isinstance(a, torch.Tensor) else a for a in args]
-        ctx.save_for_backward(*tensors)
-        ctx.result = model._pragma_run(args)
-        if type(ctx.result) is str:
-            raise Refused(ctx.result)
-        result, ctx.result = ctx.result, None
-        result = tuple(result) if isinstance(result, (tuple, list)) else result
-        ctx.model = model._pragma_own().kept(model)
-        depend = task.operator.paths(tuple(ctx.needs_input_grad[2:]))[0] if task.operator is not None else [True] * len(task.outputs)
-        ctx.mark_non_differentiable(*[t for t, does in zip(result if isinstance(result, tuple) else (result,), depend) if not t.is_floating_point() or not does])
-        return result
-
-    @staticmethod
-    def backward(ctx, *gradients):
-        task, needed = ctx.model._pragma_task, ctx.needs_input_grad[2:]
-        with torch.autocast(task.settings.get("device", "cpu"), enabled=False):  # as it was in forward()
-            return (None, None) + tuple(task.shells.gradients_of(task, task.constants.keeper, ctx.model, ctx.args, ctx.saved_tensors, gradients, needed, torch.is_grad_enabled())[1])
-
-
-class Refused(Exception):
-    pass
 
 
 _compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
@@ -391,6 +343,10 @@ class DropIn:
                     result = self._pragma_launch(args)
                 if result.__class__ is not str:
                     return result
+                if result == "gradients" and session.recorded is not None:
+                    result = session.recorded(self, args)
+                    if result.__class__ is not str:
+                        return result
         return super().__call__(*args, **kwargs)
 
     def forward(self, *args, **kwargs):
@@ -443,6 +399,21 @@ class DropIn:
             return result
         return "module: it changes while it is called" if result == "rebind" else result
 
+    def _pragma_recorded(self, args):
+        """As _pragma_run(), and with gradients where they are asked for."""
+        for _ in range(3):  # the first copy of a model changes its class; another thread may change the model
+            result = self._pragma_run(args)
+            if result.__class__ is not str or result != "gradients":
+                return result
+            session = self._pragma_own()
+            recorded = session.recorded
+            if recorded is None or recorded.run is not session.run:  # of another state of the model
+                recorded = session.recorded = self._pragma_task.recording.Recorded(self, session)
+            result = recorded(self, args)
+            if result.__class__ is not str or result != "rebind":
+                return result
+        return "module: it changes while it is called"
+
     def _pragma_carefully(self, args, kwargs):
         task = self._pragma_task
         given, other = (args, kwargs), False
@@ -454,20 +425,7 @@ class DropIn:
                 if all(a is b for a, b in zip(args[task.count:], task.defaults)):  # they are in the kernel
                     args = args[:task.count]
                 other = any(name not in task.keywords or value is not task.keywords[name] for name, value in bound.kwargs.items())
-            result = "arguments" if other else self._pragma_run(args)
-            if result.__class__ is str and result == "gradients" and self._pragma_own().keeps_layers(self):
-                result = "kept layers"  # a shell's functions would call the layers of this model, whose tensors are not the ones that gradients are asked for
-            if result.__class__ is str and result == "gradients" and any(task.constants.tensor_at(self, name).requires_grad for name in task.foreign):
-                result = "foreign"
-            if result.__class__ is str and result == "gradients" and task.settings["deterministic"]:
-                tensors = [args[i] for i in task.positions]
-                for entry in task.params:
-                    tensor = task.constants.tensor_at(self, entry["name"])
-                    tensors.append(tensor.clone() if entry["name"] in task.updated else tensor)
-                result = WithGradients.apply(self, args, *tensors)
-                result = task.contained(result[0] if isinstance(result, tuple) and task.own_results == 1 else result)
-        except Refused as e:
-            result = str(e)
+            result = "arguments" if other else self._pragma_recorded(args)
         except TypeError:  # forward() says it better
             result = "arguments"
         if result.__class__ is not str:

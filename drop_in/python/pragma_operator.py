@@ -296,9 +296,8 @@ class Operator:
 
 
 def operator_of(task, keeper):
-    """None: this Torch has no such operators, or nothing in the task is one (its results are random, it takes no tensors, or some that no kernel has, or it writes to
-    inputs that may share memory)."""
-    if not hasattr(torch.library, "custom_op") or not task.settings["deterministic"] or task.foreign or task.made_for.get("writes_inputs") and len(task.inputs) > 1 or not task.inputs + task.params:
+    """None: this Torch has no such operators, or nothing in the task is one (it takes no tensors, or some that no kernel has, or it writes to inputs that may share memory)."""
+    if not hasattr(torch.library, "custom_op") or task.foreign or task.made_for.get("writes_inputs") and len(task.inputs) > 1 or not task.inputs + task.params:
         return None
     try:
         return Operator(task, keeper)

@@ -281,10 +281,10 @@ def keeper(model, path, name):
     return next((table for table in (model._parameters, model._buffers, vars(model)) if isinstance(table.get(name), torch.Tensor)), None)
 
 
-def tensor_at(model, path):
-    """The model's tensor of that name."""
+def place_of(model, path):
+    """(the dictionary, the key) of the model's tensor of that name."""
     path, _, name = path.rpartition(".")
-    return keeper(model, path, name)[name]
+    return keeper(model, path, name), name
 
 
 def share_memory(tensors):

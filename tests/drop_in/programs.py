@@ -238,39 +238,7 @@ def hooks():
     assert seen == [1, 2] and new.stats()["hits"] == 1
 
 
-# -- gradients ----------------------------------------------------------------------------------------------------------------------------
-
-
-def gradients():
-    new, old = pair(strict=True)
-    x = data()
-    grads = []
-    for model in (new, old):
-        own = x.clone().requires_grad_()
-        counted = []
-        model.linear.weight.register_hook(lambda g, c=counted: c.append(1) or g * 2)
-        model(own, 2.0).square().sum().backward()
-        grads.append([own.grad] + [p.grad for p in model.parameters()])
-        assert len(counted) == 1
-    for a, b in zip(*grads):
-        assert torch.allclose(a, b, rtol=1e-4, atol=1e-5 * float(b.abs().max()))
-    hits(new, 1)
-    linear = [torch.autograd.grad(model(x, 2.0).sum(), list(model.parameters())) for model in (new, old)]
-    for a, b in zip(*linear):
-        same(a, b)  # where the derivative does not depend on the result: the reference's very bits
-    own = x.clone().requires_grad_()
-    seconds = []
-    for model in (new, old):
-        first, = torch.autograd.grad((model(own, 2.0) ** 3).sum(), own, create_graph=True)
-        seconds.append(torch.autograd.grad(first.square().sum(), [own, model.linear.weight]))
-    for a, b in zip(*seconds):
-        assert torch.allclose(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()))
-    frozen, _ = pair(strict=True)
-    frozen.requires_grad_(False)
-    assert not frozen(x, 2.0).requires_grad
-    frozen.linear.bias.requires_grad_(True)
-    frozen(x, 2.0).sum().backward()
-    assert frozen.linear.bias.grad is not None and frozen.linear.weight.grad is None
+# -- training ----------------------------------------------------------------------------------------------------------------------------
 
 
 def train(program, new, old):
@@ -284,25 +252,6 @@ def train(program, new, old):
             step.step()
     for a, b in zip(new.parameters(), old.parameters()):
         near(a, b)
-
-
-def trained_step_by_step():
-    new, old = pair(strict=True)
-    train(new, new, old)
-
-
-def checkpointed():
-    """The first call that asks for gradients is one of torch.utils.checkpoint's, which counts what forward() saves."""
-    from torch.utils.checkpoint import checkpoint
-    new, old = pair(strict=True)
-    for _ in range(2):
-        grads = []
-        for model in (new, old):
-            own = data_x.clone().requires_grad_()
-            checkpoint(model, own, 2.0, use_reentrant=False).square().sum().backward()
-            grads.append(own.grad)
-        assert torch.allclose(*grads, rtol=1e-4, atol=1e-5 * float(grads[1].abs().max()))
-    assert new.stats()["hits"] == 4, new.stats()
 
 
 # -- what programs do with models -----------------------------------------------------------------------------------------------------------
@@ -497,4 +446,5 @@ def run(folder, case):
     from model_new import ModelNew
     Model = model_new._reference.Model
     data_x = data()
-    (globals().get(case) or getattr(importlib.import_module("compiled_programs"), case))()
+    of = importlib.import_module("gradient_programs")
+    (globals().get(case) or getattr(of, case, None) or getattr(importlib.import_module("compiled_programs"), case))()
