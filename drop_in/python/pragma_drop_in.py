@@ -401,7 +401,7 @@ class DropIn:
 
     def _pragma_recorded(self, args):
         """As _pragma_run(), and with gradients where they are asked for."""
-        for _ in range(3):  # the first copy of a model changes its class; another thread may change the model
+        for _ in range(3):  # another thread may change the model
             result = self._pragma_run(args)
             if result.__class__ is not str or result != "gradients":
                 return result

@@ -2,6 +2,7 @@
 What is taken for granted is in constants.py. See docs/drop_in.md of PRAGMA."""
 import collections
 import copy
+import copyreg
 import enum
 import functools
 import gc
@@ -74,6 +75,7 @@ class Watch:
                     self.kept(table, name, value)
 
     def methods(self, kind):
+        copyreg._slotnames(kind)  # what the first copy.copy() of such an object leaves in its class, before the names in it are counted
         table = table_of(kind)
         self.sizes.append((table, None, len(table)))
         self.same += [(table, name, value) for name, value in table.items() if not name.startswith("__") or name == "__call__"]
