@@ -1,4 +1,4 @@
-// pragma export: a result as others take it: a wheel, a library for C++, or a document of another tool's format.
+// pragma export: a result as others take it: a wheel, one Python file, a library for C++, or a document of another tool's format.
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
 #include "cli/interchange.hpp"
@@ -20,9 +20,9 @@ namespace {
 
 struct export_settings {
   std::string result, name, out, file;
-  bool wheel = false, cpp = false, sarif = false, perfetto = false, speedscope = false, json = false;
+  bool wheel = false, one_file = false, cpp = false, sarif = false, perfetto = false, speedscope = false, json = false;
   head_choice head;
-  int kinds() const { return wheel + cpp + sarif + perfetto + speedscope; }
+  int kinds() const { return wheel + one_file + cpp + sarif + perfetto + speedscope; }
 };
 
 std::string name_of(const std::filesystem::path& folder) {
@@ -57,7 +57,7 @@ expected<json> record_of(const export_settings& s) {
   return parse_json(*text, file.string());
 }
 
-/// A wheel or a library: from the folder that the run left.
+/// A wheel, a Python file or a library: from the folder that the run left.
 int export_code(terminal& out, const export_settings& s) {
   auto folder = folder_of(s.result);
   if (!on_disk(s.result)) {
@@ -73,12 +73,14 @@ int export_code(terminal& out, const export_settings& s) {
   }
   const auto name = s.name.empty() ? name_of(folder) : s.name;
   const std::filesystem::path place = s.out.empty() ? folder / "export" : std::filesystem::path(s.out);
-  auto files = export_drop_in(s.wheel ? "wheel" : "cpp", folder, place, name, python);
+  const char* kind = s.wheel ? "wheel" : s.one_file ? "file" : "cpp";
+  auto files = export_drop_in(kind, folder, place, name, python);
   if (!files) return report(out, files.error());
-  out.result({{"kind", s.wheel ? "wheel" : "cpp"}, {"name", name}, {"files", *files}});
+  out.result({{"kind", kind}, {"name", name}, {"files", *files}});
   for (const auto& file : *files) out.line("wrote " + file);
-  out.line(s.wheel ? "install: pip install " + files->front() + "; then: from " + name + " import ModelNew"
-                   : "use: #include \"" + name + ".hpp\", " + name + "::forward(...); the example's first lines say how to build it");
+  out.line(s.wheel      ? "install: pip install " + files->front() + "; then: from " + name + " import ModelNew"
+           : s.one_file ? "use: from " + name + " import ModelNew, wherever this file lies; evaluators that take a model's text take this one"
+                        : "use: #include \"" + name + ".hpp\", " + name + "::forward(...); the example's first lines say how to build it");
   return 0;
 }
 
@@ -105,25 +107,26 @@ int export_document(terminal& out, const export_settings& s) {
 
 int run_export(const export_settings& s) {
   terminal out(s.json);
-  if (s.kinds() != 1) return report(out, {ec::invalid_argument, "say one of --wheel, --cpp, --sarif, --perfetto, --speedscope", "pragma export pragma-out/TASK --wheel"});
-  return s.wheel || s.cpp ? export_code(out, s) : export_document(out, s);
+  if (s.kinds() != 1) return report(out, {ec::invalid_argument, "say one of --wheel, --one-file, --cpp, --sarif, --perfetto, --speedscope", "pragma export pragma-out/TASK --wheel"});
+  return s.wheel || s.one_file || s.cpp ? export_code(out, s) : export_document(out, s);
 }
 
 } // namespace
 
 void add_export(CLI::App& app, action& chosen) {
-  auto* command = app.add_subcommand("export", "a result as others take it: a wheel, a library for C++, annotations, a timeline, hot lines");
+  auto* command = app.add_subcommand("export", "a result as others take it: a wheel, one Python file, a library for C++, annotations, a timeline, hot lines");
   auto s = std::make_shared<export_settings>();
   s->file = "kernel.cpp";
   command->add_option("result", s->result, "folder of a result (pragma-out/TASK), or a run: its id, `last`, or a task's name")->required();
   command->add_flag("--wheel", s->wheel, "a wheel: pip install, then `from NAME import ModelNew`");
+  command->add_flag("--one-file", s->one_file, "one Python file with all in it: what KernelBench's evaluator takes");
   command->add_flag("--cpp", s->cpp, "a header, a shared object and an example program");
   command->add_flag("--sarif", s->sarif, "SARIF 2.1.0: findings that name a source line, for code review and editors");
   command->add_flag("--perfetto", s->perfetto, "a timeline of the run for Perfetto: who did what, where and when");
   command->add_flag("--speedscope", s->speedscope, "hot lines of the attempts for Speedscope");
   command->add_option("--file", s->file, "with --sarif: the path of the kernel in your repository, as annotations name it")->capture_default_str();
-  command->add_option("--name", s->name, "name of the package or library (default: the folder's)");
-  command->add_option("--out", s->out, "folder for a wheel or library (default: RESULT/export); file for the others");
+  command->add_option("--name", s->name, "name of the package, file or library (default: the folder's)");
+  command->add_option("--out", s->out, "folder for a wheel, Python file or library (default: RESULT/export); file for the others");
   command->add_flag("--json", s->json, "print the files as JSON");
   s->head.add_to(*command);
   command->footer("Example:\n  pragma export pragma-out/normalization_rms --wheel --name fast_rms\n  pragma export last --perfetto --out timeline.json\n  pragma export pragma-out/softmax --sarif --file kernels/softmax.cpp");

@@ -36,7 +36,7 @@ std::vector<std::string> drop_in_files(const std::filesystem::path& folder);
 /// Copies them and nothing else of the user's folder, so that a sandbox's uid can read them.
 expected<void> copy_drop_in(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// As others take it, into `out`: `kind` "wheel" (pip install) or "cpp" (a header, a shared object, an example). The files that were made.
+/// As others take it, into `out`: `kind` "wheel" (pip install), "file" (one Python file) or "cpp" (a header, a shared object, an example). The files that were made.
 /// `name`: of the package or library, letters, digits and underscores. `python`: any Python 3.
 expected<std::vector<std::string>> export_drop_in(const std::string& kind, const std::filesystem::path& folder, const std::filesystem::path& out,
                                                   const std::string& name, const std::string& python);

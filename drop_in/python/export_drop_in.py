@@ -1,7 +1,8 @@
-"""A drop-in as others take it: an installable wheel, or a header and a shared object for C++. Started by `pragma export`.
-`export_drop_in.py wheel|cpp FOLDER OUT NAME FILE...`: FILEs are the drop-in's, relative to FOLDER. Prints one JSON line."""
+"""A drop-in as others take it: an installable wheel, one Python file, or a header and a shared object for C++. Started by `pragma export`.
+`export_drop_in.py wheel|file|cpp FOLDER OUT NAME FILE...`: FILEs are the drop-in's, relative to FOLDER. Prints one JSON line."""
 import base64
 import hashlib
+import io
 import json
 import os
 import platform
@@ -40,12 +41,75 @@ def wheel(folder, out, name, files):
         record += "%s,sha256=%s,%d\n" % (path, digest, len(contents[path]))
     contents[info + "/RECORD"] = (record + info + "/RECORD,,\n").encode()
     path = os.path.join(out, "%s-%s-%s.whl" % (name, VERSION, tag))
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    zipped(path, contents)
+    return [path]
+
+
+def zipped(target, contents):
+    """The same bytes for the same contents."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry in sorted(contents):
             item = zipfile.ZipInfo(entry)
             item.external_attr = 0o644 << 16
             item.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(item, contents[entry])
+
+
+ONE_FILE = '''"""ModelNew, made by PRAGMA, as one file: for evaluators that take the text of a model (KernelBench's), and to be copied. It unpacks the drop-in
+into a folder of this process's own, which goes with the process (TMPDIR says where; a file system that forbids to execute will not do).
+
+    from @NAME@ import ModelNew        # or exec() of this text
+"""
+import atexit
+import base64
+import importlib.util
+import io
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+
+FILES = """
+@FILES@"""
+
+
+def _unpacked():
+    folder, owner = tempfile.mkdtemp(prefix="pragma-@NAME@-"), os.getpid()
+    atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == owner else None)  # not by a child that was forked
+    with zipfile.ZipFile(io.BytesIO(base64.b85decode("".join(FILES.split())))) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def _loaded():
+    full = "pragma_one_file_@DIGEST@"
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, os.path.join(_unpacked(), "model_new.py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[full] = module
+    return sys.modules[full]
+
+
+ModelNew = _loaded().ModelNew
+if vars(sys.modules.get(__name__, os)) is globals():
+    ModelNew.__module__ = __name__  # pickled models name this file
+'''
+
+
+def one_file(folder, out, name, files):
+    """NAME.py, with all files of the drop-in in it."""
+    contents, packed = {}, io.BytesIO()
+    for file in files:
+        with open(os.path.join(folder, file), "rb") as f:
+            contents[file] = f.read()
+    zipped(packed, contents)
+    text = base64.b85encode(packed.getvalue()).decode()
+    lines = "".join(text[i:i + 160] + "\n" for i in range(0, len(text), 160))
+    path = os.path.join(out, name + ".py")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(ONE_FILE.replace("@NAME@", name).replace("@DIGEST@", hashlib.sha256(packed.getvalue()).hexdigest()[:16]).replace("@FILES@", lines))
     return [path]
 
 
@@ -125,7 +189,7 @@ def main():
     kind, folder, out, name, files = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:]
     os.makedirs(out, exist_ok=True)
     try:
-        print(json.dumps({"files": {"wheel": wheel, "cpp": cpp}[kind](folder, out, name, files)}))
+        print(json.dumps({"files": {"wheel": wheel, "file": one_file, "cpp": cpp}[kind](folder, out, name, files)}))
     except (OSError, ValueError) as e:
         print(json.dumps({"error": str(e)}))
 

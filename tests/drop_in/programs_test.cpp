@@ -313,3 +313,24 @@ with torch.no_grad(): model(torch.randn(16, 64), 2.0)
 print(model.stats()["hits"]))"});
   CHECK(said == "1\n");
 }
+
+TEST_CASE("A drop-in as one Python file is right where nothing else of it is, imported and as a text that is executed") {
+  auto out = temp_dir::create("pragma-one-file-");
+  REQUIRE(out);
+  const auto files = export_drop_in("file", written(), out->path(), "gate", python_here());
+  if (!files) FAIL(render(files.error()));
+  REQUIRE(files->size() == 1);
+  const auto again = temp_dir::create("pragma-one-file-");
+  REQUIRE(export_drop_in("file", written(), again->path(), "gate", python_here()));
+  CHECK(read_file(files->front()).value() == read_file(again->path() / "gate.py").value());
+  process_spec run;
+  run.argv = {python_here(), "-B", (here() / "one_file.py").string(), files->front()};
+  run.env = {{"TMPDIR", out->path().string()}};
+  run.limits.wall_seconds = 240;
+  const auto ran = run_process(run);
+  REQUIRE(ran);
+  INFO(ran->out << ran->err);
+  CHECK(ran->exit_code == 0);
+  CHECK(ran->out == "right\n");
+  for (const auto& left : fs::directory_iterator(out->path())) CHECK(left.path().filename() == "gate.py"); // what was unpacked is gone
+}
