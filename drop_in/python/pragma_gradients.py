@@ -38,11 +38,12 @@ class Recorded:
             return "foreign"
         try:
             tensors = [args[i] for i in self.task.positions] + [table[name] for table, name in self.places]
-            for i in self.updated:
-                tensors[i] = tensors[i].clone()
-            result = apply(self, model, args, *tensors)
         except KeyError:  # another thread has just changed the model
             return "rebind"
+        for i in self.updated:
+            tensors[i] = tensors[i].clone()
+        try:
+            result = apply(self, model, args, *tensors)
         except Refused as e:
             return str(e)
         return result if self.as_it_is else self.task.contained(result[0] if isinstance(result, tuple) and self.task.own_results == 1 else result)

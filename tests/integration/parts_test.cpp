@@ -174,6 +174,14 @@ TEST_CASE("a task with an operator of Torch's gets kernels for its parts, and a 
   const auto program = run({python.substr(0, python.find(' ')), std::string(TESTS_DIR) + "/drop_in/parts.py", out.string()}, home);
   INFO(program.err << program.out);
   CHECK(program.exit_code == 0);
+  const auto alone = place.path() / "alone";
+  const auto exported = run({PRAGMA_EXE, "export", out.string(), "--one-file", "--name", "model_new", "--out", alone.string(), "--json"}, home);
+  INFO(exported.err << exported.out);
+  CHECK(parse_json(exported.out, "the files").value()["files"] == json{(alone / "model_new.py").string()});
+  fs::copy_file(out / "task_reference.py", alone / "task_reference.py");
+  const auto as_one_file = run({python.substr(0, python.find(' ')), std::string(TESTS_DIR) + "/drop_in/parts.py", alone.string()}, home);
+  INFO(as_one_file.err << as_one_file.out);
+  CHECK(as_one_file.exit_code == 0);
 
   // The record of somebody else: a region that is not there, and text of Python's where a type should be.
   const auto attacked = [&](const std::function<void(json&)>& change) {
