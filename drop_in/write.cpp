@@ -139,9 +139,11 @@ expected<void> write_drop_in(const fs::path& folder, const task& t, const candid
 
 std::vector<std::string> drop_in_files(const fs::path& folder) {
   std::vector<std::string> found;
-  for (const char* name : {"model_new.py", "task_reference.py", "kernel.cpp", "kernel.py"})
+  const auto add = [&](const char* name) {
     if (std::error_code ignored; fs::is_regular_file(folder / name, ignored)) found.emplace_back(name);
-  for (const auto& [from, to] : shared_parts) found.emplace_back(to);
+  };
+  for (const char* name : {"model_new.py", "task_reference.py", "kernel.cpp", "kernel.py"}) add(name);
+  for (const auto& [from, to] : shared_parts) add(to); // one of an earlier version has not all of today's
   if (std::error_code none; fs::is_regular_file(folder / "parts.json", none)) {
     found.emplace_back("parts.json");
     for (const auto& [from, to] : parts_files) found.emplace_back(to);

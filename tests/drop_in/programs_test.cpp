@@ -4,6 +4,7 @@
 #include "base/subprocess.hpp"
 #include "reference/reference.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
@@ -312,6 +313,17 @@ model = ModelNew(64, strict=True)
 with torch.no_grad(): model(torch.randn(16, 64), 2.0)
 print(model.stats()["hits"]))"});
   CHECK(said == "1\n");
+}
+
+TEST_CASE("A drop-in of an earlier version, which had fewer files, is exported as it is") {
+  auto earlier = temp_dir::create("pragma-earlier-");
+  REQUIRE(earlier);
+  REQUIRE(copy_drop_in(written(), earlier->path()));
+  REQUIRE(fs::remove(earlier->path() / "pragma_launch.h"));
+  const auto files = drop_in_files(earlier->path());
+  CHECK(std::find(files.begin(), files.end(), "pragma_launch.h") == files.end());
+  CHECK(files.size() + 1 == drop_in_files(written()).size());
+  CHECK(export_drop_in("wheel", earlier->path(), earlier->path() / "export", "gate", python_here()));
 }
 
 TEST_CASE("A drop-in as one Python file is right where nothing else of it is, imported and as a text that is executed") {
