@@ -1,10 +1,12 @@
 """What a call takes, as a program calls a module: Model by itself, and Model and ModelNew in turns (docs/measuring.md). Used by check_drop_in.py."""
+import functools
 import statistics
 import time
 
 import torch
 
 CLOCK = time.perf_counter  # before a module's code could change it
+FLUSH = (32, 1024, 1024)  # of 8 bytes each: KernelBench's
 LEAST_SHARE = 0.75  # of the device's time; as least_device_share of timing/device_timing.cpp
 
 
@@ -34,15 +36,15 @@ def loop(device, one, inputs, calls):
     return (CLOCK() - start) / calls
 
 
-def by_events(device, one, inputs, calls):
+def by_events(device, one, inputs, calls, recorded=True):
     """KernelBench's `cuda_event` (timing.py at 423217d): a flush of 256 MiB, then one call between two events; gradients are recorded, as its evaluator (eval.py) leaves them on.
     The median of the calls: where the host is now and then later than the flush ends, a mean is of two kinds of calls."""
     found = []
-    with torch.enable_grad():
+    with torch.set_grad_enabled(recorded):
         for _ in range(calls):
             device.wait()
             events = [device.api.Event(enable_timing=True) for _ in range(2)]
-            torch.empty((32, 1024, 1024), dtype=torch.int64, device=device.torch).fill_(42)
+            torch.empty(FLUSH, dtype=torch.int64, device=device.torch).fill_(42)
             events[0].record()
             one(*inputs)
             events[1].record()
@@ -68,10 +70,20 @@ def in_turns(way, device, sides, inputs, seconds):
 
 
 def where_gradients_are_recorded(device, model, model_new, inputs, seconds):
-    """In words: the ratio in a program's loop that leaves torch.no_grad() out. Both sides cost more of the host's time then."""
-    with torch.enable_grad():
-        found = in_turns(loop, device, {"model": model, "model_new": model_new}, inputs, seconds)
-    return "with gradients recorded (no torch.no_grad()) %.2fx" % (statistics.median(found["model"]) / statistics.median(found["model_new"]))
+    """In words: the ratio in a program's loop that leaves torch.no_grad() out. Both sides cost more of the host's time then, and of memory."""
+    said = "with gradients recorded (no torch.no_grad()) "
+    try:
+        with torch.enable_grad():
+            found = in_turns(loop, device, {"model": model, "model_new": model_new}, inputs, seconds)
+    except Exception as e:
+        if not out_of_memory(e):
+            raise
+        return said + "memory does not suffice"
+    return said + "%.2fx" % (statistics.median(found["model"]) / statistics.median(found["model_new"]))
+
+
+def out_of_memory(e):
+    return isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError"
 
 
 def alone(device, tries=10):
@@ -96,7 +108,14 @@ def measured(device, model, model_new, inputs, seconds):
         return {"not_timed": "others work on the device"}
     taken = []
     for name, way in ways:
-        found = in_turns(way, device, sides, inputs, seconds / len(ways))
+        try:
+            found = in_turns(way, device, sides, inputs, seconds / len(ways))
+        except Exception as e:
+            if way is not by_events or not out_of_memory(e):
+                raise
+            device.api.empty_cache()  # what a model keeps for backward() does not fit: as it is called for inference
+            name += " under no_grad"
+            found = in_turns(functools.partial(by_events, recorded=False), device, sides, inputs, seconds / len(ways))
         ratio = statistics.median(found["torch_seconds"]) / statistics.median(found["drop_in_seconds"])
         taken.append((ratio, name, found))
     if not alone(device, 1):

@@ -346,3 +346,13 @@ TEST_CASE("A drop-in as one Python file is right where nothing else of it is, im
   CHECK(ran->out == "right\n");
   for (const auto& left : fs::directory_iterator(out->path())) CHECK(left.path().filename() == "gate.py"); // what was unpacked is gone
 }
+
+TEST_CASE("cuda_event is timed as KernelBench's evaluator calls a model, with gradients recorded, and as for inference where memory is short") {
+  process_spec spec;
+  spec.argv = {python_here(), "-B", (here() / "called.py").string(), (share_dir() / "python").string()};
+  spec.limits.wall_seconds = 240;
+  const auto ran = run_process(spec);
+  REQUIRE(ran);
+  INFO(ran->out << ran->err);
+  CHECK(ran->exit_code == 0);
+}

@@ -1,0 +1,59 @@
+"""How calls are timed as a program calls them: `called.py FOLDER`, where called_times.py is. A device of a few lines whose events are this process's clock."""
+import sys
+import time
+import types
+
+import torch
+
+sys.path.insert(0, sys.argv[1])
+import called_times  # noqa: E402
+
+
+class OutOfMemoryError(RuntimeError):
+    """By its name, as Torch's own."""
+
+
+class Event:
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, other):
+        return (other.at - self.at) * 1e3
+
+
+device = types.SimpleNamespace(kind="cuda", native=False, torch="cpu", wait=lambda: None, share=lambda: 1.0, api=types.SimpleNamespace(Event=Event, empty_cache=lambda: None))
+seen = []
+
+
+def side(seconds, fits=True):
+    def call(x):
+        seen.append(torch.is_grad_enabled())
+        if not fits and torch.is_grad_enabled():
+            raise OutOfMemoryError("what backward() needs")
+        time.sleep(seconds)
+        return x
+    return call
+
+
+torch.set_num_threads(1)
+called_times.FLUSH = (4,)
+x = torch.ones(4)
+with torch.no_grad():
+    found = called_times.measured(device, side(4e-3), side(1e-3), [x], 0.4)
+    assert set(seen) == {True, False}  # KernelBench's evaluator records gradients, the loop does not
+    assert {found["protocol"], found["other_protocol"].partition(":")[0]} == {"KernelBench's cuda_event", "warm caches, calls back to back"}, found
+    del seen[:]
+    said = called_times.where_gradients_are_recorded(device, side(4e-3), side(1e-3), [x], 0.2)
+    assert set(seen) == {True} and float(said.split()[-1][:-1]) > 0, said
+    assert called_times.where_gradients_are_recorded(device, side(1e-3, False), side(1e-3), [x], 0.2).endswith("memory does not suffice")
+    found = called_times.measured(device, side(4e-3, False), side(1e-3), [x], 0.4)
+    assert "KernelBench's cuda_event under no_grad" in (found["protocol"], found["other_protocol"].partition(":")[0]), found
+    try:
+        called_times.where_gradients_are_recorded(device, lambda x: 1 / 0, side(1e-3), [x], 0.2)
+        raise AssertionError("another failure was taken for one of memory")
+    except ZeroDivisionError:
+        pass
+print("right")
