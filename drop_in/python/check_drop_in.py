@@ -21,7 +21,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
-from called_times import measured, model_alone, where_gradients_are_recorded
+from called_times import measured, model_alone, out_of_memory, where_gradients_are_recorded
 from device import Device
 from indices import IndexRecord, point_to
 from neighbours import beside
@@ -433,8 +433,7 @@ def main():
     except (Differs, TaskError) as e:
         result = {"ok": False, "message": str(e)}
     except Exception as e:
-        no_memory = isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError"
-        result = {"ok": False, "message": "%s: %s" % (type(e).__name__, str(e)[:4000]), "no_memory": no_memory}
+        result = {"ok": False, "message": "%s: %s" % (type(e).__name__, str(e)[:4000]), "no_memory": out_of_memory(e)}
     say(result)
 
 
