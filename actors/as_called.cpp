@@ -32,7 +32,7 @@ constexpr double call_seconds = 200e-6; ///< of Torch from Python: what one proc
 
 timing timing_of(const drop_in_result& found, const load_request& request, const std::string& torch, double others) {
   timing t;
-  t.contended = others > most_others(request.threads);
+  t.contended = others > (request.where().on_device() ? most_others_of_a_device() : most_others(request.threads));
   t.baseline_seconds = median_of(found.torch_seconds);
   t.candidate_seconds = median_of(found.drop_in_seconds);
   t.speedup = bootstrap_ratio(found.torch_seconds, found.drop_in_seconds, 1);

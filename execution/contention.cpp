@@ -153,12 +153,22 @@ double machine_busy_seconds_in(std::string_view proc_stat) {
   return cpus > 0 ? ticks / cpus / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
 }
 
+namespace {
+constexpr double quarter = 0.25;
+}
+
 double most_others(int threads) {
-  constexpr double quarter = 0.25, where_all_are_needed = 0.03;
+  constexpr double where_all_are_needed = 0.03;
   if (threads <= 1) return quarter;
   const double idle = 1 - std::min(1.0, threads / static_cast<double>(std::max(1u, std::thread::hardware_concurrency())));
   return std::min(quarter, where_all_are_needed + idle / 2);
 }
+
+double most_others_of_a_device(unsigned processors) {
+  constexpr double left = 4;
+  return std::max(quarter, 1 - std::max(quarter, left / std::max(1u, processors)));
+}
+double most_others_of_a_device() { return most_others_of_a_device(static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))); }
 
 std::string of_others(double share) { return "other processes used " + format_number(100 * share, 0) + "% of this machine, which shifts a ratio"; }
 

@@ -25,6 +25,10 @@ double machine_busy_seconds_in(std::string_view proc_stat);
 
 /// Share of the machine that others may use beside a measurement with so many threads: with more it was taken under contention. Less where the threads need every processor.
 double most_others(int threads);
+/// The same beside a call of a device, which needs one processor of the host: others may use what leaves a quarter of this machine, and four processors of it.
+double most_others_of_a_device();
+/// most_others_of_a_device() on a machine of so many processors.
+double most_others_of_a_device(unsigned processors);
 /// "other processes used 40% of this machine, which shifts a ratio"
 std::string of_others(double share);
 

@@ -44,9 +44,10 @@ const char* description(device_clock_kind how) {
 
 device_clock::device_clock(const timing_options& given, double look) : most_(most_wall + wall_factor * given.max_seconds + look_factor * look) {}
 
-timed_side device_clock::side(std::string name, std::function<expected<double>(int64_t)> seconds_of, std::shared_ptr<error> failure) {
+timed_side device_clock::side(std::string name, pid_t process, std::function<expected<double>(int64_t)> seconds_of, std::shared_ptr<error> failure) {
   timed_side one;
   one.name = std::move(name);
+  one.pid = process;
   one.flushed = true;
   one.run_delay = [] { return 0.0; };
   one.run = [now = now_, seconds_of = std::move(seconds_of), failure, start = start_, most = most_](int64_t calls) -> expected<void> {
@@ -67,6 +68,7 @@ timed_side device_clock::side(std::string name, std::function<expected<double>(i
 timing_options device_clock::options(timing_options given, double share) const {
   given.clock = [now = now_] { return *now; };
   given.steal = [] { return 0.0; };
+  given.most_others = most_others_of_a_device();
   given.max_seconds *= share;
   given.sample_seconds *= std::max(share, 0.1);
   return given;
@@ -91,7 +93,7 @@ expected<double> device_side::downloading() const {
 }
 
 timed_side device_side::timed(device_clock& clock, const std::string& name, device_clock_kind how, std::shared_ptr<error> failure) const {
-  auto side = clock.side(name, [*this, how](int64_t n) { return seconds(n, how); }, failure);
+  auto side = clock.side(name, runner->pid(), [*this, how](int64_t n) { return seconds(n, how); }, failure);
   side.wake = [*this, failure]() -> expected<void> {
     runner->thaw();
     auto empty = runner->run(0, slots, 0, false, timeout);

@@ -24,7 +24,7 @@ class device_clock {
 public:
   /// `look`: seconds by our clock that a first look at both sides took.
   device_clock(const timing_options& given, double look);
-  timed_side side(std::string name, std::function<expected<double>(int64_t)> seconds_of, std::shared_ptr<error> failure = nullptr);
+  timed_side side(std::string name, pid_t process, std::function<expected<double>(int64_t)> seconds_of, std::shared_ptr<error> failure = nullptr);
   /// `share`: of the wall-clock time that the device's clock advances in.
   timing_options options(timing_options given, double share) const;
 

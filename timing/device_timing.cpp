@@ -188,7 +188,7 @@ private:
       }
       return seconds;
     };
-    auto result = compare_times(side_->timed(clock, "candidate", how_, failure), clock.side(ref_.baseline_name(), reference_side),
+    auto result = compare_times(side_->timed(clock, "candidate", how_, failure), clock.side(ref_.baseline_name(), ref_.pid(), reference_side),
                                 clock.options(options_, how_ == device_clock_kind::our_clock ? 1.0 : share_));
     side_->runner->thaw();
     return result;

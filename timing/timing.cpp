@@ -54,8 +54,6 @@ public:
       : sides_{std::move(candidate), std::move(baseline)}, options_(options) {
     if (!options_.clock) options_.clock = steady_seconds;
     if (!options_.steal) options_.steal = [cpus = measuring_cpus(options.threads)] { return steal_seconds(cpus); };
-    if (!options_.others)
-      options_.others = [watch = std::make_shared<others_watch>(std::vector<pid_t>{sides_[0].pid, sides_[1].pid})] { return watch->seconds(); };
     for (auto& side : sides_)
       if (!side.run_delay) side.run_delay = [pid = side.pid] { return run_delay_seconds(pid); };
   }
@@ -64,7 +62,10 @@ public:
     for (int side : {candidate_, baseline_})
       if (auto ok = prepare(side); !ok) return fail(ok.error());
     start_ = options_.clock();
-    others_before_ = options_.others();
+    if (!options_.others)
+      options_.others = [watch = std::make_shared<others_watch>(std::vector<pid_t>{sides_[0].pid, sides_[1].pid}), start = steady_seconds()] {
+        return watch->seconds() / std::max(steady_seconds() - start, 1e-9);
+      };
     if (auto ok = collect(options_.blocks, options_.max_seconds); !ok) return fail(ok.error());
     const bool disturbed = accepted() < static_cast<int>(pairs_.size());
     if (accepted() < defaults::min_accepted_blocks && disturbed) // once more: other work may be over
@@ -227,8 +228,8 @@ private:
       result.note = std::to_string(dropped) + " of " + std::to_string(result.blocks_tried) +
                     " pairs of samples were dropped because other work ran on these CPUs";
     }
-    const double others = (options_.others() - others_before_) / std::max(options_.clock() - start_, 1e-9);
-    if (others > most_others(options_.threads)) {
+    const double others = options_.others();
+    if (others > (options_.most_others > 0 ? options_.most_others : most_others(options_.threads))) {
       result.contended = true;
       result.note += (result.note.empty() ? "" : "; ") + of_others(others);
     }
@@ -242,7 +243,7 @@ private:
   double round_trip_[2] = {0, 0};
   int64_t calls_[2] = {1, 1}, lead_[2] = {0, 0};
   std::vector<pair_of_samples> pairs_;
-  double start_ = 0, others_before_ = 0;
+  double start_ = 0;
 };
 
 } // namespace

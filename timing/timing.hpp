@@ -44,7 +44,8 @@ struct timing_options {
   std::function<std::string(double seconds)> beyond_limits; ///< the limit of this machine that a call of so many seconds would break, in words; else "". May measure the limits again: the candidates stand still while it is asked
   const std::atomic<bool>* cancel = nullptr;
   std::function<double()> clock;     ///< seconds; empty: the steady clock (tests inject their own)
-  std::function<double()> others;    ///< seconds of the whole machine that others took so far; empty: others_watch
+  std::function<double()> others;    ///< share of the machine that others took since the comparison began; empty: others_watch by the steady clock, whatever `clock` is
+  double most_others = 0;            ///< share of the machine that others may take; 0: most_others() of these threads
   std::function<double()> steal;     ///< seconds stolen so far; empty: /proc/stat, for the CPUs that we measure on
 };
 

@@ -7,8 +7,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <map>
 #include <numeric>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace pragma;
@@ -37,7 +42,7 @@ struct machine {
     timing_options o;
     o.clock = [this] { return now; };
     o.steal = [this] { return stolen; };
-    o.others = [this] { return others_share * now; };
+    o.others = [this] { return others_share; };
     return o;
   }
 };
@@ -92,7 +97,36 @@ TEST_CASE("who measures beside others says so, although nobody took his CPU") {
     REQUIRE(time);
     CHECK(time->contended == (share > most_others(1)));
     CHECK((time->note.find("other processes used") != std::string::npos) == time->contended);
+    auto of_a_device = m.options();
+    of_a_device.most_others = 0.75;
+    time = compare_times(m.side("candidate", 20e-6, 0.02, m.candidate_delay), m.side("baseline", 50e-6, 0.02, m.baseline_delay), of_a_device);
+    REQUIRE(time);
+    CHECK(time->contended == (share > 0.75));
   }
+  for (const auto& [processors, most] : std::map<unsigned, double>{{2, 0.25}, {4, 0.25}, {8, 0.5}, {16, 0.75}, {64, 0.75}}) CHECK(most_others_of_a_device(processors) == most);
+}
+
+TEST_CASE("what others used is a share of the time that passed, whatever a device's clock shows of it") {
+  const pid_t other = fork();
+  REQUIRE(other >= 0);
+  while (other == 0) {}
+  machine m;
+  auto options = m.options();
+  options.others = {};
+  options.most_others = 1; // more than a whole machine is never used
+  const auto slow = [&m](std::string name, double call, double& delay) {
+    auto s = m.side(std::move(name), call, 0.02, delay);
+    s.run = [run = s.run](int64_t calls) -> expected<void> {
+      if (calls > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      return run(calls);
+    };
+    return s;
+  };
+  const auto time = compare_times(slow("candidate", 2e-6, m.candidate_delay), slow("baseline", 5e-6, m.baseline_delay), options);
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  REQUIRE(time);
+  CHECK_FALSE(time->contended);
 }
 
 TEST_CASE("the sides alternate as A B B A") {
