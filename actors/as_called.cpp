@@ -30,7 +30,7 @@ constexpr int later_seeds = 1;                   ///< unseen seeds on which the 
 constexpr double other_caches = 0.3; ///< one set of inputs, called again and again, against several in turn
 constexpr double call_seconds = 200e-6; ///< of Torch from Python: what one process has on top of another
 
-timing timing_of(const drop_in_result& found, const load_request& request, const std::string& torch, double others) {
+timing timing_of(const called_times& found, const load_request& request, const std::string& torch, double others) {
   timing t;
   t.contended = others > (request.where().on_device() ? most_others_of_a_device() : most_others(request.threads));
   t.baseline_seconds = median_of(found.torch_seconds);
@@ -40,10 +40,43 @@ timing timing_of(const drop_in_result& found, const load_request& request, const
   t.threads = request.threads;
   t.blocks_accepted = t.blocks_tried = static_cast<int>(found.torch_seconds.size());
   t.cache = found.protocol;
-  t.note = found.other_protocol;
-  if (t.contended) t.note += (t.note.empty() ? "" : "; ") + of_others(others);
+  if (t.contended) t.note = of_others(others);
   return t;
 }
+
+/// What the processes say by each protocol, and which of these says least for the drop-in: that is the figure.
+class by_protocol {
+public:
+  explicit by_protocol(bool on_device) : put_together_(on_device ? together_on_a_device : together) {}
+
+  bool fits(const std::vector<timing>& of_a_process) const { return taken_.empty() || of_a_process.size() == taken_.size(); }
+  void add(std::vector<timing> of_a_process) {
+    taken_.resize(of_a_process.size());
+    for (size_t i = 0; i < taken_.size(); ++i) taken_[i].push_back(std::move(of_a_process[i]));
+  }
+  size_t processes() const { return taken_.empty() ? 0 : taken_.front().size(); }
+  bool enough(comparison_goal asked) const { return !taken_.empty() && enough_called(taken_[least(figures())], asked); }
+  timing figure() const {
+    const auto all = figures();
+    auto result = all[least(all)];
+    for (size_t i = 0; i < all.size(); ++i)
+      if (i != least(all)) result.note = all[i].cache + ": " + format_number(all[i].speedup.value, 2) + "x" + (result.note.empty() ? "" : "; ") + result.note;
+    return result;
+  }
+
+private:
+  std::vector<timing> figures() const {
+    std::vector<timing> all;
+    for (const auto& of_one : taken_) all.push_back(put_together_(of_one));
+    return all;
+  }
+  static size_t least(const std::vector<timing>& all) {
+    return static_cast<size_t>(std::min_element(all.begin(), all.end(), [](const timing& a, const timing& b) { return a.speedup.value < b.speedup.value; }) - all.begin());
+  }
+
+  std::vector<std::vector<timing>> taken_; ///< of each protocol, of each process
+  timing (*put_together_)(std::vector<timing>);
+};
 
 /// The winner's code runs in the process that says these times. One call of it takes at least about what the kernel takes, and Torch about what it
 /// took there before that code was loaded: other caches explain a factor, no more.
@@ -94,7 +127,7 @@ expected<void> settle(const expected<drop_in_result>& found, const load_request&
   }
   if (request.baseline != "eager")
     result.not_called = "its process calls Model as it is, and the baseline that was asked for is " + request.baseline;
-  else if (found->torch_seconds.empty() || found->drop_in_seconds.empty())
+  else if (found->times.empty())
     result.not_called = found->not_timed.empty() ? "it was not timed" : found->not_timed;
   return {};
 }
@@ -134,31 +167,38 @@ expected<void> call_drop_in(const written_winner& winner, const task& t, const l
   options.measure_seconds = measure_seconds;
   const auto asked = request.part ? comparison_goal::is_first_faster : comparison_goal::how_much;
   const auto start = clock::now();
-  std::vector<timing> taken;
+  by_protocol taken(request.where().on_device());
   for (int process = 0; process < most; ++process) {
-    if (enough_called(taken, asked) || (process > 0 && seconds_since(start) > called_budget)) break;
+    if (taken.enough(asked) || (process > 0 && seconds_since(start) > called_budget)) break;
     if (options.cancel && options.cancel->load()) return fail(ec::interrupted, "the drop-in's figure was interrupted");
     double others = 0;
     auto found = checked_alone(winner.place.path(), t, options, others);
     if (auto settled = settle(found, request, process == 0, result); !settled || !result.verdict.passed()) return settled;
     if (!result.not_called.empty()) {
-      if (taken.empty()) return {};
+      if (taken.processes() == 0) return {};
       result.not_called.clear(); // the earlier ones have said something
       break;
     }
-    auto called = timing_of(*found, request, torch, others);
-    if (!believable(called, found->model_seconds, kernel_again, result.kernel)) {
-      result.not_called = "its process says " + format_seconds(called.baseline_seconds) + " -> " + format_seconds(called.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " +
-                          format_seconds(result.kernel.candidate_seconds) + ", Model before the drop-in was loaded at " + format_seconds(found->model_seconds);
+    std::vector<timing> called;
+    for (const auto& times : found->times) {
+      auto one = timing_of(times, request, torch, others);
+      if (!believable(one, found->model_seconds, kernel_again, result.kernel)) {
+        result.not_called = "its process says " + format_seconds(one.baseline_seconds) + " -> " + format_seconds(one.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " +
+                            format_seconds(result.kernel.candidate_seconds) + ", Model before the drop-in was loaded at " + format_seconds(found->model_seconds);
+        return {};
+      }
+      called.push_back(std::move(one));
+    }
+    if (!taken.fits(called)) {
+      result.not_called = "its processes were not timed by the same protocols";
       return {};
     }
-    taken.push_back(std::move(called));
+    taken.add(std::move(called));
     options.seeds = later_seeds;
     options.once_more = true;
   }
-  const auto count = taken.size();
-  result.time = together(std::move(taken));
-  note_processes(result.time, count);
+  result.time = taken.figure();
+  note_processes(result.time, taken.processes());
   result.as_called = true;
   return {};
 }

@@ -52,6 +52,23 @@ std::vector<double> seconds_of(const json& reply, const char* key) {
   return found;
 }
 
+std::string text_of(const json& reply, const char* key) {
+  return reply.is_object() && reply.contains(key) && reply[key].is_string() ? trim(cut_lines(printable(reply[key].get<std::string>()), 2, 6, 2000)) : "";
+}
+
+/// In the order in which they were said; nothing where one of them lacks either side.
+std::vector<called_times> times_of(const json& reply) {
+  constexpr size_t most_protocols = 4;
+  std::vector<called_times> found;
+  const auto said = reply.is_object() ? reply.value("times", json::array()) : json::array();
+  if (!said.is_array() || said.size() > most_protocols) return {};
+  for (const auto& one : said) {
+    found.push_back({text_of(one, "protocol"), seconds_of(one, "torch_seconds"), seconds_of(one, "drop_in_seconds")});
+    if (found.back().torch_seconds.empty() || found.back().drop_in_seconds.empty()) return {};
+  }
+  return found;
+}
+
 /// A winner in C++ lives in Torch's process here, with a compiler: more rights than the candidate had, and no more than a compiler has.
 void confine_native(process_spec& spec, sandbox_options& sandbox) {
   sandbox.policy = sandbox_policy::compiler;
@@ -62,10 +79,6 @@ void confine_native(process_spec& spec, sandbox_options& sandbox) {
 }
 
 /// A line of the check's, once the module has had a say: anything.
-std::string text_of(const json& reply, const char* key) {
-  return reply.is_object() && reply.contains(key) && reply[key].is_string() ? trim(cut_lines(printable(reply[key].get<std::string>()), 2, 6, 2000)) : "";
-}
-
 /// What it says while nothing of the winner is loaded: {"begun": ...}, then {"model": seconds}, which is returned. Where one is missing: why (empty: it did not say).
 tl::expected<double, std::string> model_alone(const std::vector<std::string>& lines) {
   double seconds = 0;
@@ -186,7 +199,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
     return fail(std::move(wrong));
   }
   auto numbers = from_json_value<called_numbers>(reply->value("numbers", json::object()), "the drop-in's numbers").value_or(called_numbers{});
-  return drop_in_result{message, numbers, *model_seconds, seconds_of(*reply, "torch_seconds"), seconds_of(*reply, "drop_in_seconds"), text_of(*reply, "protocol"), text_of(*reply, "other_protocol"), text_of(*reply, "not_timed")};
+  return drop_in_result{message, numbers, *model_seconds, times_of(*reply), text_of(*reply, "not_timed")};
 }
 
 } // namespace pragma

@@ -67,13 +67,16 @@ struct called_numbers {
   bool within_contract = false;       ///< its error is at most twice Torch's own, or 1e-6 where Torch is exact (half types: their epsilon)
 };
 PRAGMA_JSON(called_numbers, largest_error, torch_error, kernelbench_tolerance, kernelbench_passes, within_contract)
+/// Both sides as a program calls them.
+struct called_times {
+  std::string protocol;               ///< how they were taken
+  std::vector<double> torch_seconds, drop_in_seconds; ///< per call, pairs that were taken one after the other
+};
 struct drop_in_result {
   std::string message;                ///< what was found, for people
   called_numbers numbers;
   double model_seconds = 0;           ///< of a call of Model in the same process while nothing of the drop-in was loaded; 0 where nothing is timed
-  std::vector<double> torch_seconds, drop_in_seconds; ///< per call, pairs that were taken one after the other
-  std::string protocol;               ///< how they were taken; on a device the one that says less for the drop-in
-  std::string other_protocol;         ///< what the other one says, for people
+  std::vector<called_times> times;    ///< one for each protocol, none of them empty
   std::string not_timed;              ///< why there are no times, where there could have been
 };
 /// Runs a copy of model_new.py in a fresh Torch process on unseen seeds against the task, and says what was found. In the sandbox: policy `device`

@@ -74,6 +74,21 @@ timing together(std::vector<timing> comparisons) {
   return result;
 }
 
+timing together_on_a_device(std::vector<timing> comparisons) {
+  auto result = together(comparisons);
+  if (agree(comparisons)) return result;
+  comparisons = kept(std::move(comparisons));
+  for (const auto& t : comparisons) {
+    result.baseline_seconds = std::min(result.baseline_seconds, t.baseline_seconds);
+    result.candidate_seconds = std::min(result.candidate_seconds, t.candidate_seconds);
+  }
+  if (!(result.candidate_seconds > 0)) return result;
+  result.speedup.value = result.baseline_seconds / result.candidate_seconds;
+  result.speedup.low = std::min(result.speedup.low, result.speedup.value);
+  result.speedup.high = std::max(result.speedup.high, result.speedup.value);
+  return result;
+}
+
 bool agree(const std::vector<timing>& comparisons) {
   std::vector<double> ratios;
   for (const auto& t : comparisons)

@@ -20,6 +20,10 @@ enum class comparison_goal {
 /// and of those that were taken under contention, from the bounds of each. Comparisons under contention are left out where `fresh_processes` others are there.
 timing together(std::vector<timing> comparisons);
 
+/// The same of calls from Python of a device. Processes that disagree there differ by how quick the host was: launches that hide behind other work in one show in the next, and most of
+/// Torch's, which has more of them. Other work only ever adds time, so each side is as quick as in the quickest of its processes; the interval still holds what each of them said.
+timing together_on_a_device(std::vector<timing> comparisons);
+
 /// At least `fresh_processes` without others' work, the middle three of which say the same within 5%: a further one would hardly move the median.
 bool agree(const std::vector<timing>& comparisons);
 

@@ -379,7 +379,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         times = measured(device, model, as_made, inputs, seconds)
         if (parts or not native) and hasattr(as_made, "stats"):
             said.append("kernels launched " + as_made.stats().get("launches", "by Triton's dispatcher"))
-        if "torch_seconds" in times and any([p.requires_grad for p in as_made.parameters()]):
+        if "times" in times and any([p.requires_grad for p in as_made.parameters()]):
             said.append(where_gradients_are_recorded(device, model, as_made, inputs, min(seconds, 0.25)))
     return dict(times, message="; ".join(said), numbers=numbers.values())
 
