@@ -134,7 +134,7 @@ void triton_values::scatter(const synthesis::store& s) {
   uint32_t walked = at(x.args[1]).axes, all = 0;
   for (const auto& t : s.at.terms) walked |= 1u << t.first;
   for (size_t a = 0; a < axes_.size(); ++a) {
-    if (!axes_[a].bound) continue;
+    if (!axes_[a].bound || !(at(s.value).axes & (1u << a))) continue; // what a row's reduction gave is placed once, though the row lies in a tile
     all |= 1u << a;
     if (!(walked & (1u << a))) where += " + 0 * " + bracketed(axes_[a].text); // one operation for each element of the tile
   }

@@ -65,7 +65,9 @@ def check(module_path, task_path, seeds=2):
         with torch.no_grad():
             expected = model(*[x.clone() if isinstance(x, torch.Tensor) else x for x in inputs])
         expected = list(expected) if isinstance(expected, (tuple, list)) else [expected]
-        expected += [t for (_, t), before in zip(state_tensors(model), state) if t.is_floating_point() and not torch.equal(t, before)]  # buffers that forward() updates
+        updated = [t for (_, t), before in zip(state_tensors(model), state) if t.is_floating_point() and not torch.equal(t, before)]  # buffers that forward() updates
+        if all(t.dtype in (torch.float32, torch.float64) for t in updated):  # of half types a kernel computes none (reference/python/trace.py)
+            expected += updated
         candidate = module.ModelNew(*task.get_init_inputs())
         candidate.load_params(state)
         for config in range(most_configs(module)):
@@ -88,8 +90,8 @@ def in_float64(model, inputs):
 
 
 def compare(expected, got, what, exact):
-    """By KernelBench's rule. Of half types an element may also be nearer to what `exact()` gives, in float64, than Torch's own is: without instructions for bfloat16 Torch's convolutions round
-    each partial sum."""
+    """By KernelBench's rule. An element may also be as near to what `exact()` gives, in float64, as Torch's own is: a norm of nearly equal values is mostly rounding, and without instructions for
+    bfloat16 Torch's convolutions round each partial sum."""
     expected = expected if isinstance(expected, (tuple, list)) else (expected,)
     got = got if isinstance(got, (tuple, list)) else (got,)
     assert len(expected) == len(got), f"{len(got)} outputs instead of {len(expected)}"
@@ -102,7 +104,7 @@ def compare(expected, got, what, exact):
         half = e.dtype in (torch.float16, torch.bfloat16)
         e, g = e.double(), g.double()
         close = torch.isclose(e, g, rtol=1e-2 if half else 1e-4, atol=(1e-2 if half else 1e-5) * max(1.0, float(e.abs().max())), equal_nan=True)
-        if half and not bool(close.all()):
+        if not bool(close.all()):
             truth = exact()
             truth = (truth if isinstance(truth, (tuple, list)) else (truth,))[i].double()
             close |= (g - truth).abs() <= (e - truth).abs()
