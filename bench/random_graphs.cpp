@@ -5,7 +5,7 @@
 //                                                        Triton's interpreter, in a Python that has Triton and Torch
 // Where one went wrong, its task and its kernel are left in pragma-out/random.
 // Exit code 1 where one is wrong or failed, or where more than a tenth of the tasks are unsupported: they are made of operators that the coder has, and what it does not write is not tested.
-#include "tests/synthesis/random_task.hpp"
+#include "tests/synthesis/random_triton.hpp"
 
 #include <chrono>
 #include <cstdio>

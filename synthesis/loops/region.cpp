@@ -68,8 +68,9 @@ private:
 
   void region_for(int n, int buffer_index) {
     while (node(n).kind == node_kind::reshape && !stored_.count(n)) n = node(n).args[0];
-    if (node(n).kind == node_kind::concat && !stored_.count(n)) return concat(n, buffer_index);
-    if (node(n).kind == node_kind::scatter && !stored_.count(n) && !is_half(out.buffers[static_cast<size_t>(buffer_index)].dtype)) return scatter(n, buffer_index);
+    if (stored_.count(n)) return part(n, buffer_index, node(n).shape, 0, 0); // an output that an earlier one needed
+    if (node(n).kind == node_kind::concat) return concat(n, buffer_index);
+    if (node(n).kind == node_kind::scatter && !is_half(out.buffers[static_cast<size_t>(buffer_index)].dtype)) return scatter(n, buffer_index);
     build_region(n, domain::of(node(n).shape), [&](puller& pull, const domain& space) { pull.pull(n, buffer_index, space); });
   }
 
