@@ -28,6 +28,12 @@ void keep(uint64_t seed, const std::string& source, const char* ending) {
   std::printf("task and kernel: %s.py, %s%s\n", kept.c_str(), kept.c_str(), ending);
 }
 
+void tell(random_counts& found, uint64_t seed, const random_outcome& outcome, const char* ending) {
+  ++found[outcome.what];
+  if (outcome.what == kind::wrong || outcome.what == kind::failed) keep(seed, outcome.source, ending);
+  if (outcome.what != kind::right) std::printf("seed %llu: %s: %s\n", static_cast<unsigned long long>(seed), names[static_cast<size_t>(outcome.what)], outcome.reason.c_str());
+}
+
 int conclude(random_counts& found) {
   std::printf("%d right, %d wrong, %d failed, %d on which a null kernel would pass; not tried, as unsupported: %d\n", found[kind::right], found[kind::wrong], found[kind::failed],
               found[kind::unverifiable], found[kind::unsupported]);
@@ -41,18 +47,13 @@ int in_triton(reference& ref, const std::filesystem::path& folder, int count, ui
   random_counts found;
   const auto start = std::chrono::steady_clock::now();
   std::map<uint64_t, triton_module> written;
-  const auto tell = [&](uint64_t seed, const random_outcome& outcome) {
-    ++found[outcome.what];
-    if (outcome.what == kind::wrong || outcome.what == kind::failed) keep(seed, outcome.source, ".triton.py");
-    if (outcome.what != kind::right) std::printf("seed %llu: %s: %s\n", static_cast<unsigned long long>(seed), names[static_cast<size_t>(outcome.what)], outcome.reason.c_str());
-  };
   for (int i = 0; i < count; ++i) {
     const auto seed = first + static_cast<uint64_t>(i);
     auto made = write_random_module(ref, folder, seed);
     if (made) written.emplace(seed, *made);
-    else tell(seed, {made.error().code == ec::unsupported ? kind::unsupported : kind::failed, made.error().message, ""});
+    else tell(found, seed, {made.error().code == ec::unsupported ? kind::unsupported : kind::failed, made.error().message, ""}, ".triton.py");
     if (static_cast<int>(written.size()) < in_one_process && i + 1 < count) continue;
-    for (auto& [of, outcome] : check_random_modules(ref, written, interpreter)) tell(of, outcome);
+    for (auto& [of, outcome] : check_random_modules(ref, written, interpreter)) tell(found, of, outcome, ".triton.py");
     written.clear();
     std::printf("%d of %d in %.0f s: %d right\n", i + 1, count, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), found[kind::right]);
     std::fflush(stdout);
@@ -83,14 +84,11 @@ int main(int argc, char** argv) {
   for (int i = 0; i < count; ++i) {
     const auto seed = first + static_cast<uint64_t>(i);
     const auto outcome = check_random_task(*ref, folder->path(), seed, {0}, options);
-    ++found[outcome.what];
+    tell(found, seed, outcome, ".cpp");
     if (outcome.what == kind::failed) { // the reference process may be what failed
       ref = reference::start({});
       if (!ref) break;
     }
-    if (outcome.what == kind::wrong || outcome.what == kind::failed) keep(seed, outcome.source, ".cpp");
-    if (outcome.what != kind::right)
-      std::printf("seed %llu: %s: %s\n", static_cast<unsigned long long>(seed), names[static_cast<size_t>(outcome.what)], outcome.reason.c_str());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (i % 25 == 24 || i + 1 == count) std::printf("%d of %d in %.0f s: %d right\n", i + 1, count, seconds, found[kind::right]);
     std::fflush(stdout);

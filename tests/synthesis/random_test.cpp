@@ -4,12 +4,22 @@
 
 using namespace pragma;
 
-TEST_CASE("random tasks on odd sizes are right") {
+namespace {
+
+struct random_tasks {
+  expected<temp_dir> folder = temp_dir::create("pragma-random-");
+  expected<reference> ref = reference::start({});
+
+  random_tasks() {
+    REQUIRE(folder);
+    REQUIRE(ref);
+  }
+};
+
+} // namespace
+
+TEST_CASE_METHOD(random_tasks, "random tasks on odd sizes are right") {
   constexpr uint64_t first = 1, count = 50;
-  const auto folder = temp_dir::create("pragma-random-");
-  auto ref = reference::start({});
-  REQUIRE(folder);
-  REQUIRE(ref);
   uint64_t unverifiable = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const auto outcome = check_random_task(*ref, folder->path(), seed);
@@ -20,12 +30,8 @@ TEST_CASE("random tasks on odd sizes are right") {
   CHECK(unverifiable < count / 5); // else this test says little
 }
 
-TEST_CASE("random tasks on odd sizes are right in Triton") {
+TEST_CASE_METHOD(random_tasks, "random tasks on odd sizes are right in Triton") {
   constexpr uint64_t first = 1, count = 20;
-  const auto folder = temp_dir::create("pragma-random-");
-  auto ref = reference::start({});
-  REQUIRE(folder);
-  REQUIRE(ref);
   std::map<uint64_t, triton_module> written;
   std::vector<uint64_t> seeds{2000038}; // was wrong once: a row's sum, placed once for each element of its tile
   for (uint64_t seed = first; seed < first + count; ++seed) seeds.push_back(seed);
@@ -43,11 +49,7 @@ TEST_CASE("random tasks on odd sizes are right in Triton") {
   CHECK(right > static_cast<int>(count) * 4 / 5);
 }
 
-TEST_CASE("tasks that were wrong once are right") {
-  const auto folder = temp_dir::create("pragma-random-");
-  auto ref = reference::start({});
-  REQUIRE(folder);
-  REQUIRE(ref);
+TEST_CASE_METHOD(random_tasks, "tasks that were wrong once are right") {
   // Always the same inputs: two of them were wrong for some draws only.
   std::vector<uint64_t> draws;
   for (uint64_t draw = 1; draw <= 8; ++draw) draws.push_back(draw);
