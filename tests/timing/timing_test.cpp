@@ -113,7 +113,7 @@ TEST_CASE("what others used is a share of the time that passed, whatever a devic
   machine m;
   auto options = m.options();
   options.others = {};
-  options.most_others = 1; // more than a whole machine is never used
+  options.most_others = 2; // two machines are never used, however coarse the ticks of a full one are
   const auto slow = [&m](std::string name, double call, double& delay) {
     auto s = m.side(std::move(name), call, 0.02, delay);
     s.run = [run = s.run](int64_t calls) -> expected<void> {
