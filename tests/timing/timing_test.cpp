@@ -117,7 +117,7 @@ TEST_CASE("what others used is a share of the time that passed, whatever a devic
   const auto slow = [&m](std::string name, double call, double& delay) {
     auto s = m.side(std::move(name), call, 0.02, delay);
     s.run = [run = s.run](int64_t calls) -> expected<void> {
-      if (calls > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (calls > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
       return run(calls);
     };
     return s;
