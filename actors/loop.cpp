@@ -331,8 +331,10 @@ bool loop::confirmed(const confirmation& c, double confirm_seconds) {
     header_.final = c;
     header_.final.time = clean;
     header_.final.as_called = false;
-    header_.final.not_called = "the machine was busy when the drop-in was called";
-    header_.final.call_doubt = doubt::machine_busy;
+    if (c.not_called.empty()) {
+      header_.final.not_called = "the machine was busy when the drop-in was called";
+      header_.final.call_doubt = doubt::machine_busy;
+    }
     const auto used = !c.time.note.empty() ? c.time.note : std::to_string(c.time.blocks_accepted) + " of " + std::to_string(c.time.blocks_tried) + " pairs of samples were undisturbed";
     if (clean.contended) header_.not_confirmed = "the machine was too busy to time the winner: " + used;
     else header_.final.time.note += (clean.note.empty() ? "" : "; ") + std::string("measured in the search: while it was confirmed, ") + used;

@@ -142,3 +142,28 @@ TEST_CASE("a run goes on, and is reported, with the limits that were measured ag
   run.confirmed(c, 0);
   CHECK(run.header().environment.limits.peak_gflops == 200e3);
 }
+
+TEST_CASE("why a drop-in was not called is told as it is, whatever the machine did meanwhile", "[limits]") {
+  for (const std::string asked : {"", "it was not asked for (--no-check)"}) {
+    loop run;
+    run.begin({}, "run", "now");
+    loaded_task environment;
+    environment.limits = machine(1);
+    run.loaded(environment);
+    run.coded_now({});
+    measurement m;
+    m.profile.time.speedup = {2, 2, 2};
+    m.verdict.stage = verdict_stage::passed;
+    run.verified(m.verdict);
+    run.measured(m);
+    run.conclude("now");
+    REQUIRE(run.best());
+    confirmation c;
+    c.verdict.stage = verdict_stage::passed;
+    c.time.contended = true;
+    c.not_called = asked;
+    REQUIRE(run.confirmed(c, 0));
+    CHECK(run.header().final.not_called == (asked.empty() ? "the machine was busy when the drop-in was called" : asked));
+    CHECK(run.header().final.call_doubt == (asked.empty() ? doubt::machine_busy : doubt::none));
+  }
+}
