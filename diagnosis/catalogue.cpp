@@ -62,6 +62,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"experiment.ones_time", "%", "Time of a call with every floating-point input 1, of the usual time.", "Far below 100: the time depends on the values, by mispredicted branches or by denormals (see flushed_time).", experiment},
       {"experiment.huge_pages_time", "%", "Time of a call with the tensors on pages of 2 MiB, of the usual time.", "Far below 100: misses of the TLB take the rest; touch fewer pages at a time.", experiment},
       {"experiment.one_thread_time", "%", "Time of a call with one thread, of the time with all.", "100 times the threads: they scale. 100 or less: more threads gain nothing.", experiment},
+      {"experiment.in_order_time", "%", "Time that the call's bytes take alone: each input read and each output written once, in order, by as many threads, of the usual time.", "Near 100: the call is as quick as its bytes allow here and now. Far below: the rest is what it does with them.", experiment},
 
       {"callgrind.Ir", "count", "Instructions executed, simulated.", "Compare versions with it: it has no noise. It says nothing of how fast they run.", callgrind},
       {"callgrind.Dr", "count", "Instructions that read data.", "Few per element with wide vectors.", callgrind},

@@ -38,6 +38,8 @@ struct facts {
   bool has_roof = false;
   roofline_point roof;
   bool at_bandwidth = false;             ///< the roofline's limit is a bandwidth
+  double least_seconds = 0;              ///< what is left of a call at best: once_in_order() of its bytes, its arithmetic at the peak; 0 = unknown
+  bool bytes_measured = false;           ///< experiment.in_order_time is there
   std::string level;                     ///< which: "L1", "L2", "L3", "memory"; on devices "DRAM"
   double traffic_ratio = 1;              ///< simulated traffic / compulsory bytes at the serving level, at least 1
   double elements = 0;                   ///< bytes / 4: float32 elements that one call touches

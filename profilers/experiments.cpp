@@ -16,7 +16,8 @@ namespace pragma {
 namespace {
 
 constexpr int fewest_rounds = 5, most_rounds = 20; ///< of each of the two, alternating
-constexpr double settled = 1.03;              ///< second shortest over shortest time: from here on another round would change nothing
+constexpr double settled = 0.03;              ///< what the second shortest time is above the shortest: another round would change nothing
+constexpr double of_memory = 0.1;             ///< the same where all of the time is memory's, which neighbours use
 constexpr double most_of_usual = 1.3;         ///< the experiment's usual time over the measured one: above the spread of runs
 constexpr double of_the_effect = 0.2;         ///< the same, where both times lie far apart: of their difference
 constexpr auto teams_sleep = std::chrono::milliseconds(15); ///< threads of the other process wait actively for some milliseconds after its last call
@@ -80,14 +81,105 @@ std::vector<experiment> experiments_for(const collect_context& context) {
   return all;
 }
 
+/// What each byte of the task costs in order: all inputs and parameters are read and all outputs written once, in the order of memory.
+/// Compiled like a candidate, so that pages, threads and neighbours are those of the candidate's own calls. Sums are exclusive-ors: no value is slow.
+constexpr const char* in_order_source = R"(#include "pragma_kernel.h"
+#if defined(STREAMS) && defined(__x86_64__)
+#include <immintrin.h>
+#endif
+typedef long long vec __attribute__((vector_size(64), aligned(1), may_alias));
+static const int sizes[] = {4, 8, 2, 2, 8, 4, 2, 1, 1, 1};
+static long bytes_of(const pragma_tensor* t) {
+  long n = sizes[t->dtype];
+  for (int i = 0; i < t->ndim; ++i) n *= t->shape[i];
+  return n;
+}
+struct stream {
+  char* at;
+  long vectors;
+};
+static void reads(char* from, long n) {
+  vec a = {}, b = {}, c = {}, d = {};
+  for (; n >= 4; n -= 4, from += 256) a ^= *(vec*)from, b ^= *(vec*)(from + 64), c ^= *(vec*)(from + 128), d ^= *(vec*)(from + 192);
+  for (; n > 0; --n, from += 64) a ^= *(vec*)from;
+  a ^= b ^ c ^ d;
+  __asm__ volatile("" : : "r"(&a) : "memory");
+}
+static void writes(char* to, long n) {
+#if defined(STREAMS) && defined(__AVX512F__)
+  for (long v = 0; v < n; ++v) _mm512_stream_si512((__m512i*)to + v, _mm512_setzero_si512());
+#elif defined(STREAMS) && defined(__AVX__)
+  for (long v = 0; v < 2 * n; ++v) _mm256_stream_si256((__m256i*)to + v, _mm256_setzero_si256());
+#elif defined(STREAMS) && defined(__x86_64__)
+  for (long v = 0; v < 4 * n; ++v) _mm_stream_si128((__m128i*)to + v, _mm_setzero_si128());
+#else
+  for (; n >= 4; n -= 4, to += 256) {
+    *(vec*)to = *(vec*)(to + 64) = *(vec*)(to + 128) = *(vec*)(to + 192) = (vec){};
+    __asm__ volatile("" : : : "memory"); // no call of memset
+  }
+  for (; n > 0; --n, to += 64) *(vec*)to = (vec){};
+#endif
+}
+/// The part of each tensor that belongs to a piece; all go forward together, 1 KiB of each in turn, so that as many streams are under way as in a kernel that goes over all of them at once.
+static void piece_of(const stream* all, int inputs, int count, long piece, long pieces) {
+  const long step = 16;
+  long longest = 0;
+  for (int i = 0; i < count; ++i) {
+    const long n = all[i].vectors * (piece + 1) / pieces - all[i].vectors * piece / pieces;
+    longest = n > longest ? n : longest;
+  }
+  for (long done = 0; done < longest; done += step)
+    for (int i = 0; i < count; ++i) {
+      const long first = all[i].vectors * piece / pieces, left = all[i].vectors * (piece + 1) / pieces - first - done;
+      if (left <= 0) continue;
+      char* at = all[i].at + 64 * (first + done);
+      if (i < inputs) reads(at, left < step ? left : step);
+      else writes(at, left < step ? left : step);
+    }
+}
+extern "C" void pragma_kernel(const pragma_args* args) {
+  static stream all[MOST];
+  int count = 0;
+  long longest = 0;
+  const pragma_tensor* groups[] = {args->inputs, args->params, args->outputs};
+  const int counts[] = {args->n_inputs, args->n_params, args->n_outputs};
+  for (int g = 0; g < 3; ++g)
+    for (int i = 0; i < counts[g] && count < MOST; ++i, ++count) {
+      all[count].at = (char*)groups[g][i].data;
+      all[count].vectors = bytes_of(groups[g] + i) / 64;
+      longest = all[count].vectors > longest ? all[count].vectors : longest;
+    }
+  const long pieces = longest / 1024 + 1;
+#pragma omp parallel for num_threads(args->threads) schedule(static) if (args->threads > 1)
+  for (long p = 0; p < pieces; ++p) piece_of(all, args->n_inputs + args->n_params, count, p, pieces);
+#if defined(STREAMS) && defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+)";
+
+constexpr int most_tensors = 1024; ///< MOST of the source
+
+/// All tensors together are what the task must move: an embedding's table, of which a call needs some rows, is not.
+bool each_byte_is_needed(const collect_context& context) {
+  double bytes = 0;
+  int tensors = 0;
+  for (const auto* layout : {&context.ref.inputs_layout(), &context.ref.params_layout(), &context.ref.outputs_layout()})
+    for (const auto& s : layout->specs) {
+      bytes += static_cast<double>(s.bytes());
+      ++tensors;
+    }
+  return tensors <= most_tensors && bytes > 0 && bytes <= 1.05 * context.the_task.bytes;
+}
+
 /// The two shortest times of a call so far.
 struct shortest {
   double first = std::numeric_limits<double>::infinity(), second = first;
   double spread() const { return second / first - 1; }
 };
 /// Another round of either would change little: of the times, or of what lies between them.
-bool both_stand(const shortest& before, const shortest& after) {
-  const double allowed = std::max(settled - 1, of_the_effect * std::abs(after.first / before.first - 1));
+bool both_stand(const shortest& before, const shortest& after, double spread) {
+  const double allowed = std::max(spread, of_the_effect * std::abs(after.first / before.first - 1));
   return before.spread() <= allowed && after.spread() <= allowed;
 }
 
@@ -121,12 +213,63 @@ bool splits_for_a_fixed_team(const std::string& source) {
 
 bool under_usual_conditions(double usual_seconds, double measured_seconds) { return usual_seconds <= most_of_usual * measured_seconds; }
 
+namespace {
+
+/// Both alternate until another round would change little. Nothing where they do not come to that, or differ from what was measured; `why` then says so.
+/// `spread`: of the two shortest times of each that is allowed at any rate.
+std::optional<std::pair<shortest, shortest>> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread, std::string& why) {
+  const bool in_a_team = context.options.threads > 1;
+  shortest before, after;
+  for (int round = 0; round < most_rounds && (round < fewest_rounds || !both_stand(before, after, spread)); ++round) {
+    if (!run_round(usual, before, in_a_team)) return why = "the usual run did not come back", std::nullopt;
+    if (!run_round(changed, after, in_a_team)) return why = "the candidate did not come back", std::nullopt;
+  }
+  if (!both_stand(before, after, spread)) return why = "times differ from round to round: other work was running", std::nullopt;
+  if (!under_usual_conditions(before.first, context.time.candidate_seconds))
+    return why = "the usual run took " + format_seconds(before.first) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured", std::nullopt;
+  return std::pair(before, after);
+}
+
+metric as_metric(const std::string& name, const std::pair<shortest, shortest>& times, const std::string& changed) {
+  const auto& [before, after] = times;
+  return {"experiment." + name, 100 * after.first / before.first, "%", "experiment", provenance::measured, changed + ": " + format_seconds(after.first) + " instead of " + format_seconds(before.first)};
+}
+
+/// experiment.in_order_time: with the plain or the streaming stores, whichever take less.
+void in_order_metric(const collect_context& context, running_candidate& usual, source_result& out) {
+  if (!each_byte_is_needed(context)) return;
+  std::optional<metric> best;
+  for (const bool streams : {false, true}) {
+#if !defined(__x86_64__)
+    if (streams) continue; // the compilers have no plain word for such stores elsewhere
+#endif
+    candidate c;
+    c.source = in_order_source;
+    c.flags = {"-O3", "-march=native", "-fopenmp", "-DMOST=" + std::to_string(most_tensors)};
+    if (streams) c.flags.push_back("-DSTREAMS");
+    build_options how;
+    how.cancel = context.options.cancel;
+    const auto built = build_candidate(c, how);
+    if (!built) return out.missing.push_back("experiments: in_order_time: " + built.error().message);
+    const collect_context same{context.the_task, context.the_candidate, *built, context.ref, context.time, context.facts, context.options, context.watch};
+    auto running = start_running(same);
+    std::string why = running ? "" : running.error().message;
+    const auto times = running ? in_turns(context, usual, *running, of_memory, why) : std::nullopt;
+    if (!times) return out.missing.push_back("experiments: in_order_time: " + why);
+    const auto found = as_metric("in_order_time", *times, std::string("only its bytes, each input read and each output written once, in order") + (streams ? ", past the caches" : ""));
+    if (!best || found.value < best->value) best = found;
+  }
+  out.metrics.push_back(std::move(*best));
+}
+
+} // namespace
+
 void experiment_metrics(const collect_context& context, source_result& out) {
   const auto leave_out = [&](const std::string& why) { out.missing.push_back("experiments: " + why); };
   if (!(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_call) return leave_out("a call takes longer than " + format_seconds(longest_call));
   auto usual = start_running(context);
   if (!usual) return leave_out("cannot run the candidate: " + usual.error().message);
-  const bool in_a_team = context.options.threads > 1;
+  in_order_metric(context, *usual, out);
   for (const auto& one : experiments_for(context)) {
     if (context.options.cancel && context.options.cancel->load()) return;
     auto changed = start_running(context, one.how, one.threads);
@@ -139,22 +282,9 @@ void experiment_metrics(const collect_context& context, source_result& out) {
       leave_out("the system gave no pages of 2 MiB");
       continue;
     }
-    shortest before, after;
-    bool came_back = true;
-    for (int round = 0; came_back && round < most_rounds && (round < fewest_rounds || !both_stand(before, after)); ++round) {
-      if (!run_round(*usual, before, in_a_team)) return leave_out("the candidate did not come back");
-      came_back = run_round(*changed, after, in_a_team);
-    }
-    if (!came_back || !both_stand(before, after)) {
-      leave_out(std::string(one.name) + (came_back ? ": times differ from round to round: other work was running" : ": the candidate did not come back"));
-      continue;
-    }
-    if (!under_usual_conditions(before.first, context.time.candidate_seconds)) {
-      leave_out(std::string(one.name) + ": the usual run took " + format_seconds(before.first) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured");
-      continue;
-    }
-    out.metrics.push_back({std::string("experiment.") + one.name, 100 * after.first / before.first, "%", "experiment", provenance::measured,
-                           one.changed + ": " + format_seconds(after.first) + " instead of " + format_seconds(before.first)});
+    std::string why;
+    if (const auto times = in_turns(context, *usual, *changed, settled, why)) out.metrics.push_back(as_metric(one.name, *times, one.changed));
+    else leave_out(std::string(one.name) + ": " + why);
   }
 }
 

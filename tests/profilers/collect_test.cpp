@@ -240,11 +240,11 @@ profile experiments_of(const std::string& code) {
                         "  const float* x = static_cast<const float*>(args->inputs[0].data);\n  float* y = static_cast<float*>(args->outputs[0].data);\n  const int64_t n = 64 * 1024;\n" + code + "}\n").c_str());
   collect_options options;
   options.default_metrics = false;
-  options.extra_metrics = {"experiment.cached_time", "experiment.flushed_time", "experiment.ones_time"};
+  options.extra_metrics = {"experiment.cached_time", "experiment.flushed_time", "experiment.ones_time", "experiment.in_order_time"};
   auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(1e-3), nullptr, options);
   REQUIRE(p);
   INFO(json(*p).dump());
-  REQUIRE((p->value("experiment.cached_time") || mentions(p->missing, "experiments:"))); // beside other work there is no figure, and that is said
+  REQUIRE(((p->value("experiment.cached_time") && p->value("experiment.in_order_time")) || mentions(p->missing, "experiments:"))); // beside other work there is no figure, and that is said
   return *p;
 }
 
@@ -271,6 +271,9 @@ TEST_CASE("an experiment takes away the time that its cause takes, and no other"
   const auto branches = experiments_of("  for (int64_t i = 0; i < n; ++i) {\n    float v = x[i];\n    if (v < 0) {\n      v = 0;\n      __asm__ volatile(\"\" : \"+x\"(v));\n    }\n    y[i] = v;\n  }\n");
   CHECK(below(branches, "experiment.ones_time", 70));
   CHECK(above(branches, "experiment.flushed_time", 90));
+  CHECK(below(branches, "experiment.in_order_time", 60)); // 64 Ki elements in order take some microseconds
+  const auto copy = experiments_of("  std::memcpy(y, x, 4 * n);\n");
+  CHECK(above(copy, "experiment.in_order_time", 60)); // it does nothing else
   // Each load needs the one before it for its address, and goes to another line, by no stride that a processor could guess.
   const auto waiting = experiments_of("  uint32_t at = 0, line = 0;\n  for (int64_t i = 0; i < n; ++i) {\n    uint32_t bits;\n    std::memcpy(&bits, x + at, 4);\n    __asm__ volatile(\"and $0, %0\" : \"+r\"(bits));\n"
                                       "    line = (line * 5 + 3 + bits) % 4096;\n    at = line * 16;\n  }\n  y[0] = x[at];\n");

@@ -1,7 +1,7 @@
 // task: softmax_wide
 // good: softmax_wide_good
 // cause: denormals
-// flags: -O3 -march=native -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno
+// flags: -O3 -march=native -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno -ffinite-math-only
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {
