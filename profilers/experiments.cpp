@@ -245,7 +245,9 @@ void in_order_metric(const collect_context& context, running_candidate& usual, s
 #endif
     candidate c;
     c.source = in_order_source;
-    c.flags = {"-O3", "-march=native", "-fopenmp", "-DMOST=" + std::to_string(most_tensors)};
+    c.compiler = context.the_candidate.compiler; // which is here
+    c.flags = {"-O3", "-march=native", "-DMOST=" + std::to_string(most_tensors)};
+    if (context.options.threads > 1) c.flags.push_back("-fopenmp"); // clang may have none that can be linked
     if (streams) c.flags.push_back("-DSTREAMS");
     build_options how;
     how.cancel = context.options.cancel;
