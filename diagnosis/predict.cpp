@@ -18,8 +18,7 @@ constexpr double half_of_it = 50;             ///< %
 constexpr double most_of_calls = 64;          ///< times faster than calls of scalar functions: no more is promised
 constexpr double newton_instructions = 3;     ///< instead of a division: an estimate and one step more
 
-/// What the core and the bytes need, of vectors: the larger where the bytes were measured beside the call. By bandwidths that were measured at the machine's best the sum came nearer in each kernel of
-/// bench/diagnosis_truth.
+/// What the core and the bytes need, of vectors: the larger where the bytes were measured beside the call, else the sum. Neither is right for every kernel: decision 0073 says of which.
 double together(const facts& f, double core, double bytes) { return f.bytes_measured ? std::max(core, bytes) : core + bytes; }
 
 /// A loop, its phase of the table, and what the model has for other versions of it.
