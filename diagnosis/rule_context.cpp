@@ -134,8 +134,9 @@ facts::facts(const diagnosis_input& input) : in(input) {
     const auto at = roof.limit.find(" bandwidth");
     at_bandwidth = at != std::string::npos;
     if (at_bandwidth) level = roof.limit.substr(0, at);
-    bytes_measured = value("experiment.in_order_time").has_value();
-    if (has_roof) least_seconds = once_in_order(in, seconds, roof.likely_seconds);
+    const auto in_order = value("experiment.in_order_time");
+    bytes_measured = in_order.has_value();
+    if (has_roof) least_seconds = std::max(roof.likely_seconds, in_order.value_or(0) / 100 * seconds);
   }
   if (!device) loops = core::loops_of(p);
   if (!device) table = table_of(in);

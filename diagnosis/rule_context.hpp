@@ -38,7 +38,7 @@ struct facts {
   bool has_roof = false;
   roofline_point roof;
   bool at_bandwidth = false;             ///< the roofline's limit is a bandwidth
-  double least_seconds = 0;              ///< what is left of a call at best: once_in_order() of its bytes, its arithmetic at the peak; 0 = unknown
+  double least_seconds = 0;              ///< what is left of a call at best: roof.likely_seconds, or what its bytes took beside it (experiment.in_order_time), where that was longer; 0 = unknown
   bool bytes_measured = false;           ///< experiment.in_order_time is there
   std::string level;                     ///< which: "L1", "L2", "L3", "memory"; on devices "DRAM"
   double traffic_ratio = 1;              ///< simulated traffic / compulsory bytes at the serving level, at least 1

@@ -113,10 +113,6 @@ void add_other_phases(const profile& p, double rest, time_table& table) {
 
 } // namespace
 
-double once_in_order(const diagnosis_input& in, double seconds, double likely) {
-  return std::max(likely, in.current->value("experiment.in_order_time").value_or(0) / 100 * seconds);
-}
-
 double trips_of(const loop_cost& l, const diagnosis_input& in, double seconds) {
   if (l.trips > 0) return l.trips;
   if (l.share > 0 && l.share < inferred_share) return 0;

@@ -56,8 +56,4 @@ std::vector<std::string> table_lines(const time_table& table);
 /// where that does not contradict the time measured. 0 = unknown.
 double trips_of(const struct loop_cost& loop, const diagnosis_input& input, double seconds);
 
-/// What each byte takes once, in order: `likely` by the measured bandwidths, or what that took beside the candidate, in its tensors' own pages and beside the same neighbours
-/// (experiment.in_order_time), where it was longer.
-double once_in_order(const diagnosis_input& input, double seconds, double likely);
-
 } // namespace pragma

@@ -204,29 +204,18 @@ bool has_huge_pages(int pid) {
   return at != std::string::npos && std::atoll(text->c_str() + at + 14) > 0;
 }
 
-} // namespace
-
-bool splits_for_a_fixed_team(const std::string& source) {
-  const auto has = [&](const char* word) { return source.find(word) != std::string::npos; };
-  return has("omp_get_thread_num") && !has("omp_get_num_threads") && !has("->threads") && !has(".threads");
-}
-
-bool under_usual_conditions(double usual_seconds, double measured_seconds) { return usual_seconds <= most_of_usual * measured_seconds; }
-
-namespace {
-
-/// Both alternate until another round would change little. Nothing where they do not come to that, or differ from what was measured; `why` then says so.
-/// `spread`: of the two shortest times of each that is allowed at any rate.
-std::optional<std::pair<shortest, shortest>> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread, std::string& why) {
+/// Both alternate until another round would change little. `spread`: of the two shortest times of each that is allowed at any rate. candidate_failed: the usual run did not come back, so
+/// that nothing more can be tried; measurement_failed: the changed one did not, they do not come to rest, or the usual one differs from what was measured.
+expected<std::pair<shortest, shortest>> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread) {
   const bool in_a_team = context.options.threads > 1;
   shortest before, after;
   for (int round = 0; round < most_rounds && (round < fewest_rounds || !both_stand(before, after, spread)); ++round) {
-    if (!run_round(usual, before, in_a_team)) return why = "the usual run did not come back", std::nullopt;
-    if (!run_round(changed, after, in_a_team)) return why = "the candidate did not come back", std::nullopt;
+    if (!run_round(usual, before, in_a_team)) return fail(ec::candidate_failed, "the usual run did not come back");
+    if (!run_round(changed, after, in_a_team)) return fail(ec::measurement_failed, "the candidate did not come back");
   }
-  if (!both_stand(before, after, spread)) return why = "times differ from round to round: other work was running", std::nullopt;
+  if (!both_stand(before, after, spread)) return fail(ec::measurement_failed, "times differ from round to round: other work was running");
   if (!under_usual_conditions(before.first, context.time.candidate_seconds))
-    return why = "the usual run took " + format_seconds(before.first) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured", std::nullopt;
+    return fail(ec::measurement_failed, "the usual run took " + format_seconds(before.first) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured");
   return std::pair(before, after);
 }
 
@@ -255,9 +244,9 @@ void in_order_metric(const collect_context& context, running_candidate& usual, s
     if (!built) return out.missing.push_back("experiments: in_order_time: " + built.error().message);
     const collect_context same{context.the_task, context.the_candidate, *built, context.ref, context.time, context.facts, context.options, context.watch};
     auto running = start_running(same);
-    std::string why = running ? "" : running.error().message;
-    const auto times = running ? in_turns(context, usual, *running, of_memory, why) : std::nullopt;
-    if (!times) return out.missing.push_back("experiments: in_order_time: " + why);
+    if (!running) return out.missing.push_back("experiments: in_order_time: " + running.error().message);
+    const auto times = in_turns(context, usual, *running, of_memory);
+    if (!times) return out.missing.push_back("experiments: in_order_time: " + times.error().message);
     const auto found = as_metric("in_order_time", *times, std::string("only its bytes, each input read and each output written once, in order") + (streams ? ", past the caches" : ""));
     if (!best || found.value < best->value) best = found;
   }
@@ -265,6 +254,13 @@ void in_order_metric(const collect_context& context, running_candidate& usual, s
 }
 
 } // namespace
+
+bool splits_for_a_fixed_team(const std::string& source) {
+  const auto has = [&](const char* word) { return source.find(word) != std::string::npos; };
+  return has("omp_get_thread_num") && !has("omp_get_num_threads") && !has("->threads") && !has(".threads");
+}
+
+bool under_usual_conditions(double usual_seconds, double measured_seconds) { return usual_seconds <= most_of_usual * measured_seconds; }
 
 void experiment_metrics(const collect_context& context, source_result& out) {
   const auto leave_out = [&](const std::string& why) { out.missing.push_back("experiments: " + why); };
@@ -284,9 +280,10 @@ void experiment_metrics(const collect_context& context, source_result& out) {
       leave_out("the system gave no pages of 2 MiB");
       continue;
     }
-    std::string why;
-    if (const auto times = in_turns(context, *usual, *changed, settled, why)) out.metrics.push_back(as_metric(one.name, *times, one.changed));
-    else leave_out(std::string(one.name) + ": " + why);
+    const auto times = in_turns(context, *usual, *changed, settled);
+    if (times) out.metrics.push_back(as_metric(one.name, *times, one.changed));
+    else leave_out(std::string(one.name) + ": " + times.error().message);
+    if (!times && times.error().code == ec::candidate_failed) return;
   }
 }
 

@@ -32,7 +32,6 @@ TEST_CASE("nothing is promised below what the bytes took in order beside the cal
   CHECK(by_limits < 12); // bandwidths that were measured at the machine's best: the arithmetic's time is added
   k.p.metrics.back().value = 3; // quicker than the limits allow: those count
   CHECK(gain(k.findings(), bottleneck::dependency_chain) == Approx(1000 / 80.0).epsilon(0.01));
-  CHECK(once_in_order(k.in, 1e-3, 80e-6) == 80e-6);
 }
 
 TEST_CASE("what stores that read lines cost is what streaming ones took beside the call") {
