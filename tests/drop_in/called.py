@@ -1,4 +1,5 @@
 """How calls are timed as a program calls them: `called.py FOLDER`, where called_times.py is. A device of a few lines whose events are this process's clock."""
+import os
 import sys
 import time
 import types
@@ -7,6 +8,7 @@ import torch
 
 sys.path.insert(0, sys.argv[1])
 import called_times  # noqa: E402
+import quick_processor  # noqa: E402
 
 
 class OutOfMemoryError(RuntimeError):
@@ -57,4 +59,59 @@ with torch.no_grad():
         raise AssertionError("another failure was taken for one of memory")
     except ZeroDivisionError:
         pass
+
+
+class Alternating:
+    """A host that is slow in each second turn."""
+    turn = 0
+
+    def __init__(self, wanted):
+        assert wanted
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def settle(self):
+        Alternating.turn += 1
+
+    def was_quick(self):
+        return Alternating.turn % 2 == 0
+
+
+def timed(device, one, inputs, calls):
+    return 1.0 if Alternating.turn % 2 == 0 else 3.0
+
+
+sides, kind = {"a": None, "b": None}, called_times.QuickProcessor
+called_times.QuickProcessor = Alternating
+found = called_times.in_turns(timed, device, sides, [], 0.1)
+assert set(found["a"]) == set(found["b"]) == {1.0} and len(found["a"]) == len(found["b"]), found
+Alternating.was_quick = lambda self: False
+found = called_times.in_turns(timed, device, sides, [], 0.1)
+assert set(found["a"]) == {1.0, 3.0}, "a host that is never quick is timed as it is"
+called_times.QuickProcessor = kind
+
+here = os.sched_getaffinity(0)
+if len(here) > 1:
+    slow, spin = {min(here)}, quick_processor.spin
+    quick_processor.spin = lambda: 2.0 if min(os.sched_getaffinity(0)) in slow else 1.0
+    with quick_processor.QuickProcessor() as host:
+        first = os.sched_getaffinity(0)
+        assert len(first) == 1 and not first & slow and host.was_quick()
+        slow = first  # another machine begins to use its core
+        assert not host.was_quick()
+        host.settle()
+        assert not os.sched_getaffinity(0) & slow and host.was_quick()
+        os.sched_setaffinity(0, slow)  # as a call could do, so that the other side is timed there
+        host.settle()
+        assert not os.sched_getaffinity(0) & slow
+    assert os.sched_getaffinity(0) == here
+    with quick_processor.QuickProcessor(False) as host:
+        host.settle()
+        assert os.sched_getaffinity(0) == here and host.was_quick()
+    quick_processor.spin = spin
+    assert 0 < spin() < 1
 print("right")
