@@ -1,11 +1,12 @@
 """Ties in a drop-in's check: what a rounding, a comparison or a choice of forward() makes of the last bit is no error. `ties.py PYTHON_FOLDER`, the folder of check_drop_in.py."""
 import copy
 import sys
+from types import SimpleNamespace
 
 sys.path.insert(0, sys.argv[1])
 import torch
 
-from check_drop_in import REFERENCE_ERROR_FACTOR, Differs, Numbers, compare, once_more, oracle_of, updates_again
+from check_drop_in import REFERENCE_ERROR_FACTOR, Differs, Numbers, as_it_is, compare, once_more, oracle_of, updates_again
 from steps import not_explained
 
 torch.manual_seed(3)
@@ -19,6 +20,11 @@ class Quantised(torch.nn.Module):
     def forward(self, x):
         scale = x.abs().amax(1, keepdim=True) / 127
         return (torch.round(x / scale) @ self.weight.to(x.dtype)) * scale
+
+
+class SeesTf32(torch.nn.Module):
+    def forward(self, x):
+        return torch.tensor(float(torch.backends.cudnn.allow_tf32))
 
 
 class Chosen(torch.nn.Module):
@@ -121,4 +127,15 @@ with torch.no_grad():
     assert numbers.error == 0 and numbers.close, "of what is rounding alone nobody has a digit"
     numbers.add(noise + 1e-3, noise, noise.double() * 1e-9)
     assert not numbers.close
+    numbers, right = Numbers(0), torch.randn(16)
+    numbers.add(right, right, right.double())
+    assert numbers.passes() and numbers.text().endswith("; within KernelBench's 0.0001 of Torch's results")
+    numbers.beside_tf32([right], [right + 1e-3])  # as KernelBench's evaluator calls Torch
+    assert not numbers.passes() and not numbers.values()["kernelbench_passes"] and "; not within KernelBench's 0.0001 of Torch's results, which use TF32; within" in numbers.text()
+    numbers.beside_tf32([right, right > 0], [right + 1e-6, right > 0])
+    assert numbers.passes()
+    before = torch.backends.cudnn.allow_tf32
+    device = SimpleNamespace(native=False)
+    assert as_it_is(SeesTf32(), [right], (), device)[0].item() == before and as_it_is(SeesTf32(), [right], (), SimpleNamespace(native=True)) is None
+    assert torch.backends.cudnn.allow_tf32 is False, "checks go on without it"
 sys.stderr.write("ok\n")
