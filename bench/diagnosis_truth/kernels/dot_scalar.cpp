@@ -3,7 +3,6 @@
 // cause: not_vectorized
 // or: dependency_chain
 // flags: -O2 -march=native -fno-tree-vectorize
-// written after the rules
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

@@ -2,7 +2,6 @@
 // unspoilt
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -fopenmp
 // threads: 2
-// written after the rules
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

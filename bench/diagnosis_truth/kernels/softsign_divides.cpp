@@ -2,7 +2,6 @@
 // good: softsign_good
 // cause: divider_bound
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
-// written after the rules
 #include "common.hpp"
 
 #include <immintrin.h>

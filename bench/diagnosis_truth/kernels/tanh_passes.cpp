@@ -3,7 +3,6 @@
 // cause: too_many_passes
 // or: memory_bandwidth_bound
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// written after the rules
 #include "common.hpp"
 
 static float twice[128 * 4096], power[128 * 4096], sum[128 * 4096];

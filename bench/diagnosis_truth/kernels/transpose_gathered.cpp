@@ -3,7 +3,6 @@
 // cause: strided_access
 // or: memory_latency_bound
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// written after the rules
 #include "common.hpp"
 
 #include <immintrin.h>
