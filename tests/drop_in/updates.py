@@ -156,7 +156,7 @@ if hasattr(torch.library, "custom_op"):
     for one in (model, compiled_of):  # gradients with buffers that are updated: the reference's
         one.zero_grad()
     (model(*inputs) ** 2).sum().backward(), (compiled(*inputs) ** 2).sum().backward()
-    assert same_buffers(compiled_of) and compiled_of.stats()["compiled"] == 3
+    assert same_buffers(compiled_of) and compiled_of.stats()["compiled"] == (3 if KEEPS_KERNELS else 0)
     for a, b in zip(compiled_of.parameters(), model.parameters()):
         assert close(a.grad, b.grad)
     with torch.no_grad():

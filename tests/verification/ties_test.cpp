@@ -5,6 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <vector>
+
 using namespace pragma;
 using namespace pragma::test;
 
@@ -199,17 +202,23 @@ extern "C" void pragma_kernel(const pragma_args* a) {
 })";
     for (int i = 0; i < 2; ++i) text.replace(text.find("RESULT"), 6, result);
     verify_options options;
-    auto wrong = 0, passed = 0;
+    std::vector<verdict_stage> stages;
     for (options.seed = 45; options.seed <= 52; ++options.seed) { // at three of these its own error is small by luck
       auto audit = audit_task(norms.task, norms.ref, options);
       REQUIRE(audit);
       auto v = verify(norms.task, *audit, norms.ref, build(text), options);
       if (!v) FAIL(render(v.error()));
       UNSCOPED_INFO(result << ": " << v->reason);
-      wrong += v->stage == verdict_stage::compare, passed += v->stage == verdict_stage::passed;
+      stages.push_back(v->stage);
     }
-    return std::pair(wrong, passed);
+    return stages;
   };
-  CHECK(judge("") == std::pair(0, 6)); // under two of the seeds too little of the result is certain: zeros would pass
-  for (const char* result : {"* (i == 5 ? 0 : 1)", "* (i == 5 ? -1 : 1)", "+ (i == 5 ? 1e6f : 0)", "+ (i == 100 ? 0.002f : 0)"}) CHECK(judge(result) == std::pair(6, 0));
+  // Under some of the seeds too little of the result is certain (zeros would pass), depending on how this Torch rounds; none may be called wrong.
+  const auto right = judge("");
+  CHECK(std::count(right.begin(), right.end(), verdict_stage::compare) == 0);
+  CHECK(std::count(right.begin(), right.end(), verdict_stage::passed) >= 4);
+  for (const char* result : {"* (i == 5 ? 0 : 1)", "* (i == 5 ? -1 : 1)", "+ (i == 5 ? 1e6f : 0)", "+ (i == 100 ? 0.002f : 0)"}) {
+    const auto wrong = judge(result);
+    for (size_t i = 0; i < right.size(); ++i) CHECK(wrong[i] == (right[i] == verdict_stage::passed ? verdict_stage::compare : right[i]));
+  }
 }
