@@ -88,6 +88,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
 
       {"samples.count", "count", "Samples of the main thread's CPU time, in user mode.", "A few hundred and more: shares are good to some percent.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.outside_loops_share", "%", "CPU time in the candidate's code outside of its innermost loops.", "High: set-up, remainders and outer loops cost more than the loops themselves.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
+      {"samples.outside_vectors_share", "%", "Of samples.outside_loops_share: CPU time in instructions on several values at once.", "Near it: no scalar remainder; the bodies of outer loops are vector code.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.library_share", "%", "CPU time in functions that are not the candidate's.", "High: a scalar math function is called for each element.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.moving_share", "%", "CPU time in the C library's memcpy, memmove and memset.", "High beside loops of the kernel's own: the data passes through memory once more than the loops need.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
       {"samples.system_share", "%", "CPU time in the operating system.", "High: pages are touched for the first time in every call.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},

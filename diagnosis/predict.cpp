@@ -230,9 +230,10 @@ double seconds_without(const facts& f, const finding& found) {
     }
     case bottleneck::scalar_tail: {
       double scalar = 0;
+      const double outside = f.value_or("samples.outside_loops_share", 0), scalar_part = outside > 0 ? 1 - f.value_or("samples.outside_vectors_share", 0) / outside : 1;
       for (const auto& p : f.table.phases) {
         const auto loop = std::find_if(f.loops.begin(), f.loops.end(), [&](const loop_cost& l) { return l.line == p.line && l.vector_share == 0; });
-        if (p.by == bound::unknown && p.line == 0) scalar += p.seconds * (1 - 1 / core::vector_gain(f.in, 32));
+        if (p.by == bound::unknown && p.line == 0) scalar += p.seconds * scalar_part * (1 - 1 / core::vector_gain(f.in, 32));
         else if (p.line > 0 && loop != f.loops.end()) scalar += p.seconds * (1 - 1 / core::vector_gain(f.in, 32));
       }
       return scalar > 0 ? f.seconds - scalar : 0;

@@ -92,13 +92,14 @@ struct loop_cost {
   double streamed_bytes = 0;         ///< of stored_bytes: past the caches
   int instructions = 0, vector_bits = 0, divides = 0, gathers = 0, calls = 0, fused = 0; ///< in the body; `fused`: multiply-adds
   int shuffles = 0;                  ///< permutes, unpacks, inserts, extracts
+  int branches = 0;                  ///< conditional jumps inside of it, beside the one back to its beginning
   int chains = -1;                   ///< registers that carry a floating-point result from one trip to the next; -1 = unknown
   int chain_operations = 0;          ///< one after the other on the longest way of such a result through a trip; 0 = unknown
   double vector_share = -1;          ///< packed share of the floating-point arithmetic, in %; -1 = it has none
   std::string port;                  ///< the busiest, in the scheduling model's name; "" = unknown
 };
 PRAGMA_JSON(loop_cost, function, line, share, how, trips, cycles, least_cycles, flops, loaded_bytes, stored_bytes, streamed_bytes, instructions, vector_bits, divides,
-            gathers, calls, fused, shuffles, chains, chain_operations, vector_share, port)
+            gathers, calls, fused, shuffles, branches, chains, chain_operations, vector_share, port)
 
 struct profile {
   std::string candidate;             ///< candidate id

@@ -310,7 +310,8 @@ std::vector<std::string> tail_remedies() {
 /// By the samples: a vector loop that is there, and the time in scalar loops and outside of all loops.
 std::optional<finding> scalar_time(const facts& f) {
   if (f.scalar_hot_loop() && !f.loops.empty() && f.loops.front().share >= main_loop) return std::nullopt; // no tail: not_vectorized says it
-  double scalar = f.value_or("samples.outside_loops_share", 0), vector = 0;
+  double vector = f.value_or("samples.outside_vectors_share", 0); // the bodies of outer loops
+  double scalar = f.value_or("samples.outside_loops_share", 0) - vector;
   for (const auto& l : f.loops) (l.vector_share > 0 || (l.vector_share < 0 && l.vector_bits >= 128) ? vector : scalar) += 100 * l.share; // copies have no arithmetic
   if (vector <= 0 && f.value_or("remarks.vectorized_loops", 0) <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::scalar_tail);
@@ -378,8 +379,8 @@ std::optional<finding> bad_speculation(const facts& f) {
   if (cost("branch-misses", "instructions", provenance::measured)) e.metric("branch_miss_rate", limit::branch_miss_rate, "", 0.5);
   const auto values = f.left_by("experiment.ones_time"), flushed = f.left_by("experiment.flushed_time");
   const bool tried = values && flushed;
-  // The only branch of a loop of vectors goes back to its beginning: no value decides it.
-  const bool branches_by_values = !(f.vector_hot_loop() && !f.loops.empty() && f.loops.front().how == provenance::measured && f.loops.front().share >= main_loop);
+  // Where the only branch of a loop of vectors goes back to its beginning, no value decides it.
+  const bool branches_by_values = !(f.vector_hot_loop() && !f.loops.empty() && f.loops.front().branches == 0 && f.loops.front().how == provenance::measured && f.loops.front().share >= main_loop);
   // What denormals take is not the branches'.
   if (tried && branches_by_values && severity(limit::without_surprises, 100 * *values / std::max(*flushed, *values)) > 0)
     e.metric("experiment.ones_time", limit::without_surprises, "with other values in the inputs the same instructions take less time");

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -38,7 +39,26 @@ struct access {
   double bytes = 0;
   bool store = false;
   size_t at = 0;      ///< place in the body
+  bool beside = false; ///< it overlaps another load that can begin on a line only where this one does not
 };
+
+int64_t in_its_line(const access& a) { return ((a.displacement % 64) + 64) % 64; }
+
+/// Of loads of one array that overlap (a filter's taps) those at one place of a line can be aligned together: the place that most of them have.
+void mark_beside(std::vector<access>& all) {
+  for (auto& a : all) {
+    if (a.store) continue;
+    std::map<int64_t, int> places;
+    bool overlaps = false;
+    for (const auto& b : all) {
+      if (b.store || b.base != a.base || b.index != a.index || b.scale != a.scale) continue;
+      ++places[in_its_line(b)];
+      overlaps |= b.displacement != a.displacement && std::abs(static_cast<double>(b.displacement - a.displacement)) < std::min(a.bytes, b.bytes);
+    }
+    const auto most = std::max_element(places.begin(), places.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
+    a.beside = overlaps && most->first != in_its_line(a);
+  }
+}
 
 std::optional<access> parse(const std::string& operand) {
   const auto open = operand.find('('), close = operand.find(')');
@@ -68,6 +88,7 @@ std::vector<access> accesses_of(const formats::hot_loop& loop) {
         all.push_back(*a);
       }
   }
+  mark_beside(all);
   return all;
 }
 
@@ -157,7 +178,7 @@ void address_metrics(const time_samples& samples, const formats::hot_loop& loop,
       const double at = address_of(a, r.values);
       if (a.bytes >= wide) {
         ++wide_accesses;
-        splits += std::fmod(at, line_bytes) + a.bytes > line_bytes;
+        splits += !a.beside && std::fmod(at, line_bytes) + a.bytes > line_bytes;
       }
       if (a.store) continue;
       ++loads;

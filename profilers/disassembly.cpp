@@ -109,6 +109,8 @@ double memory_bytes(const instruction& i) {
   return vector_width(i) / 8.0;
 }
 
+bool on_vectors(const instruction& i) { return kind_of(i.mnemonic) == arithmetic::packed || vector_width(i) >= 128; }
+
 std::vector<std::string> operands_of(const std::string& text) {
   std::vector<std::string> all(1);
   int depth = 0;
@@ -384,6 +386,7 @@ std::vector<hot_loop> innermost_loops(const std::vector<code_function>& function
         loop.body.push_back(one);
       }
       set_chains(loop);
+      for (const auto& i : loop.body) loop.branches += is_jump(i.mnemonic) && i.mnemonic != "jmp" && i.target != loop.body.front().address;
       for (const auto& [line, weight] : lines)
         if (loop.line == 0 || weight > lines[loop.line]) loop.line = line;
       loops.push_back(std::move(loop));

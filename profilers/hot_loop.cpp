@@ -136,6 +136,7 @@ loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, 
   c.calls = loop.calls;
   c.fused = loop.fused;
   c.shuffles = loop.shuffles;
+  c.branches = loop.branches;
   c.chains = loop.chains;
   c.chain_operations = loop.chain_operations;
   if (loop.has_vector_share()) c.vector_share = loop.vector_share();

@@ -152,18 +152,20 @@ std::optional<time_samples> take_samples(const collect_context& context, const b
 
 void attribute_samples(const time_samples& samples, const disassembled& code, std::vector<formats::hot_loop>& loops, source_result& out) {
   std::map<uint64_t, size_t> loop_at;
-  std::map<uint64_t, bool> own;
+  std::map<uint64_t, bool> own; // whether it works on vectors
   for (const auto& f : code.functions)
-    for (const auto& i : f.body) own[i.address] = true;
+    for (const auto& i : f.body) own[i.address] = formats::on_vectors(i);
   for (size_t k = 0; k < loops.size(); ++k)
     for (const auto& i : loops[k].body) loop_at[i.address] = k;
   std::vector<double> inside(loops.size(), 0);
   std::map<std::string, double> library;
-  double outside = 0, elsewhere = 0, moving = 0;
+  double outside = 0, vectors = 0, elsewhere = 0, moving = 0;
   for (const auto& [address, n] : samples.at) {
     if (const auto loop = loop_at.find(address); loop != loop_at.end()) inside[loop->second] += n;
-    else if (own.count(address) != 0) outside += n;
-    else {
+    else if (const auto mine = own.find(address); mine != own.end()) {
+      outside += n;
+      if (mine->second) vectors += n;
+    } else {
       elsewhere += n;
       const auto next = code.names.upper_bound(address);
       const auto& name = library.try_emplace(next == code.names.begin() ? std::string("?") : std::prev(next)->second).first->first;
@@ -188,6 +190,7 @@ void attribute_samples(const time_samples& samples, const disassembled& code, st
   };
   add("count", samples.count, "count", "every " + format_seconds(period_ns * 1e-9) + " of the main thread's CPU time");
   add("outside_loops_share", 100 * outside / whole, "%", "in the candidate's code, but in none of its innermost loops");
+  add("outside_vectors_share", 100 * vectors / whole, "%", "of it, in instructions on several values at once");
   const auto most = std::max_element(library.begin(), library.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   add("library_share", 100 * elsewhere / whole, "%", most == library.end() ? "" : "most in " + printable(most->first));
   add("moving_share", 100 * moving / whole, "%", "memcpy, memmove, memset");

@@ -19,6 +19,27 @@ TEST_CASE("no finding promises less time than each byte needs once") {
   CHECK(gain(found, bottleneck::scalar_tail) == Approx(2).epsilon(0.01));
 }
 
+TEST_CASE("vector code outside of the innermost loops is no scalar tail") {
+  kernel k(640e-6, vector_loop(4, 64, 64), 4 * MB, 4096);
+  k.p.loops.front().share = 0.3;
+  k.with("samples.outside_loops_share", 70).with("remarks.vectorized_loops", 1, fixed).with("experiment.cached_time", 90);
+  CHECK(confidence(k.findings(), bottleneck::scalar_tail) > 0.5);
+  k.with("samples.outside_vectors_share", 66);
+  CHECK(confidence(k.findings(), bottleneck::scalar_tail) < 0.1);
+}
+
+TEST_CASE("a loop of vectors that values decide about is none without branches") {
+  const auto sure = [](int branches) {
+    auto l = vector_loop(4, 64, 64);
+    l.branches = branches;
+    kernel k(300e-6, l, 4 * MB, 2 * MB);
+    k.with("experiment.ones_time", 50).with("experiment.flushed_time", 100).with("experiment.cached_time", 40);
+    return confidence(k.findings(), bottleneck::bad_speculation);
+  };
+  CHECK(sure(1) > 0.5);
+  CHECK(sure(0) < 0.1);
+}
+
 TEST_CASE("what passes cost is what is left with all data in L1, or the bytes once") {
   kernel k(2e-3, vector_loop(4, 64, 64), 16 * MB, 8 * MB);
   k.with("callgrind.l1_traffic_ratio", 3, provenance::simulated).with("experiment.cached_time", 40).with("experiment.cached_reads_time", 60);

@@ -74,6 +74,8 @@ TEST_CASE("what one trip does is counted, however far it is unrolled") {
   CHECK(once[0].loaded_bytes == 64);
   CHECK(once[0].stored_bytes == 32);
   CHECK(once[0].chains == 1);
+  CHECK(once[0].branches == 0);
+  CHECK(innermost_loops({function_of("f", 0x1000, {"kortestw %k1,%k1", "je 100c @3", "vmovups %zmm0,(%rax)", "add $0x40,%rax", "jne 1000 @0"})}).at(0).branches == 1);
   const auto broadcast = innermost_loops({function_of("f", 0x1000, {"vfmadd231ps (%rdi){1to16},%zmm1,%zmm0", "vbroadcastss (%rsi),%zmm2", "vmovntps %zmm2,(%rcx)", "vmovups 0x40(%rsp),%zmm3", "jne 1000 @0"})});
   REQUIRE(broadcast.size() == 1);
   CHECK(broadcast[0].flops == 32);
@@ -97,13 +99,13 @@ TEST_CASE("what a loop keeps for rare values is not what it does") {
 
 TEST_CASE("the loop with the samples is the hot one, not the one with most arithmetic") {
   disassembled code;
-  code.functions = {function_of("pragma_kernel", 0x1000, {"vaddps %ymm1,%ymm0,%ymm0", "vaddps %ymm3,%ymm2,%ymm2", "vmulps %ymm4,%ymm4,%ymm4", "jne 1000 @0", "vaddss (%rax),%xmm5,%xmm5", "jne 1010 @4", "ret"})};
+  code.functions = {function_of("pragma_kernel", 0x1000, {"vaddps %ymm1,%ymm0,%ymm0", "vaddps %ymm3,%ymm2,%ymm2", "vmulps %ymm4,%ymm4,%ymm4", "jne 1000 @0", "vaddss (%rax),%xmm5,%xmm5", "jne 1010 @4", "vmulps %zmm0,%zmm1,%zmm1", "ret"})};
   code.names = {{0x1000, "pragma_kernel"}, {0x2000, "expf"}, {0x3000, "__memmove_avx512_unaligned_erms"}};
   auto loops = innermost_loops(code.functions);
   REQUIRE(loops.size() == 2);
   CHECK(loops[0].body.size() == 4); // by its arithmetic: the remainder of a trial
   time_samples samples;
-  samples.at = {{0x1004, 10}, {0x1010, 700}, {0x1014, 90}, {0x1018, 50}, {0x2008, 100}, {0x3010, 50}};
+  samples.at = {{0x1004, 10}, {0x1010, 700}, {0x1014, 90}, {0x1018, 30}, {0x101c, 20}, {0x2008, 100}, {0x3010, 50}};
   samples.count = 1000;
   samples.sampled_seconds = 0.2;
   samples.cpu_seconds = 0.25; // a fifth was spent where no samples are taken
@@ -118,6 +120,7 @@ TEST_CASE("the loop with the samples is the hot one, not the one with most arith
     return at->value;
   };
   CHECK(value("samples.outside_loops_share") == Approx(4));
+  CHECK(value("samples.outside_vectors_share") == Approx(2.4)); // the body of an outer loop
   CHECK(value("samples.library_share") == Approx(12));
   CHECK(value("samples.moving_share") == Approx(4));
   CHECK(value("samples.system_share") == Approx(20));
@@ -167,6 +170,10 @@ TEST_CASE("the registers of the samples say what a loop touches") {
   CHECK(named(ahead, "samples.alias_share") == 0);
   const auto rows = addresses({"vaddps (%rsi),%zmm0,%zmm0", "add %rdx,%rsi", "jne 1000 @0"}, [](uint64_t k) { return std::array<uint64_t, 6>{0, 0, 0, 8192, 0x100000 + 8192 * k, 0}; });
   CHECK(named(rows, "samples.far_share") == 100);
+  // Three taps of a filter: whatever is done, two of them cross lines; rows that begin on a line spare one of three.
+  const std::vector<std::string> taps = {"vmulps (%rsi),%zmm1,%zmm0", "vfmadd231ps 0x4(%rsi),%zmm2,%zmm0", "vfmadd231ps 0x8(%rsi),%zmm3,%zmm0", "add $0x40,%rsi", "jne 1000 @0"};
+  CHECK(named(addresses(taps, [](uint64_t k) { return std::array<uint64_t, 6>{0, 0, 0, 0, 0x100000 + 64 * k, 0}; }), "samples.split_share") == 0);
+  CHECK(named(addresses(taps, [](uint64_t k) { return std::array<uint64_t, 6>{0, 0, 0, 0, 0x100010 + 64 * k, 0}; }), "samples.split_share") == Approx(100.0 / 3));
   CHECK(named(addresses({"vaddps (%rsi),%zmm0,%zmm0", "sub $0xffffffffffffff80,%rsi", "jne 1000 @0"}, [](uint64_t) { return std::array<uint64_t, 6>{}; }), "samples.far_share") == 0);
 }
 
