@@ -2,7 +2,6 @@
 // good: bags_good
 // cause: split_access
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 struct embedding {

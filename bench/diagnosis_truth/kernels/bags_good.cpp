@@ -1,7 +1,6 @@
 // task: bags
 // unspoilt
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 struct embedding {

@@ -1,7 +1,6 @@
 // task: cosines
 // unspoilt
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// held out
 #include "common.hpp"
 
 constexpr int vectors = 384, length = 64;

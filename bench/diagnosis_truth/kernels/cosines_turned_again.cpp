@@ -2,7 +2,6 @@
 // good: cosines_good
 // cause: redundant_work
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// held out
 #include "common.hpp"
 
 constexpr int vectors = 384, length = 64;

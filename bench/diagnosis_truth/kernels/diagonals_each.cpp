@@ -3,7 +3,6 @@
 // cause: memory_latency_bound
 // or: strided_access
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// held out
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

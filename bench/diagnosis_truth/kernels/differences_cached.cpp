@@ -2,7 +2,6 @@
 // good: differences_good
 // cause: store_bandwidth_bound
 // flags: -O3 -march=native -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 #include <functional>

@@ -1,7 +1,6 @@
 // task: row_differences
 // unspoilt
 // flags: -O3 -march=native
-// held out
 #include "common.hpp"
 
 #include <immintrin.h>

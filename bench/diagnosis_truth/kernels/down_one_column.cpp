@@ -3,7 +3,6 @@
 // cause: strided_access
 // or: not_vectorized, memory_latency_bound
 // flags: -O2 -march=native
-// held out
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

@@ -1,7 +1,6 @@
 // task: filter_rows
 // unspoilt
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

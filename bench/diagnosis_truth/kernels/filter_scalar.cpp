@@ -2,7 +2,6 @@
 // good: filter_good
 // cause: not_vectorized
 // flags: -O2 -march=native -fno-tree-vectorize -ffp-contract=fast
-// held out
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

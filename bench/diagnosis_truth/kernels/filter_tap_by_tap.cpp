@@ -3,7 +3,6 @@
 // cause: port_pressure
 // or: too_many_passes
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 // good: gated_good
 // cause: bad_speculation
 // flags: -O3 -march=native
-// held out
 #include "common.hpp"
 
 #include <immintrin.h>

@@ -1,7 +1,6 @@
 // task: gated_rows
 // unspoilt
 // flags: -O3 -march=native
-// held out
 #include "common.hpp"
 
 #include <immintrin.h>

@@ -2,7 +2,6 @@
 // good: gelu_good
 // cause: not_vectorized
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 // unspoilt
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512 -fopenmp
 // threads: 2
-// held out
 #include "common.hpp"
 
 /// The normal distribution, by 7.1.26 of Abramowitz and Stegun.

@@ -1,7 +1,6 @@
 // task: layer_norm
 // unspoilt
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 template <class Term>

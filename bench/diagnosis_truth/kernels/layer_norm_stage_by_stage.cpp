@@ -3,7 +3,6 @@
 // cause: too_many_passes
 // or: memory_bandwidth_bound
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 template <class Term>

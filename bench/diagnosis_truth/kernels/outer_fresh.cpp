@@ -3,7 +3,6 @@
 // cause: redundant_work
 // or: too_many_passes
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// held out
 #include "common.hpp"
 
 #include <immintrin.h>

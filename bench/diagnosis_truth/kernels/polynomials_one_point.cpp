@@ -2,7 +2,6 @@
 // good: polynomials_good
 // cause: dependency_chain
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// held out
 #include "common.hpp"
 
 

@@ -3,7 +3,6 @@
 // cause: dependency_chain
 // or: not_vectorized
 // flags: -O3 -march=native
-// held out
 #include "common.hpp"
 
 #include <numeric>

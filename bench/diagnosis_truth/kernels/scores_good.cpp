@@ -1,7 +1,6 @@
 // task: scores_of_31
 // unspoilt
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
-// held out
 #include "common.hpp"
 
 #include <immintrin.h>

@@ -3,7 +3,6 @@
 // cause: scalar_tail
 // or: not_vectorized
 // flags: -O3 -march=native -fno-tree-vectorize -fno-tree-slp-vectorize
-// held out
 #include "common.hpp"
 
 #include <immintrin.h>

@@ -3,7 +3,6 @@
 // cause: memory_latency_bound
 // or: strided_access
 // flags: -O2 -march=native -fno-tree-vectorize
-// held out
 #include "common.hpp"
 
 static int from[4096];

@@ -1,7 +1,6 @@
 // task: shuffled_columns
 // unspoilt
 // flags: -O2 -march=native -fno-tree-vectorize
-// held out
 #include "common.hpp"
 
 static int from[4096];

@@ -1,7 +1,6 @@
 // task: small_products
 // unspoilt
 // flags: -O3 -march=native -ffp-contract=fast
-// held out
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

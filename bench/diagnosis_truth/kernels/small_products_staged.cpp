@@ -2,7 +2,6 @@
 // good: small_products_good
 // cause: store_forwarding
 // flags: -O3 -march=native -ffp-contract=fast
-// held out
 #include "common.hpp"
 
 typedef float quad __attribute__((vector_size(16), aligned(4)));

@@ -2,7 +2,6 @@
 // good: smooth_good
 // cause: divider_bound
 // flags: -O3 -march=native -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 constexpr int width = 1024;

@@ -1,7 +1,6 @@
 // task: smoothing
 // unspoilt
 // flags: -O3 -march=native -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 constexpr int width = 1024;

@@ -2,7 +2,6 @@
 // good: spectrum_good
 // cause: denormals
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 /// Of lengths: the width of a line, in metres.

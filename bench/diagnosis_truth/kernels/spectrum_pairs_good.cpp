@@ -1,7 +1,6 @@
 // task: spectrum
 // unspoilt
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -mprefer-vector-width=512
-// held out
 #include "common.hpp"
 
 extern "C" void pragma_kernel(const pragma_args* args) {

@@ -2,7 +2,6 @@
 // unspoilt
 // flags: -O2 -march=native -fopenmp
 // threads: 2
-// held out
 #include "common.hpp"
 
 #include <immintrin.h>

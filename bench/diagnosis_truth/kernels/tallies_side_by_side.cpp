@@ -3,7 +3,6 @@
 // cause: false_sharing
 // flags: -O2 -march=native -fopenmp
 // threads: 2
-// held out
 #include "common.hpp"
 
 #include <immintrin.h>

@@ -2,7 +2,6 @@
 // unspoilt
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -fopenmp
 // threads: 2
-// held out
 #include "common.hpp"
 
 constexpr int n = 1536, width = 32, height = 8;
