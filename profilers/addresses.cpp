@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 namespace pragma {
 
@@ -46,17 +47,19 @@ int64_t in_its_line(const access& a) { return ((a.displacement % 64) + 64) % 64;
 
 /// Of loads of one array that overlap (a filter's taps) those at one place of a line can be aligned together: the place that most of them have.
 void mark_beside(std::vector<access>& all) {
-  for (auto& a : all) {
-    if (a.store) continue;
-    std::map<int64_t, int> places;
-    bool overlaps = false;
-    for (const auto& b : all) {
-      if (b.store || b.base != a.base || b.index != a.index || b.scale != a.scale) continue;
-      ++places[in_its_line(b)];
-      overlaps |= b.displacement != a.displacement && std::abs(static_cast<double>(b.displacement - a.displacement)) < std::min(a.bytes, b.bytes);
+  std::map<std::tuple<int, int, int>, std::map<int64_t, std::vector<access*>>> arrays; // by registers, then by displacement
+  for (auto& a : all)
+    if (!a.store) arrays[{a.base, a.index, a.scale}][a.displacement].push_back(&a);
+  for (auto& [registers, loads] : arrays) {
+    std::map<int64_t, size_t> places;
+    for (const auto& [displacement, here] : loads) places[in_its_line(*here.front())] += here.size();
+    const auto most = std::max_element(places.begin(), places.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->first;
+    for (auto one = loads.begin(), next = std::next(one); one != loads.end() && next != loads.end(); ++one, ++next) {
+      const auto overlap = [&](const access* a) { return static_cast<double>(next->first - one->first) < a->bytes; };
+      if (std::none_of(one->second.begin(), one->second.end(), overlap)) continue;
+      for (const auto& here : {one->second, next->second})
+        for (auto* a : here) a->beside = in_its_line(*a) != most;
     }
-    const auto most = std::max_element(places.begin(), places.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
-    a.beside = overlaps && most->first != in_its_line(a);
   }
 }
 
@@ -88,7 +91,6 @@ std::vector<access> accesses_of(const formats::hot_loop& loop) {
         all.push_back(*a);
       }
   }
-  mark_beside(all);
   return all;
 }
 
@@ -166,7 +168,8 @@ int blocked_loads(const formats::hot_loop& loop) {
 }
 
 void address_metrics(const time_samples& samples, const formats::hot_loop& loop, source_result& out) {
-  const auto all = accesses_of(loop);
+  auto all = accesses_of(loop);
+  mark_beside(all);
   std::set<uint64_t> inside;
   for (const auto& i : loop.body) inside.insert(i.address);
   double taken = 0, wide_accesses = 0, splits = 0, alias = 0, loads = 0, far = 0, strided = 0;
