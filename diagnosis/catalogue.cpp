@@ -63,6 +63,8 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"experiment.huge_pages_time", "%", "Time of a call with the tensors on pages of 2 MiB, of the usual time.", "Far below 100: misses of the TLB take the rest; touch fewer pages at a time.", experiment},
       {"experiment.one_thread_time", "%", "Time of a call with one thread, of the time with all.", "100 times the threads: they scale. 100 or less: more threads gain nothing.", experiment},
       {"experiment.in_order_time", "%", "Time that the call's bytes take alone: each input read and each output written once, in order, by as many threads, of the usual time.", "Near 100: the call is as quick as its bytes allow here and now. Far below: the rest is what it does with them.", experiment},
+      {"experiment.streaming_time", "%", "Time that the call's bytes take alone, written past the caches, of their time when written through them.", "Far below 100: streaming stores are quicker for outputs as large as these, on this machine.", experiment},
+      {"experiment.apart_time", "%", "Time of a call with inputs and outputs at other places of their pages, of the usual time.", "Below 100: loads waited for stores at the same place of another page (4 KiB aliasing).", experiment},
 
       {"callgrind.Ir", "count", "Instructions executed, simulated.", "Compare versions with it: it has no noise. It says nothing of how fast they run.", callgrind},
       {"callgrind.Dr", "count", "Instructions that read data.", "Few per element with wide vectors.", callgrind},
@@ -96,6 +98,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"samples.split_share", "%", "Share of the hot loop's accesses of 16 bytes and more that cross a line of 64 bytes.", "Each takes two accesses: let rows begin on lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
       {"samples.alias_share", "%", "Share of the samples at which a load had the low 12 bits of a store just before it, in another page.", "The load waits for the store for nothing: move one of the buffers by some lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
       {"samples.far_share", "%", "Share of the hot loop's loads that go to another page at each trip.", "High: each trip needs another entry of the TLB.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+      {"samples.one_set_share", "%", "Share of the hot loop's loads that move by a multiple of 4 KiB at each trip.", "High: their lines have few places in L1 and push each other out; let rows begin a line farther apart.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
       {"samples.strided_share", "%", "Share of the hot loop's loads that go to another line at each trip and take less than a line there.", "High: most of each line is fetched and not used.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
 
       {"hot_loop.line", "line", "Source line of the loop that most likely takes the time.", "Start there.", loop},

@@ -213,7 +213,10 @@ double seconds_without(const facts& f, const finding& found) {
       return system > 0 ? f.seconds - system : 0;
     }
     case bottleneck::split_access: return f.seconds * (1 - (f.split_cost() > 0 ? f.split_cost() : f.unmodelled().value_or(0)));
-    case bottleneck::address_aliasing: return f.unmodelled() ? f.seconds * (1 - *f.unmodelled()) : 0;
+    case bottleneck::address_aliasing:
+      if (found.level == "L1") return by_core_and_bytes(f); // rows that share places of L1
+      if (const double left = by_experiment(f, "experiment.apart_time"); left > 0) return left;
+      return f.unmodelled() ? f.seconds * (1 - *f.unmodelled()) : 0;
     case bottleneck::store_forwarding: return in_registers(f, w);
     case bottleneck::thread_overhead: return least_of({f.thread_gain() ? f.seconds * *f.thread_gain() : 0, without_waiting(f)});
     case bottleneck::false_sharing:

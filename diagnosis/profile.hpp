@@ -91,6 +91,7 @@ struct loop_cost {
   double loaded_bytes = 0, stored_bytes = 0; ///< of one trip, the stack left out
   double streamed_bytes = 0;         ///< of stored_bytes: past the caches
   int instructions = 0, vector_bits = 0, divides = 0, gathers = 0, calls = 0, fused = 0; ///< in the body; `fused`: multiply-adds
+  int multiplies = -1;               ///< that no addition is fused with; -1 = unknown
   int shuffles = 0;                  ///< permutes, unpacks, inserts, extracts
   int branches = 0;                  ///< conditional jumps inside of it, beside the one back to its beginning
   int chains = -1;                   ///< registers that carry a floating-point result from one trip to the next; -1 = unknown
@@ -99,7 +100,7 @@ struct loop_cost {
   std::string port;                  ///< the busiest, in the scheduling model's name; "" = unknown
 };
 PRAGMA_JSON(loop_cost, function, line, share, how, trips, cycles, least_cycles, flops, loaded_bytes, stored_bytes, streamed_bytes, instructions, vector_bits, divides,
-            gathers, calls, fused, shuffles, branches, chains, chain_operations, vector_share, port)
+            gathers, calls, fused, multiplies, shuffles, branches, chains, chain_operations, vector_share, port)
 
 struct profile {
   std::string candidate;             ///< candidate id

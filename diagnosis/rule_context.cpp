@@ -174,6 +174,7 @@ std::optional<double> facts::unmodelled() const {
     if (p.line > 0 && !known && table.share(p) >= minor_phase) return std::nullopt;
     modelled += known ? p.core_seconds : p.seconds; // what lies outside of the loops is not theirs
   }
+  if (modelled > refuted_by * seconds) return std::nullopt;
   return seconds > 0 && modelled > 0 ? std::optional<double>(std::max(0.0, *cached - modelled / seconds)) : std::nullopt;
 }
 

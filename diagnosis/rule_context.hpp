@@ -15,12 +15,15 @@ enum class limit : size_t {
   stride_miss_rate, tlb_misses, register_dependencies, latency_ratio, resource_pressure, port_pressure, core_share, divide_share,
   scalar_share, instructions_per_element, outside_hot_loop, branches_per_element, context_switches, parallel_call, cpus_share,
   thread_imbalance, thread_gain, library_waiting, library_moving, seconds_per_instruction, page_faults, call_seconds, element_operations,
-  waiting_share, storing_share, without_denormals, without_surprises, with_huge_pages, unmodelled_share, split_share, alias_share, far_share, strided_share, scalar_time,
+  waiting_share, storing_share, without_denormals, without_surprises, with_huge_pages, with_streaming, with_tensors_apart, unmodelled_share, split_share, alias_share, far_share, one_set_share, strided_share, scalar_time,
   // of devices
   unit_busy, units_idle, stall_share, theoretical_occupancy, achieved_occupancy, bytes_per_sector, sectors_per_request, bank_conflict_share,
   lds_conflict_share, local_share, scratch_bytes, tail_share, launch_share, outside_kernels, device_call_seconds, fma_without_tensor, unit_ratio, scalar_ratio,
   least_confidence, worsened, count
 };
+
+/// A model that needs so many times the measured time for a loop is wrong about it.
+constexpr double refuted_by = 1.3;
 
 const threshold& row(limit which);
 inline double at(limit which) { return row(which).value; }
@@ -78,7 +81,7 @@ struct facts {
   /// What an experiment left of the time, 0..1; nothing where it was not made.
   std::optional<double> left_by(std::string_view experiment) const;
   /// Of the time, what neither the units and chains of the loops as llvm-mca has them nor waiting for data beyond the first cache explains; nothing without
-  /// the experiment, or where a loop's trips or cycles are unknown.
+  /// the experiment, where a loop's trips or cycles are unknown, or where the model needs far longer than the call took, which refutes it.
   std::optional<double> unmodelled() const;
   /// Of the time, what accesses across lines cost by the hot loop's loads: each takes the place of two. 0 = none, or unknown.
   double split_cost() const;

@@ -18,6 +18,7 @@ std::optional<finding> call_overhead(const facts& f) {
 
 namespace {
 
+constexpr double imbalance_first = 0.6; ///< of the confidence: why threads sleep
 constexpr double unseen_gain = 0.7; ///< of a witness's weight: waiting was seen, what it costs was not
 
 void add_thread_gain(const facts& f, evidence_for& e) {
@@ -44,6 +45,8 @@ std::optional<finding> thread_overhead(const facts& f) {
   if (f.parallel_source && f.seconds > 0)
     e.derived("seconds_per_call", f.seconds, "s", provenance::measured, severity(limit::parallel_call, f.seconds),
               "one call takes " + format_seconds(f.seconds) + ", and starting and joining " + std::to_string(f.in.threads) + " threads takes some microseconds of it");
+  // A thread that has less to do goes to sleep until the others are ready.
+  if (severity(limit::thread_imbalance, f.value_or("software.thread_imbalance", 1)) > 0) e.scale(imbalance_first);
   return e.finish("Starting, waking and joining threads takes a noticeable part of each call.",
                   {"Open one parallel region per call and put all loops into it, with `nowait` where they are independent.",
                    "Use fewer threads, or one, where a thread would get less than some 20 us of work: `if(work > limit)` on the pragma.",

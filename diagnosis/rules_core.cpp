@@ -246,7 +246,7 @@ std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
     if (kind == unit_kind::store || (l.stored_bytes > 0 && f.contracts())) all.push_back("Store results once, after the loop: keep them in registers while they are added to.");
     if (l.shuffles > 0) all.push_back("Replace shuffles (" + std::to_string(l.shuffles) + " in a trip) by loads with broadcast, or by another layout of a packed operand.");
     if (!f.contracts() && f.operations_per_element() >= 8) all.push_back("Execute fewer operations for each element: a polynomial of lower degree as far as the tolerance allows, constants hoisted out of the loop.");
-    if (l.fused == 0 && l.flops > 0 && f.operations_per_element() >= 2 && !f.has_flag("-ffast-math")) all.push_back("Use fused multiply-add instead of multiply and add.");
+    if (l.fused == 0 && l.multiplies != 0 && l.flops > 0 && f.operations_per_element() >= 2 && !f.has_flag("-ffast-math")) all.push_back("Use fused multiply-add instead of multiply and add.");
     if (l.instructions > 0 && arithmetic > 0 && l.instructions > 2.5 * (arithmetic + loads))
       all.push_back("Most instructions of the loop are neither arithmetic nor loads of its data: unroll it, and take addresses and conditions out of it.");
   }
@@ -269,12 +269,13 @@ std::optional<finding> port_pressure(const facts& f) {
     e.derived("roofline_share", share, "%", provenance::measured, severity(limit::peak_share, share),
               "achieved " + short_number(f.roof.gflops) + " GFLOP/s, " + format_number(share, 0) + "% of the measured peak");
   }
+  const auto hot = std::find_if(f.table.phases.begin(), f.table.phases.end(), [&](const time_phase& p) { return p.line > 0 && p.line == hot_line(f); });
+  const bool refuted = hot != f.table.phases.end() && hot->core_seconds > refuted_by * hot->seconds;
   const bool chained = f.in.current->loops.empty() ? severity(limit::latency_ratio, latency_ratio(f)) > 0 : core::waits_for_itself(f.loops.front());
   const bool waits = chained || severity(limit::divide_share, divide_share(f)) > 0;
-  if (!waits) {
+  if (!waits && !refuted) {
     e.metric("llvm_mca.resource_pressure", limit::resource_pressure, "cycles in which an execution port was full", 0.8 * f.mca_trust);
     e.metric("llvm_mca.top_port_pressure", limit::port_pressure, "use of the busiest port", 0.6 * f.mca_trust);
-    const auto hot = std::find_if(f.table.phases.begin(), f.table.phases.end(), [&](const time_phase& p) { return p.line > 0 && p.line == hot_line(f); });
     if (hot != f.table.phases.end() && hot->by == bound::execution_units && hot->core_seconds > 0)
       e.derived("llvm_mca.cycles_per_iteration", f.value_or("llvm_mca.cycles_per_iteration", 0), "cycle", provenance::static_analysis, 0.5 * std::min(1.0, hot->core_seconds / hot->seconds),
                 "the units need " + format_seconds(hot->core_seconds) + " of the loop's " + format_seconds(hot->seconds));

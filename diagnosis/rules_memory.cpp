@@ -13,6 +13,8 @@ namespace {
 constexpr double line_bytes = 64;
 constexpr double own_loops = 0.1;          ///< of the time: a kernel that only copies has none, and copying is its work
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, where each byte moves once already
+constexpr double notable_saving = 0.1;     ///< of the time
+constexpr double not_the_tensors = 0.4;    ///< of the confidence: it can still be a buffer of the kernel's own
 constexpr double notable_split = 0.08;     ///< of the time: from here on the cost by the hot loop's loads alone is evidence
 
 /// "11.8 GB/s of the 12.9 GB/s that memory gives this mix of reads and writes"
@@ -138,15 +140,21 @@ std::optional<finding> strided_access(const facts& f) {
 
 std::optional<finding> store_bandwidth(const facts& f) {
   if (f.streaming_stores || f.written_bytes <= 0 || f.in.bytes <= 0 || f.last_level_bytes <= 0) return std::nullopt;
-  // Outputs stay in a cache until the next call only beside all that the call reads; up to twice its size a part of them does.
-  if (f.in.bytes <= 2 * static_cast<double>(f.last_level_bytes)) return std::nullopt;
+  const auto streamed = f.value("experiment.streaming_time");
+  const double gains = streamed ? severity(limit::with_streaming, *streamed) : 0;
+  if (streamed && gains <= 0) return std::nullopt;
+  // Outputs stay in a cache until the next call only beside all that the call reads; up to twice its size a part of them does. How much of a cache a virtual machine has it may not know.
+  if (!streamed && f.in.bytes <= 2 * static_cast<double>(f.last_level_bytes)) return std::nullopt;
   if (f.has_roof && f.level == "L1") return std::nullopt;
   const double stored = f.written_bytes / f.in.bytes;
   const double weight = severity(limit::stored_share, stored * 100);
   if (weight <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::store_bandwidth_bound);
   e.derived("source", f.written_bytes, "bytes", provenance::static_analysis, weight,
-            format_bytes(f.written_bytes) + " are written per call, which moves " + format_bytes(f.in.bytes) + ", far more than the last-level cache holds (" + format_bytes(static_cast<double>(f.last_level_bytes)) + "), and no store is a streaming one");
+            format_bytes(f.written_bytes) + " are written per call, which moves " + format_bytes(f.in.bytes) + " (the last-level cache: " + format_bytes(static_cast<double>(f.last_level_bytes)) + "), and no store is a streaming one");
+  if (streamed) e.metric("experiment.streaming_time", limit::with_streaming, "its bytes alone take less time past the caches than through them");
+  // What its bytes take alone is what stores can save a part of.
+  if (const auto alone = f.left_by("experiment.in_order_time"); streamed && alone && *alone * (100 / *streamed - 1) < notable_saving) e.scale(0.3);
   if (f.storing()) {
     if (severity(limit::storing_share, 100 * *f.storing()) <= 0) return std::nullopt;
     e.derived("experiment.cached_reads_time", 100 * *f.left_by("experiment.cached_reads_time"), "%", provenance::measured, severity(limit::storing_share, 100 * *f.storing()),
@@ -154,7 +162,7 @@ std::optional<finding> store_bandwidth(const facts& f) {
   } else if (f.has_roof) {
     const double strength = severity(limit::store_bandwidth_share, f.roof.share * 100);
     if (strength > 0) add_bandwidth(f, e, strength);
-    else e.scale(0.5); // far below the bandwidth something else comes first
+    else if (!streamed) e.scale(0.5); // far below the bandwidth something else comes first
   }
   e.result().level = "memory";
   return e.finish("Ordinary stores first read each line that they are about to overwrite: " + whole_percent(stored / (1 + stored)) + " of the traffic is such reading, and the output cannot stay in the cache anyway.",
@@ -248,10 +256,32 @@ std::optional<finding> split_access(const facts& f) {
                    "Where the rows are the task's, start each one with a masked vector up to the next line."});
 }
 
+namespace {
+
+/// Rows a multiple of 4 KiB apart: whole lines are read, and each is gone from the first level before the loop comes back to its neighbour.
+std::optional<finding> one_set(const facts& f) {
+  const auto traffic = f.value("callgrind.l1_traffic_ratio"), strided = f.value("samples.strided_share");
+  if (!traffic || !strided || !(f.seconds > 0) || severity(limit::strided_share, *strided) > 0 || severity(limit::stride_traffic, *traffic) <= 0) return std::nullopt;
+  evidence_for e(f, bottleneck::address_aliasing);
+  if (!e.metric("samples.one_set_share", limit::one_set_share, "loads move by a multiple of 4 KiB at each trip", 0.6)) return std::nullopt;
+  e.metric("callgrind.l1_traffic_ratio", limit::stride_traffic, "their lines share few places of L1 and push each other out");
+  double units = 0; // what they need; experiments do not fold the kernel's own buffers
+  for (const auto& p : f.table.phases) units += p.core_seconds;
+  e.scale(std::clamp(2 * (1 - units / f.seconds), 0.0, 1.0));
+  e.result().level = "L1";
+  return e.finish("The loop goes over rows that lie a multiple of 4 KiB apart: their lines share a few places of the first-level cache, and are gone before they are used again.",
+                  {"Make rows of a buffer of your own a line longer, so that they begin at other places of their pages.",
+                   "Work on a block of rows that L1 holds in spite of it (as many rows as it has ways), or copy the block together first."});
+}
+
+} // namespace
+
 std::optional<finding> address_aliasing(const facts& f) {
   evidence_for e(f, bottleneck::address_aliasing);
-  if (!e.metric("samples.alias_share", limit::alias_share, "loads with the low 12 bits of a store just before them", 0.6)) return std::nullopt;
-  add_unmodelled(f, e);
+  if (!e.metric("samples.alias_share", limit::alias_share, "loads with the low 12 bits of a store just before them", 0.6)) return one_set(f);
+  if (const auto apart = f.value("experiment.apart_time")) {
+    if (!e.metric("experiment.apart_time", limit::with_tensors_apart, "with inputs and outputs at other places of their pages the same instructions take less time")) e.scale(not_the_tensors);
+  } else add_unmodelled(f, e);
   return e.finish("Loads wait for stores that they have nothing to do with: their addresses agree in the low 12 bits (4 KiB aliasing).",
                   {"Move one of the buffers by a few lines within its page, so that what is loaded does not lie a little behind, modulo 4096, what is stored.",
                    "Load some vectors ahead of the stores: unroll, all loads first."});

@@ -40,7 +40,7 @@ std::string describe(const tensor_layout& layout) {
 std::string describe(const run_conditions& c) {
   if (!c.any()) return {};
   std::string text;
-  for (const uint64_t number : {c.fold_reads ? c.fold_bytes : 0, c.fold_reads ? c.fold_bytes : 0, c.fold_writes ? c.fold_bytes : 0, uint64_t{c.flush_denormals}, uint64_t{c.ones}, uint64_t{c.huge_pages}})
+  for (const uint64_t number : {c.fold_reads ? c.fold_bytes : 0, c.fold_reads ? c.fold_bytes : 0, c.fold_writes ? c.fold_bytes : 0, uint64_t{c.flush_denormals}, uint64_t{c.ones}, uint64_t{c.huge_pages}, uint64_t{c.apart}})
     text += " " + std::to_string(number);
   return text;
 }

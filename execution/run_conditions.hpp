@@ -13,7 +13,8 @@ struct run_conditions {
   bool flush_denormals = false;  ///< FTZ and DAZ (on aarch64 FZ) are set for the calls
   bool ones = false;             ///< every floating-point input holds 1 everywhere
   bool huge_pages = false;       ///< the tensors are copies on pages of 2 MiB, where the system has such
-  bool any() const { return fold_bytes > 0 || flush_denormals || ones || huge_pages; }
+  bool apart = false;            ///< the tensors are copies, and inputs and outputs begin at other places of their pages than they do without
+  bool any() const { return fold_bytes > 0 || flush_denormals || ones || huge_pages || apart; }
 };
 
 } // namespace pragma

@@ -21,6 +21,8 @@ constexpr int fewest = 40;                    ///< samples inside a loop; below 
 constexpr double trips_in_flight = 8;         ///< stores of so many trips wait for their place in the cache while later loads look past them
 constexpr double wide = 16;                   ///< bytes: narrower accesses that are aligned to themselves never cross a line
 
+constexpr int nowhere = -2;                   ///< base of an access relative to the instruction
+
 constexpr const char* register_names[] = {"ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
 
 /// Place of "%rax", "%eax" or "%r10" in sampled_registers; -1 for others.
@@ -35,7 +37,7 @@ int register_of(std::string_view name) {
 /// One access to memory of a loop: displacement + base + index x scale.
 struct access {
   int64_t displacement = 0;
-  int base = -1, index = -1;
+  int base = -1, index = -1; ///< base `nowhere`: the displacement is the address
   int scale = 1;
   double bytes = 0;
   bool store = false;
@@ -63,12 +65,18 @@ void mark_beside(std::vector<access>& all) {
   }
 }
 
-std::optional<access> parse(const std::string& operand) {
+/// `next`: address of the instruction after it.
+std::optional<access> parse(const std::string& operand, uint64_t next) {
   const auto open = operand.find('('), close = operand.find(')');
-  if (open == std::string::npos || close == std::string::npos || operand.find("%rip") != std::string::npos || operand.find("mm") != std::string::npos || operand.find(':') != std::string::npos) return std::nullopt;
+  if (open == std::string::npos || close == std::string::npos || operand.find("mm") != std::string::npos || operand.find(':') != std::string::npos) return std::nullopt;
   access a;
   const auto star = operand.find_first_not_of('*');
   a.displacement = static_cast<int64_t>(std::strtoll(operand.c_str() + star, nullptr, 16));
+  if (operand.compare(open, close - open, "(%rip") == 0) {
+    a.displacement += static_cast<int64_t>(next);
+    a.base = nowhere;
+    return a;
+  }
   const auto parts = split(operand.substr(open + 1, close - open - 1), ',');
   if (!parts.empty() && !trim(parts[0]).empty() && (a.base = register_of(trim(parts[0]))) < 0) return std::nullopt;
   if (parts.size() > 1 && (a.index = register_of(trim(parts[1]))) < 0) return std::nullopt;
@@ -84,7 +92,7 @@ std::vector<access> accesses_of(const formats::hot_loop& loop) {
     if (bytes <= 0 || i.mnemonic.starts_with("lea") || i.mnemonic.starts_with("prefetch")) continue;
     const auto operands = formats::operands_of(i.operands);
     for (size_t k = 0; k < operands.size(); ++k)
-      if (auto a = parse(operands[k])) {
+      if (auto a = parse(operands[k], n + 1 < loop.body.size() ? loop.body[n + 1].address : 0)) {
         a->bytes = bytes;
         a->store = k + 1 == operands.size() && operands.size() > 1;
         a->at = n;
@@ -147,6 +155,17 @@ bool aliased(const std::vector<access>& all, const std::array<uint64_t, 16>& val
   return false;
 }
 
+/// Registers that no instruction of the loop changes: an access by them alone is to the same place in each trip.
+bool stays(const access& a, const formats::hot_loop& loop) {
+  for (const auto& i : loop.body) {
+    if (i.mnemonic.starts_with("cmp") || i.mnemonic.starts_with("test")) continue;
+    const auto operands = formats::operands_of(i.operands);
+    const int to = operands.empty() ? -1 : register_of(operands.back());
+    if (to >= 0 && (to == a.base || to == a.index)) return false;
+  }
+  return true;
+}
+
 } // namespace
 
 int blocked_loads(const formats::hot_loop& loop) {
@@ -156,7 +175,7 @@ int blocked_loads(const formats::hot_loop& loop) {
     if (load.store) continue;
     double covered = 0, narrow = 0;
     for (const auto& store : all) {
-      if (!store.store || store.at > load.at || store.base != load.base || store.index != load.index || store.scale != load.scale) continue;
+      if (!store.store || (store.at > load.at && !stays(load, loop)) || store.base != load.base || store.index != load.index || store.scale != load.scale) continue;
       const auto from = static_cast<double>(store.displacement - load.displacement);
       if (from < 0 || from >= load.bytes) continue;
       if (store.bytes < load.bytes) narrow = 1;
@@ -169,10 +188,11 @@ int blocked_loads(const formats::hot_loop& loop) {
 
 void address_metrics(const time_samples& samples, const formats::hot_loop& loop, source_result& out) {
   auto all = accesses_of(loop);
+  std::erase_if(all, [](const access& a) { return a.base == nowhere; }); // constants
   mark_beside(all);
   std::set<uint64_t> inside;
   for (const auto& i : loop.body) inside.insert(i.address);
-  double taken = 0, wide_accesses = 0, splits = 0, alias = 0, loads = 0, far = 0, strided = 0;
+  double taken = 0, wide_accesses = 0, splits = 0, alias = 0, loads = 0, far = 0, one_set = 0, strided = 0;
   for (const auto& r : samples.registers) {
     if (inside.count(r.address) == 0) continue;
     ++taken;
@@ -187,6 +207,7 @@ void address_metrics(const time_samples& samples, const formats::hot_loop& loop,
       ++loads;
       const double step = std::abs(step_of(a, steps));
       far += step >= page_bytes;
+      one_set += step >= page_bytes && std::fmod(step, page_bytes) == 0;
       strided += step >= line_bytes && run_of(a, all) < line_bytes;
     }
     alias += aliased(all, r.values, loop.stored_bytes);
@@ -197,6 +218,7 @@ void address_metrics(const time_samples& samples, const formats::hot_loop& loop,
   if (wide_accesses > 0) add("split_share", 100 * splits / wide_accesses);
   add("alias_share", 100 * alias / taken);
   if (loads > 0) add("far_share", 100 * far / loads);
+  if (loads > 0) add("one_set_share", 100 * one_set / loads);
   if (loads > 0) add("strided_share", 100 * strided / loads);
 }
 

@@ -14,6 +14,7 @@ namespace pragma {
 
 namespace {
 
+constexpr double telling_alias_share = 30; // percent
 constexpr double static_reserve_seconds = 1; // kept back from callgrind for samples and llvm-mca
 constexpr size_t most_loops = 4;
 constexpr double least_loop_share = 0.02;
@@ -99,6 +100,8 @@ void code_metrics(const collect_context& context, const request& wanted, source_
   }
   if (wanted.needs("hot_loop.")) hot_loop_metrics(loops.front(), out);
   if (samples) address_metrics(*samples, loops.front(), out);
+  const auto aliases = std::find_if(out.metrics.begin(), out.metrics.end(), [](const metric& m) { return m.name == "samples.alias_share"; });
+  if (aliases != out.metrics.end() && aliases->value >= telling_alias_share && wanted.needs("experiment.")) apart_metric(context, out);
   add_loops(context, wanted, loops, run, samples.has_value(), limit, out);
 }
 

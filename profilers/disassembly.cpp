@@ -104,6 +104,10 @@ double memory_bytes(const instruction& i) {
   std::string_view m = i.mnemonic;
   if (m.find("broadcast") != std::string_view::npos || i.operands.find("{1to") != std::string::npos) return m.find("sd") != std::string_view::npos || ends_with(m, "pd") ? 8 : 4;
   if (!m.empty() && m[0] == 'v') m.remove_prefix(1);
+  if (starts_with(m, "extract")) { // a part of a vector; "extractps" one element
+    const auto has = [&](std::string_view part) { return m.find(part) != std::string_view::npos; };
+    return has("64x4") || has("32x8") ? 32 : has("128") || has("32x4") || has("64x2") ? 16 : 4;
+  }
   if (ends_with(m, "ss") || m == "movd") return 4;
   if (ends_with(m, "sd") || m == "movq" || m == "movlps" || m == "movhps") return 8;
   return vector_width(i) / 8.0;
@@ -165,6 +169,7 @@ void count(hot_loop& loop, const instruction& i) {
   const double lanes = kind == arithmetic::packed ? vector_width(i) / (ends_with(m, "pd") ? 64.0 : 32.0) : kind == arithmetic::scalar ? 1 : 0;
   loop.flops += lanes * (is_fused(m) ? 2 : 1);
   if (is_fused(m)) ++loop.fused;
+  if (m.starts_with("vmulp") || m.starts_with("vmuls") || m.starts_with("mulp") || m.starts_with("muls")) ++loop.multiplies;
   if (is_shuffle(m)) ++loop.shuffles;
   count_memory(loop, i);
   if (is_divide(m)) ++loop.divides;

@@ -1,14 +1,14 @@
 // Differential profiling: the candidate runs once more under conditions that take one possible cause away, and the time that is gone was that cause's.
-// Needs no counter. The runner changes what lies round the code (execution/run_conditions.hpp), never the code; both runs alternate, and the
-// shortest time of each counts once a second one confirms it. Nothing of this enters the candidate's own time.
+// Needs no counter. The runner changes what lies round the code (execution/run_conditions.hpp), never the code; both runs alternate. The shortest time of each counts
+// once a second one confirms it; where neighbours of a virtual machine never let it, the median of the rounds' ratios. Nothing of this enters the candidate's own time.
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "profilers/running.hpp"
+#include "timing/quantile.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <thread>
 
 namespace pragma {
@@ -18,6 +18,9 @@ namespace {
 constexpr int fewest_rounds = 5, most_rounds = 20; ///< of each of the two, alternating
 constexpr double settled = 0.03;              ///< what the second shortest time is above the shortest: another round would change nothing
 constexpr double of_memory = 0.1;             ///< the same where all of the time is memory's, which neighbours use
+constexpr int fewest_pairs = 10;              ///< of rounds, where their ratios decide
+constexpr double quartile_error = 1.58;       ///< half of a median's 95% interval, in distances of the quartiles over the root of the number
+constexpr double most_of_one_thread = 1.5;    ///< as below, where no team can have ended on one core
 constexpr double most_of_usual = 1.3;         ///< the experiment's usual time over the measured one: above the spread of runs
 constexpr double of_the_effect = 0.2;         ///< the same, where both times lie far apart: of their difference
 constexpr auto teams_sleep = std::chrono::milliseconds(15); ///< threads of the other process wait actively for some milliseconds after its last call
@@ -172,19 +175,8 @@ bool each_byte_is_needed(const collect_context& context) {
   return tensors <= most_tensors && bytes > 0 && bytes <= 1.05 * context.the_task.bytes;
 }
 
-/// The two shortest times of a call so far.
-struct shortest {
-  double first = std::numeric_limits<double>::infinity(), second = first;
-  double spread() const { return second / first - 1; }
-};
-/// Another round of either would change little: of the times, or of what lies between them.
-bool both_stand(const shortest& before, const shortest& after, double spread) {
-  const double allowed = std::max(spread, of_the_effect * std::abs(after.first / before.first - 1));
-  return before.spread() <= allowed && after.spread() <= allowed;
-}
-
 /// One round more; false when the candidate failed.
-bool run_round(running_candidate& running, shortest& times, bool in_a_team) {
+bool run_round(running_candidate& running, std::vector<double>& times, bool in_a_team) {
   if (in_a_team) {
     std::this_thread::sleep_for(teams_sleep);
     if (!running.call(1)) return false; // wakes its own team
@@ -192,8 +184,7 @@ bool run_round(running_candidate& running, shortest& times, bool in_a_team) {
   const auto calls = running.calls_for(round_seconds);
   if (!running.call(calls)) return false;
   const double seconds = running.runner.last_call().seconds / static_cast<double>(calls);
-  times.second = std::min(times.second, std::max(times.first, seconds));
-  times.first = std::min(times.first, seconds);
+  times.push_back(seconds);
   return seconds > 0;
 }
 
@@ -204,30 +195,31 @@ bool has_huge_pages(int pid) {
   return at != std::string::npos && std::atoll(text->c_str() + at + 14) > 0;
 }
 
-/// Both alternate until another round would change little. `spread`: of the two shortest times of each that is allowed at any rate. candidate_failed: the usual run did not come back, so
+/// Both alternate until another round would change little. `spread`: what may be uncertain of either time at any rate. candidate_failed: the usual run did not come back, so
 /// that nothing more can be tried; measurement_failed: the changed one did not, they do not come to rest, or the usual one differs from what was measured.
-expected<std::pair<shortest, shortest>> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread) {
+expected<compared_rounds> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread) {
   const bool in_a_team = context.options.threads > 1;
-  shortest before, after;
-  for (int round = 0; round < most_rounds && (round < fewest_rounds || !both_stand(before, after, spread)); ++round) {
+  std::vector<double> before, after;
+  std::optional<compared_rounds> found;
+  for (int round = 0; round < most_rounds && !found; ++round) {
     if (!run_round(usual, before, in_a_team)) return fail(ec::candidate_failed, "the usual run did not come back");
     if (!run_round(changed, after, in_a_team)) return fail(ec::measurement_failed, "the candidate did not come back");
+    if (round + 1 >= fewest_rounds) found = compare_rounds(before, after, spread);
   }
-  if (!both_stand(before, after, spread)) return fail(ec::measurement_failed, "times differ from round to round: other work was running");
-  if (!under_usual_conditions(before.first, context.time.candidate_seconds))
-    return fail(ec::measurement_failed, "the usual run took " + format_seconds(before.first) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured");
-  return std::pair(before, after);
+  if (!found) return fail(ec::measurement_failed, "times differ from round to round: other work was running");
+  if (!under_usual_conditions(found->usual, context.time.candidate_seconds, context.options.threads))
+    return fail(ec::measurement_failed, "the usual run took " + format_seconds(found->usual) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured");
+  return *found;
 }
 
-metric as_metric(const std::string& name, const std::pair<shortest, shortest>& times, const std::string& changed) {
-  const auto& [before, after] = times;
-  return {"experiment." + name, 100 * after.first / before.first, "%", "experiment", provenance::measured, changed + ": " + format_seconds(after.first) + " instead of " + format_seconds(before.first)};
+metric as_metric(const std::string& name, const compared_rounds& times, const std::string& changed) {
+  return {"experiment." + name, 100 * times.changed / times.usual, "%", "experiment", provenance::measured, changed + ": " + format_seconds(times.changed) + " instead of " + format_seconds(times.usual)};
 }
 
-/// experiment.in_order_time: with the plain or the streaming stores, whichever take less.
+/// experiment.in_order_time: with the plain or the streaming stores, whichever take less; and experiment.streaming_time, the latter's time of the former's.
 void in_order_metric(const collect_context& context, running_candidate& usual, source_result& out) {
   if (!each_byte_is_needed(context)) return;
-  std::optional<metric> best;
+  std::vector<metric> both;
   for (const bool streams : {false, true}) {
 #if !defined(__x86_64__)
     if (streams) continue; // the compilers have no plain word for such stores elsewhere
@@ -247,10 +239,15 @@ void in_order_metric(const collect_context& context, running_candidate& usual, s
     if (!running) return out.missing.push_back("experiments: in_order_time: " + running.error().message);
     const auto times = in_turns(context, usual, *running, of_memory);
     if (!times) return out.missing.push_back("experiments: in_order_time: " + times.error().message);
-    const auto found = as_metric("in_order_time", *times, std::string("only its bytes, each input read and each output written once, in order") + (streams ? ", past the caches" : ""));
-    if (!best || found.value < best->value) best = found;
+    both.push_back(as_metric("in_order_time", *times, std::string("only its bytes, each input read and each output written once, in order") + (streams ? ", past the caches" : "")));
   }
-  out.metrics.push_back(std::move(*best));
+  out.metrics.push_back(*std::min_element(both.begin(), both.end(), [](const metric& a, const metric& b) { return a.value < b.value; }));
+  if (both.size() < 2) return;
+  auto streaming = both[1];
+  streaming.name = "experiment.streaming_time";
+  streaming.value = 100 * both[1].value / both[0].value;
+  streaming.note = "its bytes alone, past the caches instead of through them";
+  out.metrics.push_back(std::move(streaming));
 }
 
 } // namespace
@@ -260,7 +257,26 @@ bool splits_for_a_fixed_team(const std::string& source) {
   return has("omp_get_thread_num") && !has("omp_get_num_threads") && !has("->threads") && !has(".threads");
 }
 
-bool under_usual_conditions(double usual_seconds, double measured_seconds) { return usual_seconds <= most_of_usual * measured_seconds; }
+bool under_usual_conditions(double usual_seconds, double measured_seconds, int threads) { return usual_seconds <= (threads > 1 ? most_of_usual : most_of_one_thread) * measured_seconds; }
+
+std::optional<compared_rounds> compare_rounds(const std::vector<double>& usual, const std::vector<double>& changed, double spread) {
+  const auto shortest = [](std::vector<double> times) {
+    std::partial_sort(times.begin(), times.begin() + 2, times.end());
+    return std::pair(times[0], times[1]);
+  };
+  if (usual.size() < 2 || usual.size() != changed.size()) return std::nullopt;
+  const auto allowed = [&](double ratio) { return std::max(spread, of_the_effect * std::abs(ratio - 1)); };
+  const auto [before, before_again] = shortest(usual);
+  const auto [after, after_again] = shortest(changed);
+  if (std::max(before_again / before, after_again / after) - 1 <= allowed(after / before)) return compared_rounds{before, after};
+  if (static_cast<int>(usual.size()) < fewest_pairs) return std::nullopt;
+  std::vector<double> ratios;
+  for (size_t i = 0; i < usual.size(); ++i) ratios.push_back(changed[i] / usual[i]);
+  const double ratio = median_of(ratios), quarters = quantile(ratios, 0.75) - quantile(ratios, 0.25);
+  if (quartile_error * quarters / std::sqrt(static_cast<double>(ratios.size())) > allowed(ratio) * ratio) return std::nullopt;
+  const double middle = median_of(usual);
+  return compared_rounds{middle, middle * ratio};
+}
 
 void experiment_metrics(const collect_context& context, source_result& out) {
   const auto leave_out = [&](const std::string& why) { out.missing.push_back("experiments: " + why); };
@@ -285,6 +301,17 @@ void experiment_metrics(const collect_context& context, source_result& out) {
     else leave_out(std::string(one.name) + ": " + times.error().message);
     if (!times && times.error().code == ec::candidate_failed) return;
   }
+}
+
+void apart_metric(const collect_context& context, source_result& out) {
+  if (!(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_call) return;
+  auto usual = start_running(context);
+  run_conditions how;
+  how.apart = true;
+  auto changed = start_running(context, how);
+  const auto times = usual && changed ? in_turns(context, *usual, *changed, settled) : fail(ec::measurement_failed, "cannot run the candidate");
+  if (times) out.metrics.push_back(as_metric("apart_time", *times, "inputs and outputs at other places of their pages"));
+  else out.missing.push_back("experiments: apart_time: " + times.error().message);
 }
 
 } // namespace pragma

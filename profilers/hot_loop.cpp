@@ -135,6 +135,7 @@ loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, 
   c.gathers = loop.gathers;
   c.calls = loop.calls;
   c.fused = loop.fused;
+  c.multiplies = loop.multiplies;
   c.shuffles = loop.shuffles;
   c.branches = loop.branches;
   c.chains = loop.chains;

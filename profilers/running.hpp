@@ -30,9 +30,17 @@ void software_metrics(const collect_context& context, running_candidate& running
 /// Each thread takes its part by its own number and the source never asks how many there are: alone, a thread would do its part only.
 bool splits_for_a_fixed_team(const std::string& source);
 /// An experiment's usual runs take about what was measured of the candidate: else something else than the experiment's condition differs.
-bool under_usual_conditions(double usual_seconds, double measured_seconds);
+bool under_usual_conditions(double usual_seconds, double measured_seconds, int threads);
+struct compared_rounds {
+  double usual = 0, changed = 0; ///< seconds of a call
+};
+/// What rounds of an experiment say, one of each kind in turn: by the two shortest of each where they agree, else by the ratios of neighbouring rounds, which a slow
+/// minute of the machine changes on both sides alike; nothing while both are uncertain by more than `spread` (of 1) or a fifth of the difference.
+std::optional<compared_rounds> compare_rounds(const std::vector<double>& usual, const std::vector<double>& changed, double spread);
 /// experiments.cpp: experiment.*, times of a call under changed conditions in % of the usual one.
 void experiment_metrics(const collect_context& context, source_result& out);
+/// experiment.apart_time, for a loop whose loads seem to wait for stores at the same place of other pages.
+void apart_metric(const collect_context& context, source_result& out);
 
 /// perf.cpp: hardware counters and top-down where there is a PMU.
 void perf_metrics(const collect_context& context, running_candidate& running, source_result& out);

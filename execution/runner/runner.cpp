@@ -132,7 +132,7 @@ void read_layout(char*& text, group& g) {
 /// How an experiment of the profilers lays the tensors (execution/run_conditions.hpp); zeros in every other process.
 struct experiment {
   uint64_t fold[3]; ///< bytes, for each group
-  bool flush, ones, huge;
+  bool flush, ones, huge, apart;
 };
 
 bool floats(const tensor_map& t) { return t.dtype <= PRAGMA_BFLOAT16; }
@@ -158,14 +158,15 @@ void fill_with_ones(char* at, const tensor_map& t) {
   for (uint64_t i = 0; i + size <= t.bytes; i += size) memcpy(at + i, one, size);
 }
 
-/// A copy of the whole group in memory of this process, which begins on a page of 2 MiB.
+/// A copy of the whole group in memory of this process, which begins on a page of 2 MiB, or off it by some lines of its own.
 void copy_group(group& g, int fd, int protection, const experiment& how) {
-  constexpr uint64_t large = 2 << 20;
-  const uint64_t total = (g.slot_bytes * static_cast<uint64_t>(g.slots) + large - 1) / large * large;
+  constexpr uint64_t large = 2 << 20, off = 21 * 64;
+  const uint64_t total = (g.slot_bytes * static_cast<uint64_t>(g.slots) + page + large - 1) / large * large;
   char* reserved = static_cast<char*>(mmap(nullptr, total + large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (reserved == MAP_FAILED) give_up("out of memory");
-  g.base = reinterpret_cast<char*>((reinterpret_cast<uint64_t>(reserved) + large - 1) / large * large);
-  if (how.huge) madvise(g.base, total, MADV_HUGEPAGE);
+  char* const start = reinterpret_cast<char*>((reinterpret_cast<uint64_t>(reserved) + large - 1) / large * large);
+  g.base = start + (how.apart ? static_cast<uint64_t>(&g - groups) * off : 0);
+  if (how.huge) madvise(start, total, MADV_HUGEPAGE);
   const char* original = static_cast<const char*>(mmap(nullptr, g.slot_bytes * static_cast<uint64_t>(g.slots), PROT_READ, MAP_SHARED, fd, 0));
   if (original == MAP_FAILED) give_up("cannot map the tensors");
   memcpy(g.base, original, g.slot_bytes * static_cast<uint64_t>(g.slots));
@@ -173,14 +174,14 @@ void copy_group(group& g, int fd, int protection, const experiment& how) {
   for (long s = 0; how.ones && s < g.slots; ++s)
     for (long i = 0; i < g.count; ++i)
       if (floats(g.tensors[i])) fill_with_ones(g.base + static_cast<uint64_t>(s) * g.slot_bytes + g.tensors[i].offset, g.tensors[i]);
-  mprotect(g.base, total, protection);
+  mprotect(start, total, protection);
 }
 
 /// Reserves the whole range without access and maps only the tensors' own pages into it: what lies between faults.
 void map_group(group& g, int fd, int protection, const experiment& how) {
   const uint64_t total = g.slot_bytes * static_cast<uint64_t>(g.slots);
   if (total == 0) return;
-  if (how.huge || (how.ones && !(protection & PROT_WRITE))) {
+  if (how.huge || how.apart || (how.ones && !(protection & PROT_WRITE))) {
     copy_group(g, fd, protection, how);
     close(fd);
     return;
@@ -226,6 +227,7 @@ int main(int argc, char** argv) {
     how.flush = number(text) != 0;
     how.ones = number(text) != 0;
     how.huge = number(text) != 0;
+    how.apart = number(text) != 0;
   }
   map_group(groups[0], PRAGMA_FD_PARAMS, PROT_READ, how);
   map_group(groups[1], PRAGMA_FD_INPUTS, PROT_READ, how);

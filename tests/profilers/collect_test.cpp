@@ -259,9 +259,28 @@ TEST_CASE("a team of a fixed size is not asked what one thread takes, and a dist
   CHECK(splits_for_a_fixed_team("const int t = omp_get_thread_num();\nfor (int r = t * 512; r < t * 512 + 512; ++r)"));
   CHECK_FALSE(splits_for_a_fixed_team("const int t = omp_get_thread_num(), n = omp_get_num_threads();"));
   CHECK_FALSE(splits_for_a_fixed_team("#pragma omp parallel for num_threads(args->threads)"));
-  CHECK(under_usual_conditions(110e-6, 100e-6));
-  CHECK(under_usual_conditions(60e-6, 100e-6)); // the shortest of many, against a median
-  CHECK_FALSE(under_usual_conditions(758e-6, 377e-6)); // a team on one core
+  CHECK(under_usual_conditions(110e-6, 100e-6, 2));
+  CHECK(under_usual_conditions(60e-6, 100e-6, 1)); // the shortest of many, against a median
+  CHECK_FALSE(under_usual_conditions(758e-6, 377e-6, 2)); // a team on one core
+}
+
+TEST_CASE("rounds of an experiment are compared by the shortest where those agree, else by neighbours") {
+  const std::vector<double> quiet = {10, 10.1, 12, 11, 14}, gone = {5.1, 5, 6, 5.5, 9};
+  REQUIRE(compare_rounds(quiet, gone, 0.03));
+  CHECK(compare_rounds(quiet, gone, 0.03)->usual == 10);
+  CHECK(compare_rounds(quiet, gone, 0.03)->changed == 5);
+  // A machine whose speed drifts: no two rounds of a kind agree, each pair does.
+  std::vector<double> usual, changed;
+  for (int i = 0; i < 12; ++i) {
+    usual.push_back(10 + i);
+    changed.push_back((10 + i) * (i % 2 ? 0.98 : 1.01));
+  }
+  REQUIRE(compare_rounds(usual, changed, 0.03));
+  CHECK(compare_rounds(usual, changed, 0.03)->changed / compare_rounds(usual, changed, 0.03)->usual == Approx(1).epsilon(0.03));
+  // Fewer of them, or pairs that disagree, say nothing.
+  CHECK_FALSE(compare_rounds({usual.begin(), usual.begin() + 6}, {changed.begin(), changed.begin() + 6}, 0.03));
+  for (int i = 0; i < 12; i += 3) changed[static_cast<size_t>(i)] *= 1.5;
+  CHECK_FALSE(compare_rounds(usual, changed, 0.03));
 }
 
 TEST_CASE("an experiment takes away the time that its cause takes, and no other", "[alone]") {

@@ -170,6 +170,10 @@ TEST_CASE("the registers of the samples say what a loop touches") {
   CHECK(named(ahead, "samples.alias_share") == 0);
   const auto rows = addresses({"vaddps (%rsi),%zmm0,%zmm0", "add %rdx,%rsi", "jne 1000 @0"}, [](uint64_t k) { return std::array<uint64_t, 6>{0, 0, 0, 8192, 0x100000 + 8192 * k, 0}; });
   CHECK(named(rows, "samples.far_share") == 100);
+  CHECK(named(rows, "samples.one_set_share") == 100);
+  const auto padded = addresses({"vaddps (%rsi),%zmm0,%zmm0", "add %rdx,%rsi", "jne 1000 @0"}, [](uint64_t k) { return std::array<uint64_t, 6>{0, 0, 0, 8256, 0x100000 + 8256 * k, 0}; });
+  CHECK(named(padded, "samples.far_share") == 100);
+  CHECK(named(padded, "samples.one_set_share") == 0);
   // Three taps of a filter: whatever is done, two of them cross lines; rows that begin on a line spare one of three.
   const std::vector<std::string> taps = {"vmulps (%rsi),%zmm1,%zmm0", "vfmadd231ps 0x4(%rsi),%zmm2,%zmm0", "vfmadd231ps 0x8(%rsi),%zmm3,%zmm0", "add $0x40,%rsi", "jne 1000 @0"};
   CHECK(named(addresses(taps, [](uint64_t k) { return std::array<uint64_t, 6>{0, 0, 0, 0, 0x100000 + 64 * k, 0}; }), "samples.split_share") == 0);
@@ -182,5 +186,9 @@ TEST_CASE("a load that is wider than the stores just before it cannot be served 
   CHECK(blocked({"vmovss %xmm0,0x40(%rsp)", "vmovss %xmm1,0x44(%rsp)", "vmovaps 0x40(%rsp),%zmm2", "jne 1000 @0"}) == 1);
   CHECK(blocked({"vmovaps %zmm0,0x40(%rsp)", "vmovaps 0x40(%rsp),%zmm2", "jne 1000 @0"}) == 0);
   CHECK(blocked({"vmovss %xmm0,0x80(%rsp)", "vmovaps 0x40(%rsp),%zmm2", "jne 1000 @0"}) == 0); // beside it
-  CHECK(blocked({"vmovaps 0x40(%rsp),%zmm2", "vmovss %xmm0,0x40(%rsp)", "jne 1000 @0"}) == 0); // the load comes first
+  CHECK(blocked({"vmovaps 0x40(%rsp),%zmm2", "vmovss %xmm0,0x40(%rsp)", "jne 1000 @0"}) == 1); // of the next trip
+  CHECK(blocked({"vmovaps 0x40(%rax),%zmm2", "vmovss %xmm0,0x40(%rax)", "add $0x40,%rax", "jne 1000 @0"}) == 0); // which loads from another place
+  // A state in two halves at 0x4000, by addresses relative to the next instruction.
+  CHECK(blocked({"vmovaps 0x2ffc(%rip),%ymm0", "vmovaps %xmm0,0x2ff8(%rip)", "vextractf128 $0x1,%ymm0,0x3004(%rip)", "jne 1000 @0"}) == 1);
+  CHECK(blocked({"vmovaps 0x2ffc(%rip),%ymm0", "vmovaps %ymm0,0x2ff8(%rip)", "jne 1000 @0"}) == 0);
 }
