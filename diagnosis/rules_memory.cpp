@@ -13,6 +13,7 @@ namespace {
 constexpr double line_bytes = 64;
 constexpr double own_loops = 0.1;          ///< of the time: a kernel that only copies has none, and copying is its work
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, where each byte moves once already
+constexpr double not_tried = 0.7;          ///< of the confidence, where addresses agree and nobody knows whether it costs anything
 constexpr double notable_saving = 0.1;     ///< of the time
 constexpr double not_the_tensors = 0.4;    ///< of the confidence: it can still be a buffer of the kernel's own
 constexpr double notable_split = 0.08;     ///< of the time: from here on the cost by the hot loop's loads alone is evidence
@@ -279,9 +280,14 @@ std::optional<finding> one_set(const facts& f) {
 std::optional<finding> address_aliasing(const facts& f) {
   evidence_for e(f, bottleneck::address_aliasing);
   if (!e.metric("samples.alias_share", limit::alias_share, "loads with the low 12 bits of a store just before them", 0.6)) return one_set(f);
-  if (const auto apart = f.value("experiment.apart_time")) {
-    if (!e.metric("experiment.apart_time", limit::with_tensors_apart, "with inputs and outputs at other places of their pages the same instructions take less time")) e.scale(not_the_tensors);
-  } else add_unmodelled(f, e);
+  const bool tried = f.value("experiment.apart_time").has_value();
+  const bool seen = tried && e.metric("experiment.apart_time", limit::with_tensors_apart, "with inputs and outputs at other places of their pages the same instructions take less time");
+  if (tried && !seen) e.scale(not_the_tensors);
+  if (!tried) {
+    add_unmodelled(f, e);
+    e.scale(not_tried);
+  }
+  if (!seen && severity(limit::strided_share, f.value_or("samples.strided_share", 0)) > 0) e.scale(not_tried); // what jumps from page to page meets such addresses, and waits for another reason
   return e.finish("Loads wait for stores that they have nothing to do with: their addresses agree in the low 12 bits (4 KiB aliasing).",
                   {"Move one of the buffers by a few lines within its page, so that what is loaded does not lie a little behind, modulo 4096, what is stored.",
                    "Load some vectors ahead of the stores: unroll, all loads first."});
