@@ -14,7 +14,7 @@ constexpr double divide_cycles = 5;      ///< per vector division or square root
 constexpr double float_bits = 32;
 constexpr double main_loop = 0.6;        ///< of the time
 constexpr double telling_loop = 0.25;    ///< of the time: a loop that is not the hot one is worth a finding from here on
-constexpr double scalar_first = 0.6;     ///< of the confidence: single elements fill the units by their number, and vectors come first
+constexpr double scalar_first = 0.5;     ///< of the confidence: single elements fill the units by their number, and vectors come first
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
 
 /// Source line where the time goes, 0 = unknown.
