@@ -155,15 +155,14 @@ bool aliased(const std::vector<access>& all, const std::array<uint64_t, 16>& val
   return false;
 }
 
-/// Registers that no instruction of the loop changes: an access by them alone is to the same place in each trip.
-bool stays(const access& a, const formats::hot_loop& loop) {
+/// Which registers an instruction of the loop changes: an access by others alone is to the same place in each trip.
+std::array<bool, 16> changed_by(const formats::hot_loop& loop) {
+  std::array<bool, 16> changed{};
   for (const auto& i : loop.body) {
     if (i.mnemonic.starts_with("cmp") || i.mnemonic.starts_with("test")) continue;
-    const auto operands = formats::operands_of(i.operands);
-    const int to = operands.empty() ? -1 : register_of(operands.back());
-    if (to >= 0 && (to == a.base || to == a.index)) return false;
+    if (const int to = register_of(formats::operands_of(i.operands).back()); to >= 0) changed[static_cast<size_t>(to)] = true;
   }
-  return true;
+  return changed;
 }
 
 } // namespace
@@ -171,11 +170,14 @@ bool stays(const access& a, const formats::hot_loop& loop) {
 int blocked_loads(const formats::hot_loop& loop) {
   int blocked = 0;
   const auto all = accesses_of(loop);
+  const auto changed = changed_by(loop);
+  const auto moves = [&](int at) { return at >= 0 && changed[static_cast<size_t>(at)]; };
   for (const auto& load : all) {
     if (load.store) continue;
+    const bool stays = !moves(load.base) && !moves(load.index);
     double covered = 0, narrow = 0;
     for (const auto& store : all) {
-      if (!store.store || (store.at > load.at && !stays(load, loop)) || store.base != load.base || store.index != load.index || store.scale != load.scale) continue;
+      if (!store.store || (store.at > load.at && !stays) || store.base != load.base || store.index != load.index || store.scale != load.scale) continue;
       const auto from = static_cast<double>(store.displacement - load.displacement);
       if (from < 0 || from >= load.bytes) continue;
       if (store.bytes < load.bytes) narrow = 1;
