@@ -254,6 +254,7 @@ TEST_CASE("A clock that was patched gains nothing, as ours counts", "[python][al
                                                  "        time.perf_counter = lambda: 0.0001 * self.calls; self.calls += 1\n"
                                                  "        return y")));
   INFO(result.result.reason);
+  if (result.result.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
   CHECK(result.result.passed());
   CHECK_THAT(result.time.cache, Contains("our clock"));
   CHECK(result.time.candidate_seconds >= 0.003);

@@ -1,5 +1,6 @@
 // The Verifier against a real reference process: right and wrong softmax kernels, tasks that cannot be verified, and
 // candidates whose speed is not real.
+#include "tests/fixtures/skip.hpp"
 #include "tests/fixtures/kernel_sources.hpp"
 #include "timing/timing.hpp"
 #include "verification/verify.hpp"
@@ -298,6 +299,7 @@ extern "C" void pragma_kernel(const pragma_args* a) {
 TEST_CASE("a right kernel is timed, audited and keeps its verdict", "[alone]") {
   const auto timed = bench::get().time(honest);
   INFO(timed.result.reason);
+  if (timed.result.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
   CHECK(timed.result.passed());
   CHECK(timed.time.speedup.value > 0);
   CHECK(timed.time.speedup.low <= timed.time.speedup.value);
@@ -310,6 +312,7 @@ TEST_CASE("a right kernel is timed, audited and keeps its verdict", "[alone]") {
   options.processes = 3;
   const auto three = bench::get().time(honest, options);
   INFO(three.result.reason);
+  if (three.result.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
   CHECK(three.result.passed());
   CHECK(three.time.blocks_tried >= 3 * options.blocks);
   CHECK(mentions(three.time.note, "3 fresh processes"));
