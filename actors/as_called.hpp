@@ -29,7 +29,7 @@ using kernel_timer = std::function<expected<timing>()>;
 expected<void> call_drop_in(const written_winner& winner, const task& t, const load_request& request, const std::string& torch, confirmation& result, int most = most_called,
                             kernel_timer kernel_again = {});
 
-/// A drop-in of parts has no figure but the one as called, against Model as it is. unsupported, known before anything is tried: the request wants another, or none.
+/// A drop-in of parts has no figure but the one as called. unsupported, known before anything is tried: the request wants none.
 expected<void> can_time_parts(const load_request& request);
 
 } // namespace pragma

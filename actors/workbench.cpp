@@ -168,6 +168,7 @@ expected<loaded_task> workbench::load(const load_request& request) {
   result.python = ref->python().executable + " " + ref->python().version;
   result.torch = ref->python().torch;
   result.baseline = ref->baseline_name();
+  request_.baseline = ref->baseline_way(); // of the best: the same one in all processes
   result.cpu = result.limits.cpu;
   for (const auto& [name, version] : compilers()) result.compilers.push_back(version);
   result.seconds = since(start);

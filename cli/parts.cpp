@@ -205,6 +205,7 @@ private:
     request.new_id = id() + "-part" + std::to_string(number + 1); // found again when the whole is resumed
     request.load.path = file.string();
     request.load.part = true;
+    request.load.baseline = "eager"; // what stays Torch's around it is called so; the whole is held against what was asked for
     request.out_dir = folder.string();
     request.stop.attempts = std::max(1, static_cast<int>(std::lround(request_.stop.attempts * told.share)));
     return request;

@@ -26,6 +26,7 @@ namespace {
 
 constexpr double seconds_a_byte = 180.0 / (1u << 30); ///< of a task, on top of its time limit: Torch in float64, other batches and types, all slow on a busy machine
 constexpr double seconds_an_operation = 1e-9;
+constexpr double torch_compile_seconds = 600;         ///< for torch.compile and its autotuning, on a busy machine
 constexpr uint64_t torch_address_space = 16ull << 30; ///< what its libraries reserve, beyond the memory that there is
 constexpr uint64_t thread_address_space = 1ull << 30; ///< stacks and arenas of a core's threads
 constexpr size_t lines_of_ours = 2; ///< of its output: before anything of the winner is loaded
@@ -76,6 +77,10 @@ void confine_native(process_spec& spec, sandbox_options& sandbox) {
   const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
   spec.limits.processes = 4 * cores; // threads: those of OpenMP, of OpenBLAS and of Torch's own pool
   spec.limits.memory_bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + torch_address_space + cores * thread_address_space;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const drop_in_options& options) {
+  return {{"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"}, {"PRAGMA_BASELINE", options.baseline}, {"PRAGMA_ONCE_MORE", options.once_more ? "1" : "0"}};
 }
 
 /// A line of the check's, once the module has had a say: anything.
@@ -160,10 +165,9 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   spec.env.push_back({"GLIBC_TUNABLES", program_tunables});
   say_user_base(spec);
   if (device->on_device()) spec.env.push_back({"PRAGMA_DEVICE", device->torch_device + ":" + std::to_string(options.device.index)});
-  spec.env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
   announce_turn(spec);
-  spec.env.push_back({"PRAGMA_ONCE_MORE", options.once_more ? "1" : "0"});
-  const double limit = options.timeout_seconds + t.bytes * seconds_a_byte + t.flops * seconds_an_operation + module_seconds(files);
+  for (const auto& [name, value] : settings_of(options)) spec.env.push_back({name, value});
+  const double limit = options.timeout_seconds + t.bytes * seconds_a_byte + t.flops * seconds_an_operation + module_seconds(files) + (options.baseline == "eager" ? 0 : torch_compile_seconds);
   spec.limits.wall_seconds = limit;
   spec.cancel = options.cancel;
   spec.limits.cpu_seconds = static_cast<uint64_t>(limit) * std::max(1u, std::thread::hardware_concurrency()) + 1;

@@ -49,6 +49,7 @@ struct drop_in_options {
   std::string language = "c++";       ///< of the kernel (base/language.hpp)
   device_choice device;
   bool allow_tf32 = false;            ///< Torch's own products, too, are those of TF32
+  std::string baseline = "eager";     ///< what is timed beside it: "eager", "compile" or "max-autotune" (reference_options::baseline)
   double measure_seconds = 0;         ///< above 0: calls of both sides are timed as well, for about so long
   int threads = 1;                    ///< Torch's and the kernel's
   int seeds = 3;                      ///< unseen ones, on which it is compared with Torch
@@ -75,7 +76,7 @@ struct called_times {
 struct drop_in_result {
   std::string message;                ///< what was found, for people
   called_numbers numbers;
-  double model_seconds = 0;           ///< of a call of Model in the same process while nothing of the drop-in was loaded; 0 where nothing is timed
+  double model_seconds = 0;           ///< of a call of Model, as it is or compiled, in the same process while nothing of the drop-in was loaded; 0 where nothing is timed
   std::vector<called_times> times;    ///< one for each protocol, none of them empty
   std::string not_timed;              ///< why there are no times, where there could have been
 };

@@ -72,6 +72,7 @@ struct reference::impl {
 
   reference_options options;
   reference_process process;
+  std::string way = "eager";      ///< what is timed
   std::string baseline = "eager"; ///< what is timed, as the reference process names it
   int n_slots = 0;
   fs::path task_path;
@@ -283,6 +284,7 @@ expected<task> reference::load(const fs::path& file, int slots) {
                             p.options.load_timeout_seconds + (3 + oracle_factor) * p.call_seconds + (p.options.baseline == "eager" ? 0 : compile_seconds));
   if (!checked) return slow(checked.error());
   p.baseline = checked->value("baseline", p.options.baseline);
+  p.way = checked->value("way", p.options.baseline);
   p.float64_oracle = checked->value("oracle_float64", false);
   t->deterministic = checked->value("deterministic", true);
   t->mutated = checked->value("mutated", t->mutated);
@@ -292,6 +294,8 @@ expected<task> reference::load(const fs::path& file, int slots) {
 }
 
 const python_info& reference::python() const { return impl_->process.python; }
+
+std::string reference::baseline_way() const { return impl_->way; }
 
 std::string reference::baseline_name() const {
   const auto& p = *impl_;

@@ -91,6 +91,8 @@ public:
   /// What is timed; with "best" known once a task is loaded.
   /// "torch 1.13.0a0 eager, no_grad, 1 thread, ATen AVX2, BLAS libopenblasp-r0.3.21.so"
   std::string baseline_name() const;
+  /// "eager", "compile" or "max-autotune": what `baseline` says, or, where that is "best", the one that was the quickest.
+  std::string baseline_way() const;
   int slots() const;
 
   /// File descriptors of the memory that the candidate may see: parameters (1 slot) and inputs (`slots` slots).

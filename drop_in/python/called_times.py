@@ -5,6 +5,7 @@ import time
 
 import torch
 
+import baseline
 from quick_processor import QuickProcessor
 
 CLOCK = time.perf_counter  # before a module's code could change it
@@ -13,17 +14,23 @@ LEAST_TURNS = 8
 LEAST_SHARE = 0.75  # of the device's time; as least_device_share of timing/device_timing.cpp
 
 
-def model_alone(task, module, seed, device):
-    """Seconds of a call of Model while nothing of the drop-in is loaded: what its process says of Torch later is held against that."""
-    model, times = task.make_model(module).to(device.torch), []
+def model_alone(task, module, seed, device, way="eager"):
+    """(seconds of a call of Model, what was called) while nothing of the drop-in is loaded: what its process says of Torch later is held against that. `way`: of baseline.py; what is
+    compiled is compiled here."""
+    model, times = baseline.made(way, task.make_model(module).to(device.torch)), []
+    drawn = lambda: [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]  # forward() may write to them
+    for recorded in (False,) * (way != "eager") + (True,) * (way != "eager" and device.kind == "cuda"):  # as by_events() calls it
+        with torch.set_grad_enabled(recorded):
+            for _ in range(baseline.CALLS_THAT_COMPILE):
+                model(*drawn())
     while len(times) < 4 and sum(times) < 2:  # the first call is not like the others
-        inputs = [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]  # forward() may write to them
+        inputs = drawn()
         device.wait()
         start = CLOCK()
         model(*inputs)
         device.wait()
         times.append(CLOCK() - start)
-    return min(times)
+    return min(times), model
 
 
 def loop(device, one, inputs, calls):

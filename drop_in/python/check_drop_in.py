@@ -32,6 +32,7 @@ from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything, twin
 CLOCK = time.perf_counter  # before a module's code could change it
 OF_TORCH = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)  # what a program has that says nothing: convolutions may use TF32, products may not
 ALLOWED_TF32 = os.environ.get("PRAGMA_TF32") == "1"
+BASELINE = os.environ.get("PRAGMA_BASELINE", "eager")  # how Model is called where both are timed: baseline.WAYS
 ONCE_MORE = os.environ.get("PRAGMA_ONCE_MORE") == "1"
 REFERENCE_ERROR_FACTOR = 8  # base/defaults.hpp
 SLOW = 20  # seconds that Torch, in float64 too, and comparing take for one seed: one is enough then
@@ -346,7 +347,8 @@ def on_one_seed(task, module, seed, device, models, before, updated, tolerance, 
     return inputs, worst, beside, CLOCK() - start > SLOW
 
 
-def check(task, module, folder, tolerance, asked, seeds, device, seconds):
+def check(task, module, folder, tolerance, asked, seeds, device, seconds, compiled):
+    """`compiled`: what is timed in place of Model; None: Model as it is."""
     said = []
     parts = os.path.exists(os.path.join(folder, "parts.json"))
     native = os.path.exists(os.path.join(folder, "kernel.cpp")) or parts and device.native
@@ -409,10 +411,10 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds):
         if not device.native:
             as_made = as_made.to(device.torch)
         as_a_program()
-        times = measured(device, model, as_made, inputs, seconds)
+        times = measured(device, model if compiled is None else compiled, as_made, inputs, seconds)
         if (parts or not native) and hasattr(as_made, "stats"):
             said.append("kernels launched " + as_made.stats().get("launches", "by Triton's dispatcher"))
-        if "times" in times and any([p.requires_grad for p in as_made.parameters()]):
+        if "times" in times and compiled is None and any([p.requires_grad for p in as_made.parameters()]):
             said.append(where_gradients_are_recorded(device, model, as_made, inputs, min(seconds, 0.25)))
     return dict(times, message="; ".join(said), numbers=numbers.values())
 
@@ -455,14 +457,15 @@ def main():
     try:
         as_a_program()
         with torch.no_grad():
-            say({"model": model_alone(task, module, seeds[0], device) if seconds > 0 else 0.0})
+            alone, called = model_alone(task, module, seeds[0], device, BASELINE) if seconds > 0 else (0.0, None)
+            say({"model": alone})
     except Exception as e:
         say({"absent": str(e)[:2000] or type(e).__name__})
         return
     use_tf32(ALLOWED_TF32, ALLOWED_TF32)
     try:
         with torch.no_grad():
-            result = dict(check(task, module, folder, tolerance, asked, seeds, device, seconds), ok=True)
+            result = dict(check(task, module, folder, tolerance, asked, seeds, device, seconds, None if BASELINE == "eager" else called), ok=True)
     except (Differs, TaskError) as e:
         result = {"ok": False, "message": str(e)}
     except Exception as e:

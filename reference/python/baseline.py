@@ -8,6 +8,7 @@ import torch
 WAYS = ("eager", "compile", "max-autotune")
 ROUNDS = 5             # of each way in turn; the least counts
 ROUND_SECONDS = 0.1    # of calls
+CALLS_THAT_COMPILE = 2 # shapes that were dynamic in the first are compiled again
 
 # Workers that compile beside us would count as the task's processes and wait for the CPUs that timing is pinned to.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
@@ -38,20 +39,20 @@ def seconds_of(call):
 
 
 def choose(asked, model, call):
-    """(the model to time, its name, notes). `call(model)` makes one call, waited for. A way that was asked for and fails is an error (NoCompiler, or what
+    """(the model to time, its way, its name, notes). `call(model)` makes one call, waited for. A way that was asked for and fails is an error (NoCompiler, or what
     Torch raised); where the best is asked for it is left out, and a note says why."""
     if asked != "best":
         chosen = made(asked, model)
         if asked != "eager":
-            call(chosen)
-            call(chosen)  # shapes that were dynamic in the first are compiled again
-        return chosen, named(asked), []
+            for _ in range(CALLS_THAT_COMPILE):
+                call(chosen)
+        return chosen, asked, named(asked), []
     ready, notes = {}, []
     for way in WAYS:
         try:
             candidate = made(way, model)
-            call(candidate)
-            call(candidate)
+            for _ in range(CALLS_THAT_COMPILE):
+                call(candidate)
             ready[way] = candidate
         except (KeyboardInterrupt, GeneratorExit):
             raise
@@ -65,7 +66,7 @@ def choose(asked, model, call):
             least[way] = min(least[way], seconds_of(lambda: call(candidate)))
     best = min(least, key=least.get)
     notes.append("baselines here, one call: " + ", ".join("%s %.4g ms" % (named(way), 1e3 * t) for way, t in least.items()))
-    return ready[best], named(best) + ", the best of %d" % len(ready), notes
+    return ready[best], best, named(best) + ", the best of %d" % len(ready), notes
 
 
 def named(way):

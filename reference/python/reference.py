@@ -286,21 +286,21 @@ class Reference:
                 view.copy_(value)
             self.upload(slot)
         return {"deterministic": deterministic, "mutated": sorted(self.saved), "notes": notes,
-                "oracle_float64": self.model64 is not None, "baseline": self.choose_baseline(notes)}
+                "oracle_float64": self.model64 is not None, **self.choose_baseline(notes)}
 
     def choose_baseline(self, notes):
-        """What is timed from now on, by name."""
+        """What is timed from now on: "baseline", its name, and "way", one of baseline.WAYS."""
         def call(model):
             self.timed = model
             self.run(self.slots)
 
         try:
-            self.timed, name, more = baseline.choose(BASELINE, self.model, call)
+            self.timed, way, name, more = baseline.choose(BASELINE, self.model, call)
         except Exception as e:
             raise TaskError("%s: the baseline %s cannot be had: %s" % (self.task.path, baseline.named(BASELINE), " ".join(str(e).split())[:400]),
                             "--baseline eager, or --baseline best, which leaves out what fails; PRAGMA_PYTHON names another Python with Torch", "unsupported")
         notes.extend(more)
-        return name
+        return {"baseline": name, "way": way}
 
     def run(self, calls):
         """The timed loop: nothing in it but the calls."""

@@ -9,6 +9,7 @@
 #include "reference/reference.hpp"
 #include "sandbox/sandbox.hpp"
 #include "synthesis/search/builtin.hpp"
+#include "tests/fixtures/other_python.hpp"
 #include "tests/fixtures/skip.hpp"
 #include "verification/verify.hpp"
 
@@ -260,19 +261,6 @@ void check_foreign(const char* type, const std::string& text) {
   CHECK_THAT(join(cut.why, "; "), Contains("no kernel has the type " + std::string(type)));
   here.check(machine);
 }
-
-/// $PRAGMA_OTHER_PYTHON; empty where there is none, or where it lies in a folder that the user of generated code may not enter (root's own).
-std::string newer_python() {
-  const char* named = std::getenv("PRAGMA_OTHER_PYTHON");
-  return named && *named && barred_at(named).empty() ? named : "";
-}
-
-/// This machine's Torch is another one while this lives.
-struct with_python {
-  std::string before = std::getenv("PRAGMA_PYTHON") ? std::getenv("PRAGMA_PYTHON") : "";
-  explicit with_python(const std::string& python) { ::setenv("PRAGMA_PYTHON", python.c_str(), 1); }
-  ~with_python() { before.empty() ? ::unsetenv("PRAGMA_PYTHON") : ::setenv("PRAGMA_PYTHON", before.c_str(), 1); }
-};
 
 const std::string quantized = around_with("self.register_buffer('turn', torch.quantize_per_tensor(torch.linspace(-1, 1, 64), 0.01, 0, torch.qint8))",
                                           "torch.dequantize(torch.quantize_per_tensor(wide, 0.01, 0, torch.qint8)) + torch.dequantize(self.turn)");
