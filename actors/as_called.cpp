@@ -26,7 +26,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr double measure_seconds = 1.5;          ///< in each
 constexpr double called_budget = 60;             ///< seconds: after them no further process is started
-constexpr double compiled_budget = 240;          ///< where each process compiles Model first
+constexpr double compiled_budget = 120;          ///< where each process compiles Model first
 constexpr int later_seeds = 1;                   ///< unseen seeds on which the second process and those after it check the drop-in
 constexpr double other_caches = 0.3; ///< one set of inputs, called again and again, against several in turn
 constexpr double call_seconds = 200e-6; ///< of Torch from Python: what one process has on top of another

@@ -136,6 +136,13 @@ expected<loaded_task> workbench::load(const load_request& request) {
   options.threads = request.threads;
   options.device = request.where();
   options.baseline = request.baseline;
+  torch_compiled_.reset();
+  if (request.baseline != "eager") {
+    auto folder = temp_dir::create("pragma-torch-compiled-");
+    if (!folder) return fail(folder.error());
+    torch_compiled_.emplace(std::move(*folder));
+    options.torch_compiled = torch_compiled_->path();
+  }
   options.allow_tf32 = request.allow_tf32;
   if (!request.where().on_device()) options.cpus = measuring_cpus(request.threads);
   options.cancel = cancel_;
@@ -457,8 +464,9 @@ expected<confirmation> workbench::confirm(const candidate& c) {
     result.not_called = "it was not asked for (--no-check)";
     return result;
   }
-  const auto winner = write_winner(loaded_.task, c, request_, cancel_, (*binary)->scratch);
+  auto winner = write_winner(loaded_.task, c, request_, cancel_, (*binary)->scratch);
   if (!winner) return fail(winner.error());
+  if (torch_compiled_) winner->options.torch_compiled = torch_compiled_->path();
   const auto kernel_again = [&]() -> expected<timing> {
     if (auto ready = ensure_loaded(); !ready) return fail(ready.error());
     auto again = time_candidate(loaded_.task, audit_, *reference_, **binary, result.verdict, options);

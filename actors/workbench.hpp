@@ -74,6 +74,7 @@ private:
   bool limits_again_ = false;                    ///< loaded_.limits were measured again
   task_audit audit_;
   verify_options search_checks_;                 ///< of all attempts: one set of seeds, drawn at load
+  std::optional<temp_dir> torch_compiled_; ///< by the reference process alone, where the baseline is compiled
   std::optional<std::pair<std::string, written_winner>> whole_; ///< of the candidate of parts that was asked about last, by its id
   std::optional<build_output> next_;             ///< prepare_next()'s
   std::list<std::pair<std::string, std::shared_ptr<build_output>>> builds_; ///< most recent first, a few

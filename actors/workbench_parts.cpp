@@ -29,6 +29,7 @@ expected<const written_winner*> workbench::whole_of(const candidate& c) {
   whole_.reset();
   auto written = write_winner(loaded_.task, c, request_, cancel_);
   if (!written) return fail(written.error());
+  if (torch_compiled_) written->options.torch_compiled = torch_compiled_->path();
   whole_.emplace(c.id(), std::move(*written));
   return &whole_->second;
 }

@@ -83,6 +83,20 @@ std::vector<std::pair<std::string, std::string>> settings_of(const drop_in_optio
   return {{"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"}, {"PRAGMA_BASELINE", options.baseline}, {"PRAGMA_ONCE_MORE", options.once_more ? "1" : "0"}};
 }
 
+/// A folder that the process may write, with what torch.compile has made elsewhere. That makes it quicker, no more: what cannot be copied is compiled again.
+expected<void> prepare(const fs::path& scratch, const fs::path& torch_compiled) {
+  std::error_code failed;
+  fs::create_directory(scratch, failed);
+  if (failed) return fail(ec::io_error, "cannot prepare " + scratch.string() + ": " + failed.message());
+  const auto copy = scratch / inductor_folder;
+  if (torch_compiled.empty() || !fs::is_directory(torch_compiled, failed)) return {};
+  fs::copy(torch_compiled, copy, fs::copy_options::recursive | fs::copy_options::skip_symlinks, failed);
+  fs::permissions(copy, fs::perms(0777), failed); // its user is another one than ours, where we are root
+  for (auto at = fs::recursive_directory_iterator(copy, failed); at != fs::recursive_directory_iterator(); at.increment(failed))
+    fs::permissions(at->path(), fs::perms(at->is_directory(failed) ? 0777 : 0666), failed);
+  return {};
+}
+
 /// A line of the check's, once the module has had a say: anything.
 /// What it says while nothing of the winner is loaded: {"begun": ...}, then {"model": seconds}, which is returned. Where one is missing: why (empty: it did not say).
 tl::expected<double, std::string> model_alone(const std::vector<std::string>& lines) {
@@ -142,9 +156,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   const auto scratch = native ? files : place->path() / "scratch"; // kernel.cpp is compiled beside model_new.py
   if (auto copied = copy_drop_in(folder, files); !copied) return fail(copied.error());
   if (auto written = put_readable(task_file, t.source); !written) return fail(written.error());
-  std::error_code failed;
-  fs::create_directory(scratch, failed);
-  if (failed) return fail(ec::io_error, "cannot prepare " + scratch.string() + ": " + failed.message());
+  if (auto ready = prepare(scratch, options.torch_compiled); !ready) return fail(ready.error());
 
   process_spec spec;
   sandbox_options sandbox;

@@ -50,6 +50,7 @@ struct drop_in_options {
   device_choice device;
   bool allow_tf32 = false;            ///< Torch's own products, too, are those of TF32
   std::string baseline = "eager";     ///< what is timed beside it: "eager", "compile" or "max-autotune" (reference_options::baseline)
+  std::filesystem::path torch_compiled; ///< reference_options::torch_compiled of the same task: each process gets a copy, so that none of them writes what the next one takes for Torch's code
   double measure_seconds = 0;         ///< above 0: calls of both sides are timed as well, for about so long
   int threads = 1;                    ///< Torch's and the kernel's
   int seeds = 3;                      ///< unseen ones, on which it is compared with Torch

@@ -61,7 +61,7 @@ expected<void> confine_python(const backend& device, const std::string& python, 
   spec.cwd = scratch.string();
   spec.env = {{"OMP_NUM_THREADS", std::to_string(std::max(1, threads))}, {"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHONHASHSEED", "0"},
               {"USER", "candidate"}, {"LOGNAME", "candidate"},
-              {"TRITON_CACHE_DIR", (scratch / "triton").string()}, {"TORCHINDUCTOR_CACHE_DIR", (scratch / "inductor").string()},
+              {"TRITON_CACHE_DIR", (scratch / "triton").string()}, {"TORCHINDUCTOR_CACHE_DIR", (scratch / inductor_folder).string()},
               {"CUDA_CACHE_PATH", (scratch / "cuda").string()}};
   auto handed_on = device.environment;
   handed_on.push_back("LD_LIBRARY_PATH");

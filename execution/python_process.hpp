@@ -14,6 +14,9 @@ expected<void> put_readable(const std::filesystem::path& file, std::string_view 
 /// For processes that find Torch where this user has it, as find_python() did; a candidate's own process has no such packages.
 void say_user_base(process_spec& spec);
 
+/// In a sandbox's scratch folder: what torch.compile makes there.
+constexpr const char* inductor_folder = "inductor";
+
 /// Generated code has a uid of its own where we are root, which cannot pass `at` (barred_at()) on its way to this Python; with what to do.
 error unreachable_python(const std::string& python, const std::filesystem::path& at);
 

@@ -43,6 +43,7 @@ struct reference_options {
   int threads = 1;
   device_choice device;               ///< where Model runs
   std::string baseline = "eager";     ///< "eager", "compile" or "max-autotune" (torch.compile with its defaults, or in that mode), "best": the quickest of them here
+  std::filesystem::path torch_compiled; ///< a folder for what torch.compile makes; empty: Torch's own, of all programs of this user
   bool allow_tf32 = false;            ///< float32 products of the reference may round their operands to TF32
   std::vector<int> cpus;              ///< pin the process there; empty = not pinned
   uint64_t max_task_bytes = 0;        ///< inputs + parameters + outputs, and any one tensor of a call; 0: what the machine (and the device) has free then

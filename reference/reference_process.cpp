@@ -78,6 +78,7 @@ expected<variables> environment_of(const reference_options& options) {
     env.push_back({"CUDA_VISIBLE_DEVICES", ""});
   }
   env.push_back({"PRAGMA_BASELINE", options.baseline});
+  if (!options.torch_compiled.empty()) env.push_back({"TORCHINDUCTOR_CACHE_DIR", options.torch_compiled.string()});
   if (has_avx512()) env.emplace_back("ATEN_CPU_CAPABILITY", "avx512");
   return env;
 }

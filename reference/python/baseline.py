@@ -12,6 +12,8 @@ CALLS_THAT_COMPILE = 2 # shapes that were dynamic in the first are compiled agai
 
 # Workers that compile beside us would count as the task's processes and wait for the CPUs that timing is pinned to.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+# Headers that are compiled once for all programs of a user take each process that begins with nothing 7 s, and a copy of what another has compiled needs none.
+os.environ.setdefault("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0")
 
 
 class NoCompiler(RuntimeError):
