@@ -11,6 +11,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "execution/contention.hpp"
 #include "reference/reference.hpp"
 #include "synthesis/search/builtin.hpp"
 
@@ -121,10 +122,22 @@ public:
     return {};
   }
 
+  /// No more than leave the machine quiet enough to measure one of them; less than were asked for is said.
+  int jobs() const {
+    const bool on_device = s_.run.device.backend != "cpu";
+    const auto processors = std::max(1u, std::thread::hardware_concurrency());
+    const int threads = on_device ? 1 : std::max(1, s_.run.threads), most = tasks_at_once(on_device ? most_others_of_a_device() : most_others(threads), processors, threads);
+    if (s_.jobs > most)
+      out_.line("--jobs " + std::to_string(s_.jobs) + ": " + std::to_string(most) + " at once, since what more of them compile and verify would keep " + std::to_string(processors) +
+                (processors == 1 ? " processor" : " processors") + " too busy to measure another");
+    return std::clamp(s_.jobs, 1, most);
+  }
+
   void run() {
     start_ = std::chrono::steady_clock::now();
     std::vector<std::thread> workers;
-    for (int j = 0; j < std::max(1, s_.jobs); ++j)
+    const int at_once = jobs();
+    for (int j = 0; j < at_once; ++j)
       workers.emplace_back([this] {
         while (!cancelled()) {
           const size_t i = next_++;
@@ -300,7 +313,7 @@ void add_bench(CLI::App& app, action& chosen) {
   command->add_option("--out", s->out, "folder for bench.json, bench.html and a report per task")->capture_default_str();
   command->add_option("--limit", s->limit, "only the first N tasks");
   command->add_option("--only", s->only, "only tasks whose name matches this regular expression");
-  command->add_option("--jobs", s->jobs, "tasks at once: building and verifying overlap, measuring never does")->check(CLI::Range(1, 64))->capture_default_str();
+  command->add_option("--jobs", s->jobs, "tasks at once: building and verifying overlap, measuring never does; no more than leave the machine quiet enough for that")->check(CLI::Range(1, 64))->capture_default_str();
   command->add_option("--compare", s->compare, "also compare with earlier results, with intervals: a folder, a bench.json");
   command->add_flag("--fresh", s->fresh, "ignore earlier results in --out");
   command->add_flag("--json", s->json, "print the table as JSON");

@@ -170,6 +170,8 @@ double most_others_of_a_device(unsigned processors) {
 }
 double most_others_of_a_device() { return most_others_of_a_device(static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))); }
 
+int tasks_at_once(double most, unsigned processors, int threads) { return 1 + static_cast<int>(most * processors / std::max(1, threads)); }
+
 std::string of_others(double share) { return "other processes used " + format_number(100 * share, 0) + "% of this machine, which shifts a ratio"; }
 
 others_watch::others_watch(std::vector<pid_t> ours, double used)

@@ -29,6 +29,8 @@ double most_others(int threads);
 double most_others_of_a_device();
 /// most_others_of_a_device() on a machine of so many processors.
 double most_others_of_a_device(unsigned processors);
+/// Tasks of so many threads that `processors` may work on at once while one of them is measured, which may have `most` of the machine busy beside it: at least 1.
+int tasks_at_once(double most, unsigned processors, int threads);
 /// "other processes used 40% of this machine, which shifts a ratio"
 std::string of_others(double share);
 

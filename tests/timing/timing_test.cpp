@@ -104,6 +104,10 @@ TEST_CASE("who measures beside others says so, although nobody took his CPU") {
     CHECK(time->contended == (share > 0.75));
   }
   for (const auto& [processors, most] : std::map<unsigned, double>{{2, 0.25}, {4, 0.25}, {8, 0.5}, {16, 0.75}, {64, 0.75}}) CHECK(most_others_of_a_device(processors) == most);
+  // A second task would keep one of two processors busy, while no more than a quarter of them may be.
+  for (const auto& [processors, tasks] : std::map<unsigned, int>{{1, 1}, {2, 1}, {3, 1}, {4, 2}, {16, 5}}) CHECK(tasks_at_once(most_others(1), processors, 1) == tasks);
+  CHECK(tasks_at_once(0.03, 32, 32) == 1);
+  CHECK(tasks_at_once(most_others_of_a_device(16), 16, 1) == 13);
 }
 
 TEST_CASE("what others used is a share of the time that passed, whatever a device's clock shows of it") {
