@@ -79,9 +79,8 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
   e.compared = measured->compared;
   e.side_by_side = std::move(measured->against_best);
   if (e.verdict.passed() && request.profile) {
-    auto known = loaded;
-    if (measured->limits.peak_gflops > 0) known.limits = measured->limits;
-    const auto input = diagnosis_of(known, load, e.profile, nullptr, request.candidate.source, request.candidate.flags);
+    e.with = {work_of(loaded.task, load.allow_tf32), measured->limits.peak_gflops > 0 ? measured->limits : loaded.limits, request.candidate.source, request.candidate.flags, load.threads};
+    const auto input = diagnosis_of(e.with, e.profile);
     e.findings = diagnose(input);
     e.table = table_of(input);
   }

@@ -31,6 +31,7 @@ struct examination {
   bool measured = false;                   ///< `profile` and `findings` are there
   pragma::profile profile;
   std::vector<finding> findings;
+  diagnosed_with with;                     ///< what these rest on
   time_table table;                        ///< where the time of a call goes; empty on a device
   bool compared = false;                   ///< `side_by_side` was measured in alternation with the other one
   timing side_by_side;

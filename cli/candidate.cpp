@@ -127,7 +127,9 @@ int run(const candidate_settings& s, bool profile_too) {
   if (!loaded) return report(out, loaded.error());
   auto found = examine(bench, *loaded, load, request, [&](const std::string& step) { out.status(step + " ..."); });
   if (!found) return report(out, found.error());
-  out.result(document(*found));
+  auto all = document(*found);
+  if (found->measured) all["diagnosed_with"] = found->with; // `pragma diagnose FILE`
+  out.result(all);
   show_verdict(out, found->verdict, found->language);
   if (found->verdict.passed() && found->measured) show_measurement(out, *found, s.against);
   return exit_code_of(*found, s.against);

@@ -7,6 +7,8 @@
 
 #include "actors/examine.hpp"
 #include "actors/store.hpp"
+#include "base/files.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "diagnosis/scores.hpp"
 
@@ -56,9 +58,32 @@ int show_scores(terminal& out) {
   return 0;
 }
 
+/// What `pragma profile --json` wrote, judged by this program's rules.
+int diagnose_file(terminal& out, const std::filesystem::path& file) {
+  const auto text = read_file(file);
+  if (!text) return report(out, text.error());
+  const auto document = parse_json(*text, file.string());
+  if (!document) return report(out, document.error());
+  if (!document->is_object() || !document->contains("profile") || !document->contains("diagnosed_with"))
+    return report(out, {ec::invalid_argument, file.string() + " holds no profile and what belongs to it", "`pragma profile TASK.py KERNEL --json > FILE` writes one"});
+  const auto measured = from_json_value<profile>((*document)["profile"], file.string());
+  if (!measured) return report(out, measured.error());
+  const auto with = from_json_value<diagnosed_with>((*document)["diagnosed_with"], file.string());
+  if (!with) return report(out, with.error());
+  const auto input = diagnosis_of(*with, *measured);
+  const auto findings = diagnose(input);
+  const auto table = table_of(input);
+  out.line(out.bold(document->value("task", "")) + ", " + file.string());
+  for (const auto& line : table_lines(table)) out.line(line);
+  print_findings(out, findings, *measured, {});
+  out.result({{"file", file.string()}, {"time_table", table}, {"findings", findings}});
+  return 0;
+}
+
 int diagnose_run(const diagnose_settings& s) {
   terminal out(s.json);
   if (s.scores) return show_scores(out);
+  if (s.run.ends_with(".json")) return diagnose_file(out, s.run);
   const auto run = read_stored_run(s.run, s.head);
   if (!run) return report(out, run.error());
   const auto& h = run->header;
@@ -88,12 +113,12 @@ int diagnose_run(const diagnose_settings& s) {
 void add_diagnose(CLI::App& app, action& chosen) {
   auto s = std::make_shared<diagnose_settings>();
   auto* command = app.add_subcommand("diagnose", "where the time of a recorded attempt went; how far findings kept their word");
-  command->add_option("run", s->run, "run id, `last`, or a task's name (its newest run)")->capture_default_str();
+  command->add_option("run", s->run, "run id, `last`, a task's name (its newest run), or a file that `pragma profile --json` wrote")->capture_default_str();
   command->add_option("--attempt", s->attempt, "this one instead of the best")->check(CLI::Range(1, 1000000));
   command->add_flag("--scores", s->scores, "for each rule and machine: how often an attempt followed it, what it promised and what that brought");
   command->add_flag("--json", s->json, "print JSON");
   s->head.add_to(*command);
-  command->footer("Example:\n  pragma diagnose last\n  pragma diagnose 20261121-101502-3fa9c1 --attempt 4\n  pragma diagnose --scores");
+  command->footer("Example:\n  pragma diagnose last\n  pragma diagnose 20261121-101502-3fa9c1 --attempt 4\n  pragma profile task.py kernel.cpp --json > there.json   # on the machine that has the hardware\n  pragma diagnose there.json\n  pragma diagnose --scores");
   command->callback([s, &chosen] { chosen = [s] { return diagnose_run(*s); }; });
 }
 

@@ -6,6 +6,7 @@
 #include "base/json_definitions.hpp"
 
 #include "diagnosis/profile.hpp"
+#include "diagnosis/rules.hpp"
 #include "diagnosis/time_table.hpp"
 #include "diagnosis/finding.hpp"
 #include "diagnosis/brief.hpp"

@@ -12,6 +12,7 @@ enum class product_precision {
   tf32,
   half     ///< the operands are float16 or bfloat16
 };
+NLOHMANN_JSON_SERIALIZE_ENUM(product_precision, {{product_precision::float32, "float32"}, {product_precision::tf32, "tf32"}, {product_precision::half, "half"}})
 /// Half where all of the task's inputs and parameters of floating type have two bytes; else TF32 where that is allowed.
 product_precision products_of(const task& t, bool allow_tf32);
 
@@ -22,6 +23,7 @@ struct roofline_work {
   product_precision products = product_precision::float32; ///< devices
   bool contracts = true;                 ///< products of matrices or convolutions are among it, as far as is known
 };
+PRAGMA_JSON(roofline_work, flops, bytes, written_bytes, products, contracts)
 /// Of a task as it was loaded or as run.json has it, which needs its flops, bytes, category, inputs, params and outputs. Of a task without outputs what is written is unknown.
 roofline_work work_of(const task& t, bool allow_tf32);
 

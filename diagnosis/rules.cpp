@@ -67,6 +67,17 @@ template <class Rules> std::vector<finding> apply(const Rules& rules, const rule
 
 } // namespace
 
+diagnosis_input diagnosis_of(const diagnosed_with& with, const profile& current) {
+  diagnosis_input input;
+  static_cast<roofline_work&>(input) = with.work;
+  input.current = &current;
+  input.limits = with.limits.peak_gflops > 0 ? &with.limits : nullptr;
+  input.source = with.source;
+  input.flags = with.flags;
+  input.threads = with.threads;
+  return input;
+}
+
 std::vector<finding> diagnose(const diagnosis_input& input) {
   if (!input.current) return {};
   const rule::facts facts(input);

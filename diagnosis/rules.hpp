@@ -19,6 +19,18 @@ struct diagnosis_input : roofline_work {
 
 std::vector<finding> diagnose(const diagnosis_input& input);
 
+/// What a diagnosis rests on besides the profile, as it is kept beside one (`pragma profile --json`): it can then be made again, on another machine and by later rules.
+struct diagnosed_with {
+  roofline_work work;
+  machine_limits limits;
+  std::string source;                      ///< of the candidate
+  std::vector<std::string> flags;
+  int threads = 1;
+};
+PRAGMA_JSON(diagnosed_with, work, limits, source, flags, threads)
+/// `current` must outlive the answer, and so must `with`.
+diagnosis_input diagnosis_of(const diagnosed_with& with, const profile& current);
+
 /// One row of the table of thresholds.
 struct threshold {
   std::string name;

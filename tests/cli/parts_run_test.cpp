@@ -23,6 +23,7 @@
 #include <thread>
 
 using namespace pragma;
+using namespace pragma::test;
 using namespace pragma::cli;
 using Catch::Contains;
 namespace fs = std::filesystem;

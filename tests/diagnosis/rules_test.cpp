@@ -446,3 +446,28 @@ TEST_CASE("what limits a kernel is said as surely as it is known") {
   CHECK(what_limits({f}, &nothing_known).find("Ruled out") == std::string::npos);
   CHECK(what_limits({}, nullptr) == "no finding explains the time");
 }
+
+TEST_CASE("what is kept beside a profile makes the same diagnosis again") {
+  const std::string source = "void f(const float* x, float* y) {\n  for (int i = 0; i < 1000; ++i) y[i] = x[i];\n}\n";
+  const auto p = make_profile({{"llvm_mca.resource_pressure", 60, fixed}, {"topdown.memory_bound", 60}}, 1e-3);
+  const auto before = run(p, 8 * MB, 1e6, 4 * MB, source, 2);
+  REQUIRE_FALSE(before.empty());
+  diagnosed_with with;
+  with.work = {1e6, 8 * MB, 4 * MB, product_precision::half, false};
+  with.limits = machine(2);
+  with.source = source;
+  with.flags = {"-O3"};
+  with.threads = 2;
+  const auto kept = parse_json(json(with).dump(), "what was kept");
+  REQUIRE(kept);
+  const auto back = from_json_value<diagnosed_with>(*kept, "what was kept");
+  REQUIRE(back);
+  CHECK(json(*back) == json(with));
+  CHECK(back->work.products == product_precision::half);
+  auto again = *back;
+  again.work.products = product_precision::float32; // as run() asks
+  again.work.contracts = true;
+  CHECK(json(diagnose(diagnosis_of(again, p))) == json(before));
+  again.limits = {};
+  CHECK(diagnosis_of(again, p).limits == nullptr); // of a machine that nobody measured
+}
