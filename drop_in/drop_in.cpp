@@ -91,9 +91,7 @@ expected<void> prepare(const fs::path& scratch, const fs::path& torch_compiled) 
   const auto copy = scratch / inductor_folder;
   if (torch_compiled.empty() || !fs::is_directory(torch_compiled, failed)) return {};
   fs::copy(torch_compiled, copy, fs::copy_options::recursive | fs::copy_options::skip_symlinks, failed);
-  fs::permissions(copy, fs::perms(0777), failed); // its user is another one than ours, where we are root
-  for (auto at = fs::recursive_directory_iterator(copy, failed); at != fs::recursive_directory_iterator(); at.increment(failed))
-    fs::permissions(at->path(), fs::perms(at->is_directory(failed) ? 0777 : 0666), failed);
+  give_to_generated_code(copy);
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <tuple>
 #include <unistd.h>
 
 namespace pragma {
@@ -160,6 +161,14 @@ expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options)
   spec.clear_env = true;
   spec.before_exec = [child] { return child->enter(); };
   return {};
+}
+
+void give_to_generated_code(const std::filesystem::path& folder) {
+  if (!can_drop()) return;
+  const auto give = [](const std::filesystem::path& at) { std::ignore = ::lchown(at.c_str(), nobody, nobody); };
+  give(folder);
+  std::error_code failed;
+  for (auto at = std::filesystem::recursive_directory_iterator(folder, failed); !failed && at != std::filesystem::recursive_directory_iterator(); at.increment(failed)) give(at->path());
 }
 
 std::filesystem::path barred_at(const std::filesystem::path& path) {

@@ -28,6 +28,10 @@ struct sandbox_options {
 /// Adds the policy to a process_spec: before_exec, limits, a clean environment.
 expected<void> apply_sandbox(process_spec& spec, const sandbox_options& options);
 
+/// Gives a folder and all that lies in it to generated code's uid, and to nobody else; where that is our own, nothing is changed. Links are not followed. What cannot be given stays ours, and
+/// cannot be written there.
+void give_to_generated_code(const std::filesystem::path& folder);
+
 /// Where generated code's uid, which is another one than root's, is stopped on the way to `path`: a folder that it may not pass ("/root"), or the file itself. Empty: nowhere.
 std::filesystem::path barred_at(const std::filesystem::path& path);
 

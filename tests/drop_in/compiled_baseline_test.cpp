@@ -50,5 +50,27 @@ TEST_CASE("a drop-in is timed beside a compiled Model where that is the baseline
     REQUIRE(said->times.size() == 1);
     CHECK_FALSE(said->times[0].torch_seconds.empty());
     CHECK(said->model_seconds > 0);
+    // What the reference's process has compiled lies in a folder of ours, and a copy of it is used: nothing of a drop-in's process gets there.
+    auto with_copy = options;
+    with_copy.torch_compiled = folder->path() / "compiled";
+    REQUIRE(std::filesystem::create_directory(with_copy.torch_compiled));
+    reference_options compiling;
+    compiling.baseline = "compile";
+    compiling.torch_compiled = with_copy.torch_compiled;
+    auto compiled = reference::start(compiling);
+    if (!compiled) FAIL(render(compiled.error()));
+    if (const auto loaded = compiled->load(file, 2); !loaded) FAIL(render(loaded.error()));
+    CHECK(compiled->baseline_way() == "compile");
+    const auto files = [&] {
+      std::set<std::string> found;
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(with_copy.torch_compiled)) found.insert(entry.path().string());
+      return found;
+    };
+    const auto before = files();
+    CHECK_FALSE(before.empty());
+    const auto quicker = check_drop_in(at, *t, with_copy);
+    if (!quicker) FAIL(render(quicker.error()));
+    CHECK(quicker->times.size() == 1);
+    CHECK(files() == before);
   }
 }
