@@ -153,7 +153,8 @@ TEST_CASE("a task with an operator of Torch's gets kernels for its parts, and a 
   auto place = *temp_dir::create("pragma-parts-test-");
   const auto task = place.path() / "gate.py", out = place.path() / "out", home = place.path() / "home";
   std::ofstream(task) << gate;
-  const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "2", "--seeds", "1", "--no-profile", "--json"}, home);
+  // Best: what is quickest of what this Torch has; the whole is held against it, and the parts against eager Torch.
+  const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "2", "--seeds", "1", "--no-profile", "--json", "--baseline", "best"}, home);
   INFO(result.err << result.out);
   if (result.exit_code == 6) {
     WARN("the machine was too busy to establish a figure");
@@ -293,18 +294,6 @@ TEST_CASE("a suite leaves as they are the tasks that optimize leaves as they are
     CHECK(t["status"] == (t["name"] == "syntax" ? "invalid" : "left as it is"));
     CHECK_FALSE(t["reason"].get<std::string>().empty());
   }
-}
-
-TEST_CASE("parts of a task have no figure against another baseline than Model as it is: that is said before any is tried") {
-  auto place = *temp_dir::create("pragma-parts-test-");
-  const auto task = place.path() / "gate.py", out = place.path() / "out", home = place.path() / "home";
-  std::ofstream(task) << gate;
-  const auto result = run({PRAGMA_EXE, "optimize", task.string(), "--out", out.string(), "--attempts", "1", "--seeds", "1", "--no-profile", "--baseline", "best"}, home);
-  INFO(result.err << result.out);
-  CHECK(result.exit_code == 0);
-  CHECK(result.err.find("hint: --baseline eager") != std::string::npos);
-  CHECK(result.err.find("attempt") == std::string::npos);
-  CHECK_FALSE(fs::exists(out / "regions"));
 }
 
 TEST_CASE("parts that may not be timed as called are left to Torch: no machine is called busy for it") {
