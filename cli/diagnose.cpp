@@ -62,7 +62,7 @@ int show_scores(terminal& out) {
 int diagnose_file(terminal& out, const std::filesystem::path& file) {
   const auto text = read_file(file);
   if (!text) return report(out, text.error());
-  const auto document = parse_json(*text, file.string());
+  auto document = parse_json(*text, file.string());
   if (!document) return report(out, document.error());
   if (!document->is_object() || !document->contains("profile") || !document->contains("diagnosed_with"))
     return report(out, {ec::invalid_argument, file.string() + " holds no profile and what belongs to it", "`pragma profile TASK.py KERNEL --json > FILE` writes one"});
@@ -73,7 +73,8 @@ int diagnose_file(terminal& out, const std::filesystem::path& file) {
   const auto input = diagnosis_of(*with, *measured);
   const auto findings = diagnose(input);
   const auto table = table_of(input);
-  out.line(out.bold(document->value("task", "")) + ", " + file.string());
+  const auto& task = (*document)["task"]; // the file may be anybody's: of any type
+  out.line(out.bold(task.is_string() ? task.get<std::string>() : "a task without a name") + ", candidate " + measured->candidate + ", " + file.string());
   for (const auto& line : table_lines(table)) out.line(line);
   print_findings(out, findings, *measured, {});
   out.result({{"file", file.string()}, {"time_table", table}, {"findings", findings}});

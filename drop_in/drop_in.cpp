@@ -91,6 +91,7 @@ expected<void> prepare(const fs::path& scratch, const fs::path& torch_compiled) 
   const auto copy = scratch / inductor_folder;
   if (torch_compiled.empty() || !fs::is_directory(torch_compiled, failed)) return {};
   fs::copy(torch_compiled, copy, fs::copy_options::recursive | fs::copy_options::skip_symlinks, failed);
+  if (failed) fs::remove_all(copy, failed); // half of a library would end the process
   give_to_generated_code(copy);
   return {};
 }
