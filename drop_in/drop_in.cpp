@@ -57,14 +57,13 @@ std::string text_of(const json& reply, const char* key) {
   return reply.is_object() && reply.contains(key) && reply[key].is_string() ? trim(cut_lines(printable(reply[key].get<std::string>()), 2, 6, 2000)) : "";
 }
 
-/// In the order in which they were said; nothing where one of them lacks either side.
-std::vector<called_times> times_of(const json& reply) {
-  constexpr size_t most_protocols = 4;
+/// In the order in which they were said; nothing where one of them lacks either side. `torch_alone`: seconds of each, said before.
+std::vector<called_times> times_of(const json& reply, const std::vector<double>& torch_alone) {
   std::vector<called_times> found;
   const auto said = reply.is_object() ? reply.value("times", json::array()) : json::array();
-  if (!said.is_array() || said.size() > most_protocols) return {};
+  if (!said.is_array() || said.size() > torch_alone.size()) return {};
   for (const auto& one : said) {
-    found.push_back({text_of(one, "protocol"), seconds_of(one, "torch_seconds"), seconds_of(one, "drop_in_seconds")});
+    found.push_back({text_of(one, "protocol"), torch_alone[found.size()], seconds_of(one, "torch_seconds"), seconds_of(one, "drop_in_seconds")});
     if (found.back().torch_seconds.empty() || found.back().drop_in_seconds.empty()) return {};
   }
   return found;
@@ -96,17 +95,16 @@ expected<void> prepare(const fs::path& scratch, const fs::path& torch_compiled) 
   return {};
 }
 
-/// A line of the check's, once the module has had a say: anything.
-/// What it says while nothing of the winner is loaded: {"begun": ...}, then {"model": seconds}, which is returned. Where one is missing: why (empty: it did not say).
-tl::expected<double, std::string> model_alone(const std::vector<std::string>& lines) {
-  double seconds = 0;
+/// What it says while nothing of the winner is loaded: {"begun": ...}, then {"alone": [seconds of a call of Model by each protocol]}, which is returned. Where one is missing: why
+/// (empty: it did not say).
+tl::expected<std::vector<double>, std::string> model_alone(const std::vector<std::string>& lines) {
   for (size_t i = 0; i < lines_of_ours; ++i) {
-    const char* key = i == 0 ? "begun" : "model";
+    const char* key = i == 0 ? "begun" : "alone";
     const auto said = i < lines.size() ? parse_json(lines[i], "the drop-in's check") : json::object();
-    if (!said || !said->is_object() || !said->contains(key) || !(*said)[key].is_number()) return tl::unexpected<std::string>(said ? text_of(*said, "absent") : "");
-    seconds = (*said)[key].get<double>();
+    if (!said || !said->is_object() || !said->contains(key)) return tl::unexpected<std::string>(said ? text_of(*said, "absent") : "");
+    if (i + 1 == lines_of_ours) return seconds_of(*said, key);
   }
-  return seconds;
+  return {};
 }
 
 /// The lines behind those: which call it is in, then the answer.
@@ -192,9 +190,9 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   if (ran->cancelled) return fail(ec::interrupted, "trying the drop-in was interrupted");
   const auto said = trim(cut_lines(printable(ran->err), 2, 6, 2000));
   const auto lines = split(ran->out, '\n');
-  const auto model_seconds = model_alone(lines);
-  if (!model_seconds) { // nothing of the winner has run yet
-    if (!model_seconds.error().empty()) return not_here(model_seconds.error());
+  const auto torch_alone = model_alone(lines);
+  if (!torch_alone) { // nothing of the winner has run yet
+    if (!torch_alone.error().empty()) return not_here(torch_alone.error());
     return not_here("Torch did not come as far as Model in the sandbox (" + describe_end(*ran, limit) + "): " + said);
   }
   const std::string where = (folder / "model_new.py").string();
@@ -214,7 +212,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
     return fail(std::move(wrong));
   }
   auto numbers = from_json_value<called_numbers>(reply->value("numbers", json::object()), "the drop-in's numbers").value_or(called_numbers{});
-  return drop_in_result{message, numbers, *model_seconds, times_of(*reply), text_of(*reply, "not_timed")};
+  return drop_in_result{message, numbers, times_of(*reply, *torch_alone), text_of(*reply, "not_timed")};
 }
 
 } // namespace pragma

@@ -72,12 +72,12 @@ PRAGMA_JSON(called_numbers, largest_error, torch_error, kernelbench_tolerance, k
 /// Both sides as a program calls them.
 struct called_times {
   std::string protocol;               ///< how they were taken
+  double torch_alone = 0;             ///< seconds of a call of Model, as it is or compiled, by the same protocol in the same process, while nothing of the drop-in was loaded
   std::vector<double> torch_seconds, drop_in_seconds; ///< per call, pairs that were taken one after the other
 };
 struct drop_in_result {
   std::string message;                ///< what was found, for people
   called_numbers numbers;
-  double model_seconds = 0;           ///< of a call of Model, as it is or compiled, in the same process while nothing of the drop-in was loaded; 0 where nothing is timed
   std::vector<called_times> times;    ///< one for each protocol, none of them empty
   std::string not_timed;              ///< why there are no times, where there could have been
 };

@@ -10,27 +10,9 @@ from quick_processor import QuickProcessor
 
 CLOCK = time.perf_counter  # before a module's code could change it
 FLUSH = (32, 1024, 1024)  # of 8 bytes each: KernelBench's
-LEAST_TURNS = 8
+LEAST_TURNS, LEAST_OF_SLOW = 8, 3
+ALONE_SECONDS = 0.3  # for which Model is called by itself
 LEAST_SHARE = 0.75  # of the device's time; as least_device_share of timing/device_timing.cpp
-
-
-def model_alone(task, module, seed, device, way="eager"):
-    """(seconds of a call of Model, what was called) while nothing of the drop-in is loaded: what its process says of Torch later is held against that. `way`: of baseline.py; what is
-    compiled is compiled here."""
-    model, times = baseline.made(way, task.make_model(module).to(device.torch)), []
-    drawn = lambda: [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]  # forward() may write to them
-    for recorded in (False,) * (way != "eager") + (True,) * (way != "eager" and device.kind == "cuda"):  # as by_events() calls it
-        with torch.set_grad_enabled(recorded):
-            for _ in range(baseline.CALLS_THAT_COMPILE):
-                model(*drawn())
-    while len(times) < 4 and sum(times) < 2:  # the first call is not like the others
-        inputs = drawn()
-        device.wait()
-        start = CLOCK()
-        model(*inputs)
-        device.wait()
-        times.append(CLOCK() - start)
-    return min(times), model
 
 
 def loop(device, one, inputs, calls):
@@ -63,27 +45,68 @@ def by_events(device, one, inputs, calls, recorded=True):
     return statistics.median(found)
 
 
+def calls_of_a_sample(way, device, one, inputs, seconds):
+    """As many as take about `seconds`. Of what takes far longer there are two calls here, as the first one is not like the others."""
+    way(device, one, inputs, 1)
+    calls = 1
+    for tried in (1, 3, 3):
+        start = CLOCK()
+        way(device, one, inputs, tried)
+        calls = max(1, min(100000, int(seconds * tried / max(CLOCK() - start, 3e-7))))
+        if CLOCK() - start > 10 * tried * seconds:
+            break
+    return calls
+
+
 def in_turns(way, device, sides, inputs, seconds):
-    """{side: [seconds of a call]}; which side is first changes each time. A sample takes at most 20 ms, of which a flush is a part. Beside a device, where the host launches, turns on a
-    processor that was slow do not count if enough others are there."""
+    """{side: [seconds of a call]}; which side is first changes each time. A sample takes at most 20 ms, of which a flush is a part; of slow tasks there are fewer. Beside a device, where the
+    host launches, turns on a processor that was slow do not count if enough others are there."""
     calls, found, quick = {}, {name: [] for name in sides}, []
     with QuickProcessor(device.kind != "cpu") as host:
         for name, one in sides.items():
             host.settle()
-            way(device, one, inputs, 3)
-            start = CLOCK()
-            way(device, one, inputs, 3)
-            calls[name] = max(1, min(100000, int(min(seconds / 80, 0.02) * 3 / max(CLOCK() - start, 3e-7))))
-        end, turn = CLOCK() + seconds, 0
-        while turn < LEAST_TURNS or (CLOCK() < end and turn < 400):
+            calls[name] = calls_of_a_sample(way, device, one, inputs, min(seconds / 80, 0.02))
+        start, turn = CLOCK(), 0
+        while turn < LEAST_OF_SLOW or (CLOCK() < start + (seconds if turn >= LEAST_TURNS else 8 * seconds) and turn < 400):
             host.settle()
             for name in sorted(sides, reverse=bool(turn % 2)):
                 found[name].append(way(device, sides[name], inputs, calls[name]))
             quick.append(host.was_quick())
             turn += 1
-    if sum(quick) < LEAST_TURNS:
+    if sum(quick) < min(LEAST_TURNS, turn):
         return found
     return {name: [t for t, counts in zip(times, quick) if counts] for name, times in found.items()}
+
+
+def by_each_protocol(device, sides, inputs, seconds):
+    """[dict(in_turns(), protocol=its name)], by one protocol after the other."""
+    ways = [("warm caches, calls back to back", loop)]
+    if device.kind == "cuda":
+        ways.append(("KernelBench's cuda_event", by_events))
+    taken = []
+    for name, way in ways:
+        try:
+            found = in_turns(way, device, sides, inputs, seconds / len(ways))
+        except Exception as e:
+            if way is not by_events or not out_of_memory(e):
+                raise
+            device.api.empty_cache()  # what a model keeps for backward() does not fit: as it is called for inference
+            name += " under no_grad"
+            found = in_turns(functools.partial(by_events, recorded=False), device, sides, inputs, seconds / len(ways))
+        taken.append(dict(found, protocol=name))
+    return taken
+
+
+def model_alone(task, module, seed, device, way="eager"):
+    """([seconds of a call of Model by each protocol], what was called) while nothing of the drop-in is loaded: beside it Model counts as about so quick, whatever its process says then.
+    `way`: of baseline.py; what is compiled is compiled here."""
+    model = baseline.made(way, task.make_model(module).to(device.torch))
+    drawn = lambda: [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]  # forward() may write to them
+    for recorded in (False,) * (way != "eager") + (True,) * (way != "eager" and device.kind == "cuda"):  # as by_events() calls it
+        with torch.set_grad_enabled(recorded):
+            for _ in range(baseline.CALLS_THAT_COMPILE):
+                model(*drawn())
+    return [statistics.median(found["model"]) for found in by_each_protocol(device, {"model": model}, drawn(), ALONE_SECONDS)], model
 
 
 def where_gradients_are_recorded(device, model, model_new, inputs, seconds):
@@ -117,23 +140,9 @@ def alone(device, tries=10):
 
 def measured(device, model, model_new, inputs, seconds):
     """Both sides as a program calls them, on a device by two protocols: {"times": [{"protocol", "torch_seconds", "drop_in_seconds"}, ...]}, or why there are none: {"not_timed"}."""
-    sides = {"torch_seconds": model, "drop_in_seconds": model_new}
-    ways = [("warm caches, calls back to back", loop)]
-    if device.kind == "cuda":
-        ways.append(("KernelBench's cuda_event", by_events))
     if not alone(device):
         return {"not_timed": "others work on the device"}
-    taken = []
-    for name, way in ways:
-        try:
-            found = in_turns(way, device, sides, inputs, seconds / len(ways))
-        except Exception as e:
-            if way is not by_events or not out_of_memory(e):
-                raise
-            device.api.empty_cache()  # what a model keeps for backward() does not fit: as it is called for inference
-            name += " under no_grad"
-            found = in_turns(functools.partial(by_events, recorded=False), device, sides, inputs, seconds / len(ways))
-        taken.append(dict(found, protocol=name))
+    taken = by_each_protocol(device, {"torch_seconds": model, "drop_in_seconds": model_new}, inputs, seconds)
     if not alone(device, 1):
         return {"not_timed": "others worked on the device meanwhile"}
     return {"times": taken}

@@ -457,8 +457,8 @@ def main():
     try:
         as_a_program()
         with torch.no_grad():
-            alone, called = model_alone(task, module, seeds[0], device, BASELINE) if seconds > 0 else (0.0, None)
-            say({"model": alone})
+            alone, called = model_alone(task, module, seeds[0], device, BASELINE) if seconds > 0 else ([], None)
+            say({"alone": alone})
     except Exception as e:
         say({"absent": str(e)[:2000] or type(e).__name__})
         return
