@@ -23,6 +23,10 @@ expected<written_winner> write_winner(const task& t, const candidate& c, const l
 /// The kernel alone, timed once more.
 using kernel_timer = std::function<expected<timing>()>;
 
+/// Can a call of a drop-in take so long, by what its kernel takes outside of that process? Seen after the same flush, about the kernel's time at least; else other caches explain a factor.
+/// `flushed`: called_times::flushed.
+bool possible(const timing& called, bool flushed, const timing& kernel);
+
 /// Fills in what a confirmation says of the drop-in; its time becomes the headline. One that is wrong makes the verdict a refusal. `torch`: its version, for people. `most`: processes
 /// at most; one is enough for a figure on the way. `kernel_again`: asked once, before a drop-in that is far quicker than `result.kernel` is not believed; the quicker of the two
 /// stays there, and where that could not be timed, the first. Empty: `result.kernel` is final. An error: the machine's.

@@ -29,6 +29,7 @@ constexpr double seconds_an_operation = 1e-9;
 constexpr double torch_compile_seconds = 600;         ///< for torch.compile and its autotuning, on a busy machine
 constexpr uint64_t torch_address_space = 16ull << 30; ///< what its libraries reserve, beyond the memory that there is
 constexpr uint64_t thread_address_space = 1ull << 30; ///< stacks and arenas of a core's threads
+constexpr const char* without_gradients = " under no_grad"; ///< behind a protocol's name, where memory did not suffice
 constexpr size_t lines_of_ours = 2; ///< of its output: before anything of the winner is loaded
 
 double tolerance_of(const task& t) {
@@ -57,16 +58,17 @@ std::string text_of(const json& reply, const char* key) {
   return reply.is_object() && reply.contains(key) && reply[key].is_string() ? trim(cut_lines(printable(reply[key].get<std::string>()), 2, 6, 2000)) : "";
 }
 
-/// In the order in which they were said; nothing where one of them lacks either side. `torch_alone`: seconds of each, said before.
-std::vector<called_times> times_of(const json& reply, const std::vector<double>& torch_alone) {
-  std::vector<called_times> found;
+/// Of all protocols; nothing where one of them lacks either side. `alone`: what was said of each before the winner was loaded.
+std::vector<called_times> times_of(const json& reply, std::vector<called_times> alone) {
   const auto said = reply.is_object() ? reply.value("times", json::array()) : json::array();
-  if (!said.is_array() || said.size() > torch_alone.size()) return {};
-  for (const auto& one : said) {
-    found.push_back({text_of(one, "protocol"), torch_alone[found.size()], seconds_of(one, "torch_seconds"), seconds_of(one, "drop_in_seconds")});
-    if (found.back().torch_seconds.empty() || found.back().drop_in_seconds.empty()) return {};
+  if (!said.is_array() || said.size() != alone.size()) return {};
+  for (size_t i = 0; i < said.size(); ++i) {
+    if (text_of(said[i], "protocol") == alone[i].protocol + without_gradients) alone[i].protocol += without_gradients;
+    alone[i].torch_seconds = seconds_of(said[i], "torch_seconds");
+    alone[i].drop_in_seconds = seconds_of(said[i], "drop_in_seconds");
+    if (alone[i].torch_seconds.empty() || alone[i].drop_in_seconds.empty()) return {};
   }
-  return found;
+  return alone;
 }
 
 /// A winner in C++ lives in Torch's process here, with a compiler: more rights than the candidate had, and no more than a compiler has.
@@ -95,16 +97,18 @@ expected<void> prepare(const fs::path& scratch, const fs::path& torch_compiled) 
   return {};
 }
 
-/// What it says while nothing of the winner is loaded: {"begun": ...}, then {"alone": [seconds of a call of Model by each protocol]}, which is returned. Where one is missing: why
-/// (empty: it did not say).
-tl::expected<std::vector<double>, std::string> model_alone(const std::vector<std::string>& lines) {
+/// What it says while nothing of the winner is loaded: {"begun": ...}, then {"alone": [{"protocol", "flushed", "seconds" of a call of Model}]}, which is returned. Where one is missing:
+/// why (empty: it did not say).
+tl::expected<std::vector<called_times>, std::string> model_alone(const std::vector<std::string>& lines) {
+  std::vector<called_times> found;
   for (size_t i = 0; i < lines_of_ours; ++i) {
     const char* key = i == 0 ? "begun" : "alone";
     const auto said = i < lines.size() ? parse_json(lines[i], "the drop-in's check") : json::object();
     if (!said || !said->is_object() || !said->contains(key)) return tl::unexpected<std::string>(said ? text_of(*said, "absent") : "");
-    if (i + 1 == lines_of_ours) return seconds_of(*said, key);
+    if (i > 0)
+      for (const auto& one : (*said)[key]) found.push_back({text_of(one, "protocol"), one.value("flushed", false), one.value("seconds", 0.0), {}, {}});
   }
-  return {};
+  return found;
 }
 
 /// The lines behind those: which call it is in, then the answer.
@@ -190,9 +194,9 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
   if (ran->cancelled) return fail(ec::interrupted, "trying the drop-in was interrupted");
   const auto said = trim(cut_lines(printable(ran->err), 2, 6, 2000));
   const auto lines = split(ran->out, '\n');
-  const auto torch_alone = model_alone(lines);
-  if (!torch_alone) { // nothing of the winner has run yet
-    if (!torch_alone.error().empty()) return not_here(torch_alone.error());
+  const auto alone_said = model_alone(lines);
+  if (!alone_said) { // nothing of the winner has run yet
+    if (!alone_said.error().empty()) return not_here(alone_said.error());
     return not_here("Torch did not come as far as Model in the sandbox (" + describe_end(*ran, limit) + "): " + said);
   }
   const std::string where = (folder / "model_new.py").string();
@@ -212,7 +216,7 @@ expected<drop_in_result> check_drop_in(const fs::path& folder, const task& t, co
     return fail(std::move(wrong));
   }
   auto numbers = from_json_value<called_numbers>(reply->value("numbers", json::object()), "the drop-in's numbers").value_or(called_numbers{});
-  return drop_in_result{message, numbers, times_of(*reply, *torch_alone), text_of(*reply, "not_timed")};
+  return drop_in_result{message, numbers, times_of(*reply, *alone_said), text_of(*reply, "not_timed")};
 }
 
 } // namespace pragma

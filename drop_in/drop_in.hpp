@@ -71,7 +71,8 @@ struct called_numbers {
 PRAGMA_JSON(called_numbers, largest_error, torch_error, kernelbench_tolerance, kernelbench_passes, within_contract)
 /// Both sides as a program calls them.
 struct called_times {
-  std::string protocol;               ///< how they were taken
+  std::string protocol;               ///< how they were taken, for people
+  bool flushed = false;               ///< before each call the caches are, as before a kernel's own on a device
   double torch_alone = 0;             ///< seconds of a call of Model, as it is or compiled, by the same protocol in the same process, while nothing of the drop-in was loaded
   std::vector<double> torch_seconds, drop_in_seconds; ///< per call, pairs that were taken one after the other
 };

@@ -93,20 +93,21 @@ def by_each_protocol(device, sides, inputs, seconds):
             device.api.empty_cache()  # what a model keeps for backward() does not fit: as it is called for inference
             name += " under no_grad"
             found = in_turns(functools.partial(by_events, recorded=False), device, sides, inputs, seconds / len(ways))
-        taken.append(dict(found, protocol=name))
+        taken.append(dict(found, protocol=name, flushed=way is by_events))
     return taken
 
 
 def model_alone(task, module, seed, device, way="eager"):
-    """([seconds of a call of Model by each protocol], what was called) while nothing of the drop-in is loaded: beside it Model counts as about so quick, whatever its process says then.
-    `way`: of baseline.py; what is compiled is compiled here."""
+    """([{"protocol", "flushed", "seconds"} of a call of Model], what was called) while nothing of the drop-in is loaded: beside it Model counts as about so quick, whatever its process says
+    then. `way`: of baseline.py; what is compiled is compiled here."""
     model = baseline.made(way, task.make_model(module).to(device.torch))
     drawn = lambda: [device.place(v.contiguous()) if isinstance(v, torch.Tensor) else v for v in task.make_inputs(module, seed)]  # forward() may write to them
     for recorded in (False,) * (way != "eager") + (True,) * (way != "eager" and device.kind == "cuda"):  # as by_events() calls it
         with torch.set_grad_enabled(recorded):
             for _ in range(baseline.CALLS_THAT_COMPILE):
                 model(*drawn())
-    return [statistics.median(found["model"]) for found in by_each_protocol(device, {"model": model}, drawn(), ALONE_SECONDS)], model
+    taken = by_each_protocol(device, {"model": model}, drawn(), ALONE_SECONDS)
+    return [{"protocol": found["protocol"], "flushed": found["flushed"], "seconds": statistics.median(found["model"])} for found in taken], model
 
 
 def where_gradients_are_recorded(device, model, model_new, inputs, seconds):

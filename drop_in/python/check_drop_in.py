@@ -457,15 +457,17 @@ def main():
     try:
         as_a_program()
         with torch.no_grad():
-            alone, called = model_alone(task, module, seeds[0], device, BASELINE) if seconds > 0 else ([], None)
+            alone, compiled = model_alone(task, module, seeds[0], device, BASELINE) if seconds > 0 else ([], None)
             say({"alone": alone})
+        if BASELINE == "eager":
+            compiled = None  # and its memory is free
     except Exception as e:
         say({"absent": str(e)[:2000] or type(e).__name__})
         return
     use_tf32(ALLOWED_TF32, ALLOWED_TF32)
     try:
         with torch.no_grad():
-            result = dict(check(task, module, folder, tolerance, asked, seeds, device, seconds, None if BASELINE == "eager" else called), ok=True)
+            result = dict(check(task, module, folder, tolerance, asked, seeds, device, seconds, compiled), ok=True)
     except (Differs, TaskError) as e:
         result = {"ok": False, "message": str(e)}
     except Exception as e:

@@ -161,6 +161,17 @@ bool sound(const triton_block& x) {
          x.lanes <= largest_tile && x.steps <= largest_tile && x.columns <= largest_tile && x.lanes * x.columns <= largest_tile && x.lanes * x.steps <= largest_tile;
 }
 
+bool to_tf32(triton_schedule& s, const loop_program& p) {
+  bool changed = false;
+  for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i)
+    if (p.regions[i].anchor && !multiplies_halves(p, *p.regions[i].anchor) && s.regions[i].precision != "tf32") {
+      s.regions[i].precision = "tf32";
+      s.regions[i].split_first = false; // nothing is split any more
+      changed = true;
+    }
+  return changed;
+}
+
 } // namespace
 
 const std::vector<triton_move>& triton_moves() {
@@ -176,18 +187,7 @@ const std::vector<triton_move>& triton_moves() {
 search_space<triton_schedule> triton_space(const loop_program& program, const builtin_options& options, const std::string& title) {
   search_space<triton_schedule> space;
   space.moves = triton_moves();
-  if (options.allow_tf32)
-    space.moves.push_back({"TF32", "tensor cores on factors rounded to TF32, as the options allow", {b::compute_bound, b::tensor_cores_idle},
-                           [](triton_schedule& s, const loop_program& p) {
-                             bool changed = false;
-                             for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i)
-                               if (p.regions[i].anchor && s.regions[i].precision != "tf32") {
-                                 s.regions[i].precision = "tf32";
-                                 s.regions[i].split_first = false; // nothing is split any more
-                                 changed = true;
-                               }
-                             return changed;
-                           }});
+  if (options.allow_tf32) space.moves.push_back({"TF32", "tensor cores on factors rounded to TF32, as the options allow", {b::compute_bound, b::tensor_cores_idle}, to_tf32});
   const device_sizes device(options.machine);
   for (auto& move : space.moves)
     move.apply = [device, apply = move.apply](triton_schedule& s, const loop_program& p) { // a move to what the device cannot start is none
@@ -197,12 +197,14 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
       return true;
     };
   space.start = starting_triton_schedule(program, options.machine);
+  if (options.allow_tf32 && device.tf32) to_tf32(space.start, program);
   space.reason = "Starting point from the device's units and the sizes of rows: " + std::to_string(program.regions.size()) +
                  (program.regions.size() == 1 ? " fused region." : " regions.");
   for (size_t i = 0; i < program.regions.size() && i < space.start.regions.size(); ++i) {
     const auto& anchor = program.regions[i].anchor;
-    if (!anchor || multiplies_halves(program, *anchor) || space.start.regions[i].precision != "tf32x3") continue;
-    space.reason += " Contractions run on tensor cores with each factor split in two TF32 numbers: three products, right to about 2^-22 each.";
+    if (!anchor || multiplies_halves(program, *anchor) || space.start.regions[i].precision == "ieee") continue;
+    space.reason += space.start.regions[i].precision == "tf32" ? " Contractions run on tensor cores with factors rounded to TF32, as --allow-tf32 lets them."
+                                                               : " Contractions run on tensor cores with each factor split in two TF32 numbers: three products, right to about 2^-22 each.";
     break;
   }
   space.safer_means = "float32 units, one size, separate passes, smaller tiles";

@@ -286,6 +286,22 @@ if sys.argv[0].endswith('check_drop_in.py'):
   CHECK_THAT(confirmed->time.note, Contains("beside the drop-in, and counts as it was by itself"));
 }
 
+TEST_CASE("A call that its own process says to be far shorter than the kernel is not possible", "[workbench]") {
+  timing called, kernel;
+  kernel.candidate_seconds = 10e-6;
+  const auto said = [&](double seconds, bool flushed, const char* cache) {
+    called.candidate_seconds = seconds;
+    kernel.cache = cache;
+    return possible(called, flushed, kernel);
+  };
+  const char* graphs = "flushed; graphs replayed, the device's events";
+  CHECK(said(9e-6, true, graphs));
+  CHECK_FALSE(said(6e-6, true, graphs)); // who patches the clock of that process gains little
+  CHECK(said(6e-6, false, graphs));      // calls back to back find their inputs in a cache
+  CHECK(said(6e-6, true, "warm"));
+  CHECK_FALSE(said(2e-6, false, graphs));
+}
+
 TEST_CASE("Another run of a node leaves the device when its room is needed", "[workbench]") {
   share_with_stand_in();
   auto folder = temp_dir::create("pragma-test-");

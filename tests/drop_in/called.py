@@ -48,6 +48,10 @@ with torch.no_grad():
     assert set(seen) == {True, False}  # KernelBench's evaluator records gradients, the loop does not
     assert [one["protocol"] for one in found["times"]] == ["warm caches, calls back to back", "KernelBench's cuda_event"], found
     assert all(len(one[name]) >= 8 for one in found["times"] for name in ("torch_seconds", "drop_in_seconds")), found
+    assert [one["flushed"] for one in found["times"]] == [False, True], found
+    del seen[:]
+    slow = called_times.measured(device, side(0.15), side(0.05), [x], 0.1)["times"][0]
+    assert len(slow["torch_seconds"]) == 3 and len(seen) < 40, (slow, len(seen))  # of what takes long there are fewer calls
     del seen[:]
     said = called_times.where_gradients_are_recorded(device, side(4e-3), side(1e-3), [x], 0.2)
     assert set(seen) == {True} and float(said.split()[-1][:-1]) > 0, said
