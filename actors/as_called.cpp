@@ -29,7 +29,7 @@ constexpr double called_budget = 60;             ///< seconds: after them no fur
 constexpr double compiled_budget = 120;          ///< where each process compiles Model first
 constexpr int later_seeds = 1;                   ///< unseen seeds on which the second process and those after it check the drop-in
 constexpr double other_caches = 0.3; ///< one set of inputs, called again and again, against several in turn
-constexpr double same_caches = 0.7;  ///< both after a flush: 0.97 to 1.09 of the kernel's own time in 20 tasks on an H200
+constexpr double same_caches = 0.7;  ///< both after a flush: 0.97 to 1.09 of the kernel's own time in 16 tasks on H200s
 constexpr double beside_another = 1.1; ///< what Torch's time beside the drop-in is of that by itself, at most
 
 std::string called_model(const std::string& way) { return way == "eager" ? "Model" : way == "compile" ? "torch.compile(Model)" : "torch.compile(Model, mode=\"" + way + "\")"; }
