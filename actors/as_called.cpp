@@ -35,17 +35,13 @@ constexpr double beside_another = 1.1; ///< what Torch's time beside the drop-in
 std::string called_model(const std::string& way) { return way == "eager" ? "Model" : way == "compile" ? "torch.compile(Model)" : "torch.compile(Model, mode=\"" + way + "\")"; }
 
 /// The winner's code runs in the process that says these times: whatever it does there, Torch counts as about so quick as it was before that code was loaded (decisions/0079).
-std::vector<double> seconds_of_torch(const called_times& found) {
-  auto seconds = found.torch_seconds;
-  const double beside = median_of(seconds);
-  if (beside > beside_another * found.torch_alone)
-    for (double& s : seconds) s *= found.torch_alone / beside;
-  return seconds;
-}
-
 timing timing_of(const called_times& found, const load_request& request, const std::string& torch, double others) {
   timing t;
-  const auto torch_seconds = seconds_of_torch(found);
+  const double beside = median_of(found.torch_seconds);
+  const bool as_alone = beside > beside_another * found.torch_alone;
+  auto torch_seconds = found.torch_seconds;
+  if (as_alone)
+    for (double& s : torch_seconds) s *= found.torch_alone / beside;
   t.contended = others > (request.where().on_device() ? most_others_of_a_device() : most_others(request.threads));
   t.baseline_seconds = median_of(torch_seconds);
   t.candidate_seconds = median_of(found.drop_in_seconds);
@@ -55,8 +51,7 @@ timing timing_of(const called_times& found, const load_request& request, const s
   t.blocks_accepted = t.blocks_tried = static_cast<int>(torch_seconds.size());
   t.cache = found.protocol;
   if (t.contended) t.note = of_others(others);
-  if (const double beside = median_of(found.torch_seconds); beside > t.baseline_seconds)
-    t.note = "Torch took " + format_seconds(beside) + " beside the drop-in, and counts as it was by itself" + (t.note.empty() ? "" : "; ") + t.note;
+  if (as_alone) t.note = "Torch took " + format_seconds(beside) + " beside the drop-in, and counts as it was by itself" + (t.note.empty() ? "" : "; ") + t.note;
   return t;
 }
 
