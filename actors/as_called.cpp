@@ -158,13 +158,13 @@ expected<written_winner> write_winner(const task& t, const candidate& c, const l
   if (!place) return fail(place.error());
   const auto device = find_backend(request.backend);
   if (!device) return fail(device.error());
-  if (auto written = write_drop_in(place->path(), t, c, request.threads, {device->torch_device, request.allow_tf32, request.allow_torch}); !written) return fail(written.error());
+  if (auto written = write_drop_in(place->path(), t, c, request.threads, {device->torch_device, request.tf32, request.allow_torch}); !written) return fail(written.error());
   const auto language = language_of_kernels(c);
   if (!language) return fail(language.error());
   drop_in_options options;
   options.language = *language;
   options.device = request.where();
-  options.allow_tf32 = request.allow_tf32;
+  options.tf32 = request.tf32;
   options.baseline = request.baseline;
   options.threads = request.threads;
   options.cancel = cancel;

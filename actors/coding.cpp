@@ -64,7 +64,7 @@ expected<coding_task> prompt_for(const coder_setup& setup, const std::string& la
   const bool on_device = setup.limits.backend != "cpu";
   coding_task prompt;
   prompt.language = language;
-  prompt.allow_tf32 = setup.allow_tf32;
+  prompt.tf32 = rounds_to_tf32(t, setup.tf32) ? setup.tf32 : tf32_use::none;
   prompt.allow_torch = setup.allow_torch;
   prompt.name = t.name;
   prompt.source = t.source;
@@ -95,7 +95,7 @@ expected<std::string> coding_session::setup(const coder_setup& setup) {
   const auto chosen = find_backend(setup.limits.backend);
   if (!chosen) return fail(chosen.error());
   options.language = chosen->language;
-  options.allow_tf32 = setup.allow_tf32;
+  options.tf32 = setup.tf32;
   options.threads = setup.threads;
   options.search = setup.search == "random" ? search_mode::random : setup.search == "unguided" ? search_mode::unguided : search_mode::findings;
   options.seed = setup.seed;

@@ -13,7 +13,7 @@ diagnosis_input diagnosis_of(const loaded_task& loaded, const load_request& load
   input.limits = loaded.limits.peak_gflops > 0 ? &loaded.limits : nullptr;
   input.source = source;
   input.flags = flags;
-  static_cast<roofline_work&>(input) = work_of(loaded.task, load.allow_tf32);
+  static_cast<roofline_work&>(input) = work_of(loaded.task, load.tf32);
   input.threads = load.threads;
   return input;
 }
@@ -79,7 +79,7 @@ expected<examination> examine(workbench& bench, const loaded_task& loaded, const
   e.compared = measured->compared;
   e.side_by_side = std::move(measured->against_best);
   if (e.verdict.passed() && request.profile) {
-    e.with = {work_of(loaded.task, load.allow_tf32), measured->limits.peak_gflops > 0 ? measured->limits : loaded.limits, request.candidate.source, request.candidate.flags, load.threads};
+    e.with = {work_of(loaded.task, load.tf32), measured->limits.peak_gflops > 0 ? measured->limits : loaded.limits, request.candidate.source, request.candidate.flags, load.threads};
     const auto input = diagnosis_of(e.with, e.profile);
     e.findings = diagnose(input);
     e.table = table_of(input);

@@ -2,6 +2,7 @@
 // and the wire. No CAF here; actors/wire.hpp makes them messages.
 #pragma once
 
+#include "base/tf32.hpp"
 #include "diagnosis/conductor.hpp"
 #include "diagnosis/scores.hpp"
 #include "devices/backend.hpp"
@@ -22,13 +23,14 @@ struct load_request {
   std::string backend = "cpu";               ///< where candidates and the reference run
   int device = 0;
   std::string baseline = "eager";            ///< reference_options::baseline
-  bool allow_tf32 = false, allow_torch = false;
+  tf32_use tf32 = tf32_use::none;            ///< devices: on both sides
+  bool allow_torch = false;
   bool call_drop_in = true;                  ///< the winner is tried and timed as a drop-in in a fresh Torch process
   bool part = false;                         ///< of a larger task, which gets the figure: here it is asked only whether a kernel is faster
   std::vector<json> manifests;               ///< profilers that the user registered (devices)
   device_choice where() const { return {backend, device}; }
 };
-PRAGMA_JSON(load_request, path, threads, seeds, backend, device, baseline, allow_tf32, allow_torch, call_drop_in, part, manifests)
+PRAGMA_JSON(load_request, path, threads, seeds, backend, device, baseline, tf32, allow_torch, call_drop_in, part, manifests)
 
 /// Verifier -> Conductor: the task and the machine that it will be measured on.
 struct loaded_task {
@@ -117,7 +119,8 @@ struct coder_setup {
   std::vector<std::string> compilers;     ///< "gcc", "clang": those of the machine that builds; empty: not known
   std::vector<std::string> compiler_versions; ///< "gcc 12.2.0", for whoever writes for them
   bool algebra = true;                    ///< built-in coder: use simplifications that hold for all inputs
-  bool allow_tf32 = false, allow_torch = false; ///< devices
+  tf32_use tf32 = tf32_use::none;         ///< devices
+  bool allow_torch = false;
   bool cold = false;                      ///< built-in coder: ignore schedules that won on tasks like this one
   std::string known_schedule, known_from; ///< such a schedule, found by the Conductor in the run store
   llm_config llm;
@@ -128,7 +131,7 @@ struct coder_setup {
   std::vector<std::string> tried;         ///< ids of earlier candidates (resume): never given again
   std::vector<candidate> given;           ///< made beforehand, of kernels for parts of the task: these are tried, and nothing is written
 };
-PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, compiler_versions, algebra, allow_tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, resumed, used, history, tried, given)
+PRAGMA_JSON(coder_setup, task, limits, kind, threads, search, seed_builtin, seed, compilers, compiler_versions, algebra, tf32, allow_torch, cold, known_schedule, known_from, llm, transcript, resumed, used, history, tried, given)
 
 struct coded {
   bool exhausted = false;                 ///< nothing left to try

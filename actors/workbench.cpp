@@ -143,7 +143,7 @@ expected<loaded_task> workbench::load(const load_request& request) {
     torch_compiled_.emplace(std::move(*folder));
     options.torch_compiled = torch_compiled_->path();
   }
-  options.allow_tf32 = request.allow_tf32;
+  options.tf32 = request.tf32;
   if (!request.where().on_device()) options.cpus = measuring_cpus(request.threads);
   options.cancel = cancel_;
   auto started = reference::start(options);
@@ -204,7 +204,7 @@ expected<std::shared_ptr<build_output>> workbench::built(const candidate& c, boo
     }
   build_options options;
   options.device = request_.where();
-  options.allow_tf32 = request_.allow_tf32;
+  options.tf32 = request_.tf32;
   options.cancel = cancel_;
   const auto shell = std::exchange(next_, std::nullopt);
   if (shell && in_python(c.language)) options.shell = &*shell;
@@ -262,7 +262,7 @@ void workbench::prepare_next() {
   if (!request_.where().on_device() || !reference_) return;
   build_options options;
   options.device = request_.where();
-  options.allow_tf32 = request_.allow_tf32;
+  options.tf32 = request_.tf32;
   auto shell = python_shell(options);
   if (!shell) return; // whoever builds the next one sees why
   runner_options run;

@@ -39,7 +39,7 @@ expected<machine_limits> workbench::limits_of(reference& ref, const task& t, boo
 std::function<std::string(double)> workbench::beyond_limits() {
   const auto& t = loaded_.task;
   if (loaded_.limits.peak_gflops <= 0 || t.bytes <= 0) return {};
-  const auto place = [work = work_of(t, request_.allow_tf32), this](double seconds) { return place_on_roofline(seconds, work, loaded_.limits); };
+  const auto place = [work = work_of(t, request_.tf32), this](double seconds) { return place_on_roofline(seconds, work, loaded_.limits); };
   return [place, this](double seconds) -> std::string {
     if (place(seconds).needed_share <= timing_slack) return {};
     const auto again = limits_of(*reference_, loaded_.task, true);

@@ -22,7 +22,7 @@ std::vector<parameter> task_parameters() {
           {"backend", kind::text, "where candidates run: cpu (C++), cuda, rocm, ascend (Triton)", false, "cpu"},
           {"device", kind::whole, "number of the device of that backend", false, 0, {}, 0, 1023},
           {"baseline", kind::text, "what Torch is: torch.compile with its defaults or in the mode max-autotune; best: the quickest of all here", false, "eager", {"eager", "compile", "max-autotune", "best"}},
-          {"allow_tf32", kind::flag, "on a device: float32 products may round their operands to TF32, on both sides", false, false},
+          {"tf32", kind::text, "on a device: which products of float32 may round their factors to TF32, Torch's and ours; in convolutions Torch does unless a program says otherwise", false, "convolutions", {"none", "convolutions", "all"}},
           {"allow_torch", kind::flag, "on a device: a candidate may leave operators to Torch", false, false}};
 }
 
@@ -51,7 +51,7 @@ expected<load_request> load_of(const json& arguments) {
     return fail(ec::not_found, "no such task file: " + task, "a task is a Python file with Model, get_inputs and get_init_inputs; relative paths count from where the server was started");
   load.threads = arguments["threads"];
   load.seeds = arguments.value("seeds", defaults::verify_seeds);
-  const backend_options device{arguments["backend"], arguments["device"], arguments["baseline"], arguments["allow_tf32"], arguments["allow_torch"]};
+  const backend_options device{arguments["backend"], arguments["device"], arguments["baseline"], arguments["tf32"].get<tf32_use>(), arguments["allow_torch"]};
   if (auto applied = device.apply(load); !applied) return fail(applied.error());
   (void)hand_over_collectors(load); // without the user's own profilers the shipped ones measure
   return load;
@@ -228,7 +228,7 @@ expected<mcp::answer> optimize(mcp_state& state, const mcp::call& call) {
   options.max_minutes = a["max_minutes"];
   options.cold = a["cold"];
   options.no_check = !a["check"].get<bool>();
-  options.device = {a["backend"], a["device"], a["baseline"], a["allow_tf32"], a["allow_torch"]};
+  options.device = {a["backend"], a["device"], a["baseline"], a["tf32"].get<tf32_use>(), a["allow_torch"]};
   const auto task = a["task"].get<std::string>();
   std::error_code problem;
   const auto folder = std::filesystem::absolute(a.value("out", (std::filesystem::path("pragma-out") / std::filesystem::path(task).stem()).string()), problem);

@@ -11,29 +11,32 @@ void backend_options::add_to(CLI::App& app) {
   app.add_option("--backend", backend, "where candidates run: cpu (C++), cuda, rocm, ascend (Triton)")->capture_default_str();
   app.add_option("--device", index, "number of the device of that backend")->check(CLI::Range(0, 1023))->capture_default_str();
   app.add_option("--baseline", baseline, "what Torch is: eager, compile (torch.compile), max-autotune (its mode), or best: the quickest of them here")->check(CLI::IsMember({"eager", "compile", "max-autotune", "best"}))->capture_default_str();
-  app.add_flag("--allow-tf32", allow_tf32, "on a device: float32 products may round their operands to TF32, on both sides");
+  app.add_option_function<std::string>("--tf32", [this](const std::string& where) { tf32 = json(where).get<tf32_use>(); },
+                                       "on a device: which products of float32 may round their factors to TF32, Torch's and ours: none, convolutions (what Torch does unless a program says otherwise), all")
+      ->check(CLI::IsMember({"none", "convolutions", "all"}))
+      ->default_str("convolutions");
   app.add_flag("--allow-torch", allow_torch, "on a device: a candidate may leave operators to Torch");
 }
 
 expected<void> backend_options::apply(load_request& load) const {
   auto chosen = find_backend(backend);
   if (!chosen) return fail(chosen.error());
-  if (!chosen->on_device() && (index != 0 || allow_tf32 || allow_torch))
-    return fail(ec::invalid_argument, "--device, --allow-tf32 and --allow-torch are for devices, and the backend is " + backend, "add --backend cuda");
+  if (!chosen->on_device() && (index != 0 || tf32 == tf32_use::all || allow_torch))
+    return fail(ec::invalid_argument, "--device, --tf32 all and --allow-torch are for devices, and the backend is " + backend, "add --backend cuda");
   load.backend = backend;
   load.device = index;
   load.baseline = baseline;
-  load.allow_tf32 = allow_tf32;
+  load.tf32 = chosen->on_device() ? tf32 : tf32_use::none;
   load.allow_torch = allow_torch;
   return {};
 }
 
 backend_options backend_options::of(const load_request& load) {
-  return {load.backend, load.device, load.baseline, load.allow_tf32, load.allow_torch};
+  return {load.backend, load.device, load.baseline, load.tf32, load.allow_torch};
 }
 
 json backend_options::flags() const {
-  return {{"backend", backend}, {"device", index}, {"baseline", baseline}, {"allow_tf32", allow_tf32}, {"allow_torch", allow_torch}};
+  return {{"backend", backend}, {"device", index}, {"baseline", baseline}, {"tf32", tf32}, {"allow_torch", allow_torch}};
 }
 
 json run_options::key() const {
@@ -120,7 +123,7 @@ expected<run_request> run_options::request(const std::string& task, const std::s
     return fail(ec::invalid_argument, "--coder llm needs a model", "add --model NAME (and --base-url URL), or --llm FILE");
   r.coder.kind = kind == "builtin" ? "builtin" : "llm";
   r.coder.threads = threads;
-  r.coder.allow_tf32 = device.allow_tf32;
+  r.coder.tf32 = r.load.tf32;
   r.coder.allow_torch = device.allow_torch;
   r.coder.seed_builtin = seed == "builtin";
   r.coder.seed = search_seed;

@@ -12,7 +12,8 @@ struct backend_options {
   std::string backend = "cpu";
   int index = 0;
   std::string baseline = "eager";
-  bool allow_tf32 = false, allow_torch = false;
+  tf32_use tf32 = tf32_use::convolutions; ///< on a device; a processor has none
+  bool allow_torch = false;
 
   void add_to(CLI::App& command);
   /// invalid_argument for an unknown backend, or a baseline or flag that has no meaning on this one.

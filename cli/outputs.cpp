@@ -21,7 +21,7 @@ constexpr double notable_gain = 1.05; ///< as called; below it a figure whose in
 std::string not_checked(const std::filesystem::path& folder, const load_request& load, const std::string& why) {
   std::string command = "pragma verify " + (folder / "task_reference.py").string() + " " + (folder / "run.json").string();
   if (load.where().on_device()) command += " --backend " + load.backend;
-  if (load.allow_tf32) command += " --allow-tf32";
+  if (load.where().on_device() && load.tf32 != backend_options().tf32) command += " --tf32 " + json(load.tf32).get<std::string>();
   if (load.allow_torch) command += " --allow-torch";
   return "not checked on this machine: " + why + "; its kernel is verified, on one that has what it needs, by: " + command;
 }
@@ -102,7 +102,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
     const auto& t = result.header.environment.task;
     const auto device = find_backend(load.backend);
     if (!device) return fail(device.error());
-    if (auto done = write_drop_in(folder, t, r.code, load.threads, {device->torch_device, load.allow_tf32, load.allow_torch}); !done) return fail(done.error());
+    if (auto done = write_drop_in(folder, t, r.code, load.threads, {device->torch_device, load.tf32, load.allow_torch}); !done) return fail(done.error());
     std::string built;
     const auto language = language_of_kernels(r.code);
     if (!language) return fail(language.error());
@@ -110,7 +110,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
       drop_in_options on;
       on.language = *language;
       on.device = load.where();
-      on.allow_tf32 = load.allow_tf32;
+      on.tf32 = load.tf32;
       on.threads = load.threads;
       on.seeds = 1;
       on.cancel = &cancelled();

@@ -108,7 +108,7 @@ int exit_code_of_run(const run_result& result) {
 roofline_point roofline_as_reported(const run_header& h) {
   const auto& t = h.environment.task;
   if (!h.confirmed || t.bytes <= 0 || h.final.time.candidate_seconds <= 0) return {};
-  const auto point = place_on_roofline(h.final.time.candidate_seconds, work_of(t, h.request.load.allow_tf32), h.environment.limits);
+  const auto point = place_on_roofline(h.final.time.candidate_seconds, work_of(t, h.request.load.tf32), h.environment.limits);
   return std::isfinite(point.share) ? point : roofline_point{};
 }
 

@@ -60,7 +60,9 @@ report_data read_document(const json& document) {
   if (!limits.empty())
     if (auto decoded = from_json_value<machine_limits>(limits, "limits")) d.limits = *decoded;
   const auto described = from_json_value<task>(d.task, "task");
-  if (described) d.work = work_of(*described, object_at(run, "options").value("allow_tf32", json()) == json(true));
+  const auto options = object_at(run, "options");
+  const auto of_before = options.value("allow_tf32", json()) == json(true) ? tf32_use::all : tf32_use::none; // versions that had a flag for all or nothing
+  if (described) d.work = work_of(*described, options.contains("tf32") ? options["tf32"].get<tf32_use>() : of_before);
   else d.work = {number_at(d.task, "flops"), number_at(d.task, "bytes")};
   return d;
 }

@@ -1,6 +1,7 @@
 #include "diagnosis/roofline.hpp"
 
 #include "base/text.hpp"
+#include "kernels/task_types.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -117,18 +118,19 @@ roofline_point place_on_device(roofline_point point, double seconds, const roofl
 
 } // namespace
 
-product_precision products_of(const task& t, bool allow_tf32) {
+product_precision products_of(const task& t, tf32_use allowed) {
+  const auto wide = rounds_to_tf32(t, allowed) ? product_precision::tf32 : product_precision::float32;
   bool half = false;
   for (const auto* tensors : {&t.inputs, &t.params})
     for (const auto& one : *tensors) {
-      if (is_floating(one.dtype) && size_of(one.dtype) > 2) return allow_tf32 ? product_precision::tf32 : product_precision::float32;
+      if (is_floating(one.dtype) && size_of(one.dtype) > 2) return wide;
       half = half || is_floating(one.dtype);
     }
-  return half ? product_precision::half : allow_tf32 ? product_precision::tf32 : product_precision::float32;
+  return half ? product_precision::half : wide;
 }
 
-roofline_work work_of(const task& t, bool allow_tf32) {
-  roofline_work work{t.flops, t.bytes, t.outputs.empty() ? -1.0 : 0.0, products_of(t, allow_tf32), t.category == "matmul" || t.category == "conv"};
+roofline_work work_of(const task& t, tf32_use allowed) {
+  roofline_work work{t.flops, t.bytes, t.outputs.empty() ? -1.0 : 0.0, products_of(t, allowed), t.category == "matmul" || t.category == "conv"};
   for (const auto& output : t.outputs) work.written_bytes += static_cast<double>(output.bytes());
   return work;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "diagnosis/profile.hpp"
+#include "base/tf32.hpp"
 #include "kernels/task.hpp"
 
 namespace pragma {
@@ -14,7 +15,7 @@ enum class product_precision {
 };
 NLOHMANN_JSON_SERIALIZE_ENUM(product_precision, {{product_precision::float32, "float32"}, {product_precision::tf32, "tf32"}, {product_precision::half, "half"}})
 /// Half where all of the task's inputs and parameters of floating type have two bytes; else TF32 where that is allowed.
-product_precision products_of(const task& t, bool allow_tf32);
+product_precision products_of(const task& t, tf32_use allowed);
 
 /// What of a task decides where a time of one call lies on the roofline.
 struct roofline_work {
@@ -25,7 +26,7 @@ struct roofline_work {
 };
 PRAGMA_JSON(roofline_work, flops, bytes, written_bytes, products, contracts)
 /// Of a task as it was loaded or as run.json has it, which needs its flops, bytes, category, inputs, params and outputs. Of a task without outputs what is written is unknown.
-roofline_work work_of(const task& t, bool allow_tf32);
+roofline_work work_of(const task& t, tf32_use allowed);
 
 /// Position on the measured roofline.
 struct roofline_point {

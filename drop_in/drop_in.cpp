@@ -81,7 +81,7 @@ void confine_native(process_spec& spec, sandbox_options& sandbox) {
 }
 
 std::vector<std::pair<std::string, std::string>> settings_of(const drop_in_options& options) {
-  return {{"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"}, {"PRAGMA_BASELINE", options.baseline}, {"PRAGMA_ONCE_MORE", options.once_more ? "1" : "0"}};
+  return {{"PRAGMA_TF32", json(options.tf32).get<std::string>()}, {"PRAGMA_BASELINE", options.baseline}, {"PRAGMA_ONCE_MORE", options.once_more ? "1" : "0"}};
 }
 
 /// A folder that the process may write, with what torch.compile has made elsewhere. That makes it quicker, no more: what cannot be copied is compiled again.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/json.hpp"
+#include "base/tf32.hpp"
 #include "devices/backend.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/task.hpp"
@@ -18,7 +19,7 @@ namespace pragma {
 /// Of a module in Python, which runs on a device.
 struct device_rules {
   std::string torch_device = "cuda";      ///< Torch's name of it; "cpu" where the processor stands in for one
-  bool allow_tf32 = false;                ///< products of float32 may round their operands
+  tf32_use tf32 = tf32_use::none;         ///< where factors of float32 may be rounded
   bool allow_torch = false;               ///< forward() may leave operators to Torch: then its kernels are not launched by handle
 };
 
@@ -48,7 +49,7 @@ std::vector<std::string> kernel_flags(const candidate& code);
 struct drop_in_options {
   std::string language = "c++";       ///< of the kernel (base/language.hpp)
   device_choice device;
-  bool allow_tf32 = false;            ///< Torch's own products, too, are those of TF32
+  tf32_use tf32 = tf32_use::none;     ///< where Torch's own products, too, are those of TF32
   std::string baseline = "eager";     ///< what is timed beside it: "eager", "compile" or "max-autotune" (reference_options::baseline)
   std::filesystem::path torch_compiled; ///< reference_options::torch_compiled of the same task: each process gets a copy, so that none of them writes what the next one takes for Torch's code
   double measure_seconds = 0;         ///< above 0: calls of both sides are timed as well, for about so long

@@ -5,6 +5,7 @@
 #include "base/language.hpp"
 #include "base/text.hpp"
 #include "kernels/parts.hpp"
+#include "kernels/task_types.hpp"
 
 #include <algorithm>
 
@@ -14,7 +15,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* tf32_note = "\nProducts of float32 may round their operands to TF32, as it was allowed (--allow-tf32).";
+std::string tf32_note(const task& t, tf32_use allowed) {
+  if (!rounds_to_tf32(t, allowed)) return "";
+  return allowed == tf32_use::all ? "\nProducts of float32 may round their factors to TF32, as it was allowed (--tf32 all)."
+                                  : "\nConvolutions round their factors to TF32 where Torch's own do; a program that switches that off (torch.backends.cudnn.allow_tf32 = False) has Torch's.";
+}
 /// What is the same in every drop-in: from the shared folder, and its name in the drop-in.
 constexpr std::pair<const char*, const char*> shared_parts[] = {
   {"python/pragma_device.py", "pragma_device.py"},   {"python/pragma_built.py", "pragma_built.py"},
@@ -56,7 +61,8 @@ std::string settings_of(const task& t, const candidate& code, int threads, const
                          {"scalars", t.scalars},   {"constants", t.constants},   {"mutated", t.mutated},   {"updates", t.updates}, {"foreign", t.foreign}, {"deterministic", t.deterministic},
                          {"compiler", driver_name(code)}, {"flags", kernel_flags(code)}, {"device", device},
                          {"threads", device == "cpu" ? std::max(threads, 1) : 0},
-                         {"by_handle", device != "cpu" && !rules.allow_torch}};
+                         {"by_handle", device != "cpu" && !rules.allow_torch},
+                         {"rounds_convolutions", rules.tf32 == tf32_use::convolutions && rounds_to_tf32(t, rules.tf32)}};
   if (code.language == parts_language)
     for (const char* key : {"compiler", "flags", "by_handle"}) settings.erase(key);
   std::string encoded = settings.dump(1, ' ', true);
@@ -129,7 +135,7 @@ expected<void> write_drop_in(const fs::path& folder, const task& t, const candid
   std::string module = replaced(*text, "@TASK@", plain(t.name));
   for (size_t id = 0; (id = module.find("@ID@", id)) != std::string::npos;) module = replaced(module, "@ID@", plain(t.id.substr(0, 12)));
   module = replaced(module, " @MUTATED@", mutated_note(t));
-  module = replaced(module, " @TF32@", rules.allow_tf32 ? tf32_note : "");
+  module = replaced(module, " @TF32@", tf32_note(t, rules.tf32));
   module = replaced(module, "@SETTINGS@", settings_of(t, code, threads, on_processor ? device_rules{"cpu"} : rules)); // last: it holds the user's text
   files.emplace_back("model_new.py", std::move(module));
   std::error_code ignored;

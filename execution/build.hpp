@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/files.hpp"
+#include "base/tf32.hpp"
 #include "devices/backend.hpp"
 #include "kernels/candidate.hpp"
 #include "sandbox/sandbox.hpp"
@@ -35,7 +36,7 @@ struct build_options {
   bool want_assembly = false;             ///< also keep candidate.s
   bool want_remarks = false;              ///< compiler vectorisation remarks into build_output::remarks_text
   device_choice device;                   ///< Triton: where it will run; a module on "cpu" runs on Torch's CPU (tests of the protocol)
-  bool allow_tf32 = false;                ///< Triton: Torch's own products may round their operands to TF32
+  tf32_use tf32 = tf32_use::none;         ///< Triton: where Torch's own products may round factors of float32
   const struct build_output* shell = nullptr; ///< Triton: built here, in a folder of its own that nothing was built in before
   const std::atomic<bool>* cancel = nullptr;
 };
@@ -46,7 +47,7 @@ struct build_output {
   std::string language = "c++";
   std::filesystem::path module, scratch;  ///< Triton: the source, and the one folder that its process may write (caches)
   device_choice device;
-  bool allow_tf32 = false;
+  tf32_use tf32 = tf32_use::none;
   std::shared_ptr<kept_runner> kept;      ///< Triton
   std::string log;                        ///< compiler output, cut to what helps
   std::string assembly;                   ///< with want_assembly

@@ -27,7 +27,7 @@ expected<build_output> python_shell(const build_options& options) {
   out.language = language_name::triton; // until there is a module
   out.kept = std::make_shared<kept_runner>();
   out.device = options.device;
-  out.allow_tf32 = options.allow_tf32;
+  out.tf32 = options.tf32;
   out.executable = python.executable;
   out.module = out.folder->path() / "candidate.py";
   out.scratch = out.folder->path() / "scratch";

@@ -102,7 +102,7 @@ expected<void> prepare_python(const build_output& built, const runner_memory& me
   std::vector<std::string> names;
   for (const auto& spec_of : memory.params.specs) names.push_back(spec_of.name);
   const json settings = {{"device", chosen->on_device() ? chosen->torch_device + ":" + std::to_string(built.device.index) : "cpu"},
-                         {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"allow_tf32", built.allow_tf32}};
+                         {"task", task.string()}, {"module", built.module.string()}, {"params", names}, {"tf32", built.tf32}};
   if (auto done = confine_python(*chosen, built.executable.string(), built.scratch, options.threads, spec, sandbox); !done) return done;
   auto scripts = readable_scripts();
   if (!scripts) return fail(scripts.error());

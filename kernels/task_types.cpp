@@ -9,4 +9,8 @@ bool uses(const task& t, dtype type) {
   return has(t.inputs) || has(t.params) || has(t.outputs) || t.graph.find(json(type).dump()) != std::string::npos;
 }
 
+bool rounds_to_tf32(const task& t, tf32_use allowed) {
+  return allowed == tf32_use::all || (allowed == tf32_use::convolutions && t.graph.find("\"rounds\":") != std::string::npos);
+}
+
 } // namespace pragma

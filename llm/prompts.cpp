@@ -194,7 +194,11 @@ std::string allowed_error(const coding_task& t) {
 }
 
 std::string triton_precision(const coding_task& t) {
-  const std::string tf32 = t.allow_tf32 ? "This task allows TF32 in products: tl.dot(..., input_precision=\"tf32\"); nothing lower, and sums in float32.\n"
+  const std::string tf32 = t.tf32 == tf32_use::all ? "This task allows TF32 in products: tl.dot(..., input_precision=\"tf32\"); nothing lower, and sums in float32.\n"
+                           : t.tf32 == tf32_use::convolutions
+                               ? "Convolutions may use TF32, as Torch's own do here: tl.dot(..., input_precision=\"tf32\"), which cuts its operands; round them first, as Torch does, or the error is three times Torch's. All other products "
+                                 "may not, and tl.dot's default for float32 is TF32, so write input_precision=\"ieee\" or \"tf32x3\" there (three products, nearly float32's accuracy, on the matrix units). Do not "
+                                 "convert to float16 or bfloat16; keep sums in float32.\n"
                                         : "TF32 is not allowed: tl.dot's default for float32 is TF32, so write input_precision=\"ieee\" or \"tf32x3\" (three products, nearly "
                                           "float32's accuracy, on the matrix units). Do not convert to float16 or bfloat16; keep sums in float32.\n";
   if (t.narrow_types.empty()) return tf32;

@@ -1,6 +1,7 @@
 // Brief -> prompt, and answer -> candidate. The only place that knows how we talk to a model about kernels.
 #pragma once
 
+#include "base/tf32.hpp"
 #include "diagnosis/brief.hpp"
 #include "llm/chat.hpp"
 
@@ -15,7 +16,7 @@ struct coding_task {
   std::string language = "c++";            ///< what candidates are written in (base/language.hpp)
   std::string device;                      ///< Triton: "NVIDIA H200, sm_90, 132 multiprocessors, ..."; `machine` describes the host
   bool allow_torch = false;                ///< Triton: forward() may let Torch compute
-  bool allow_tf32 = false;                 ///< Triton: products may be of TF32
+  tf32_use tf32 = tf32_use::none;          ///< Triton: which products may be of TF32
   std::vector<std::string> narrow_types;   ///< of "float16", "bfloat16", "int8" those that the task has tensors of or computes in; none: its products are of float32 (or wider)
   double tolerance = 0;                    ///< of results, relative to |value| + mean absolute deviation; 0 = unknown, or they are integers
   bool tiles = false;                      ///< C++: the processor has AMX, and a narrow type of the task is one that it takes

@@ -142,7 +142,7 @@ bool cancelled(const collect_options& options) { return options.cancel && option
 
 } // namespace
 
-void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, bool tf32) {
+void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, tf32_use tf32) {
   const double seconds = time.candidate_seconds;
   if (!(seconds > 0)) {
     out.missing.push_back("timer: no measured time");

@@ -182,7 +182,7 @@ expected<profile> collect_on_device(const task& t, const candidate& c, const bui
   if (auto known = check_metric_names(built.device, options.extra_metrics, options.manifests); !known) return fail(known.error());
   const stopwatch watch(std::max(options.max_seconds, least_device_seconds));
   source_result found;
-  timer_metrics(t, time, limits, found, built.allow_tf32);
+  timer_metrics(t, time, limits, found, built.tf32);
   if (auto filled = filled_slots(ref); !filled) return fail(filled.error());
   std::vector<std::string> absent;
   bool collected = false;

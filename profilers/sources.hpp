@@ -55,7 +55,7 @@ struct collect_context {
 };
 
 /// collect.cpp: what the times and the task's bytes and FLOPs give.
-void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, bool tf32 = false);
+void timer_metrics(const task& t, const timing& time, const machine_limits* limits, source_result& out, tf32_use tf32 = tf32_use::none);
 
 /// cpu_manifests.cpp: what tools that only a manifest describes measure of a candidate on the CPU.
 void manifest_metrics(const collect_context& context, source_result& out);

@@ -302,7 +302,7 @@ std::string reference::baseline_name() const {
   const int n = p.options.threads;
   if (p.options.device.on_device())
     return "torch " + p.process.python.torch + " " + p.baseline + ", no_grad, " + p.process.device_name +
-           (p.options.allow_tf32 ? ", TF32 on" : ", TF32 off");
+           (p.options.tf32 == tf32_use::all ? ", TF32" : p.options.tf32 == tf32_use::convolutions ? ", TF32 in convolutions" : ", no TF32");
   return "torch " + p.process.python.torch + " " + p.baseline + ", no_grad, " + std::to_string(n) + (n == 1 ? " thread" : " threads") +
          (p.process.torch_capability.empty() ? "" : ", ATen " + p.process.torch_capability) + (p.process.blas.empty() ? "" : ", BLAS " + p.process.blas);
 }

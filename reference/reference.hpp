@@ -3,6 +3,7 @@
 // timing. The candidate never shares a process with it. Used by verify, timing and the CLI.
 #pragma once
 
+#include "base/tf32.hpp"
 #include "diagnosis/brief.hpp"
 #include "devices/backend.hpp"
 #include "kernels/task.hpp"
@@ -44,7 +45,7 @@ struct reference_options {
   device_choice device;               ///< where Model runs
   std::string baseline = "eager";     ///< "eager", "compile" or "max-autotune" (torch.compile with its defaults, or in that mode), "best": the quickest of them here
   std::filesystem::path torch_compiled; ///< a folder for what torch.compile makes; empty: Torch's own, of all programs of this user
-  bool allow_tf32 = false;            ///< float32 products of the reference may round their operands to TF32
+  tf32_use tf32 = tf32_use::none;     ///< on a device: where the reference may round factors of float32
   std::vector<int> cpus;              ///< pin the process there; empty = not pinned
   uint64_t max_task_bytes = 0;        ///< inputs + parameters + outputs, and any one tensor of a call; 0: what the machine (and the device) has free then
   uint64_t memory_bytes = 0;          ///< that checking one task may take; 0: most of what is available then

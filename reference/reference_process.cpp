@@ -71,7 +71,7 @@ expected<variables> environment_of(const reference_options& options) {
     if (const auto why = why_absent(*chosen); !why.empty())
       return fail(ec::not_found, "there is no " + chosen->title + " here: " + why, "`pragma doctor` shows what this machine has");
     env.push_back({"PRAGMA_DEVICE", chosen->torch_device + ":" + std::to_string(options.device.index)});
-    env.push_back({"PRAGMA_TF32", options.allow_tf32 ? "1" : "0"});
+    env.push_back({"PRAGMA_TF32", json(options.tf32).get<std::string>()});
   } else {
     // On a device, where the installation of Torch has no compiled modules and we may write them, every later process starts twice as fast.
     env.push_back({"PYTHONDONTWRITEBYTECODE", "1"});

@@ -31,7 +31,7 @@ from taskfile import TASK_SEED, TaskError, TaskFile, seed_everything, twin
 
 CLOCK = time.perf_counter  # before a module's code could change it
 OF_TORCH = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)  # what a program has that says nothing: convolutions may use TF32, products may not
-ALLOWED_TF32 = os.environ.get("PRAGMA_TF32") == "1"
+ALLOWED_TF32 = os.environ.get("PRAGMA_TF32") == "all", os.environ.get("PRAGMA_TF32", "none") != "none"  # likewise; base/tf32.hpp
 BASELINE = os.environ.get("PRAGMA_BASELINE", "eager")  # how Model is called where both are timed: baseline.WAYS
 ONCE_MORE = os.environ.get("PRAGMA_ONCE_MORE") == "1"
 REFERENCE_ERROR_FACTOR = 8  # base/defaults.hpp
@@ -50,7 +50,7 @@ def use_tf32(products, convolutions):
 
 def as_a_program():
     """Torch as a program has it; results are compared with its exact ones."""
-    use_tf32(ALLOWED_TF32 or OF_TORCH[0], ALLOWED_TF32 or OF_TORCH[1])
+    use_tf32(ALLOWED_TF32[0] or OF_TORCH[0], ALLOWED_TF32[1] or OF_TORCH[1])
 
 
 class Differs(Exception):
@@ -190,7 +190,7 @@ class Numbers:
 
 def as_it_is(model, inputs, updated, device):
     """forward()'s outputs with TF32 where a program that says nothing has it; None where that is nowhere, or memory does not suffice."""
-    if device.native or OF_TORCH == (ALLOWED_TF32, ALLOWED_TF32):
+    if device.native or OF_TORCH == ALLOWED_TF32:
         return None
     as_a_program()
     try:
@@ -200,7 +200,7 @@ def as_it_is(model, inputs, updated, device):
             raise
         return None
     finally:
-        use_tf32(ALLOWED_TF32, ALLOWED_TF32)
+        use_tf32(*ALLOWED_TF32)
 
 
 def results_of(model, inputs, updated):
@@ -464,7 +464,7 @@ def main():
     except Exception as e:
         say({"absent": str(e)[:2000] or type(e).__name__})
         return
-    use_tf32(ALLOWED_TF32, ALLOWED_TF32)
+    use_tf32(*ALLOWED_TF32)
     try:
         with torch.no_grad():
             result = dict(check(task, module, folder, tolerance, asked, seeds, device, seconds, compiled), ok=True)

@@ -35,6 +35,7 @@ SENTENCES = {
     "kernel": "no kernel for this machine",
     "dispatch mode": "a Torch dispatch mode is active",
     "function mode": "a Torch function mode is active",
+    "exact convolutions": "convolutions are to be exact here (torch.backends.cudnn.allow_tf32), and the kernel rounds their factors as Torch does by default",
     "tracing": "torch.jit.trace is recording",
 }
 
@@ -181,7 +182,7 @@ class Task:
         inputs = [(None, position) + self.specification(entry) for position, entry in zip(self.positions, self.inputs)]
         device = self.device_of(model, args) if self.launcher else None
         verdict = verdict or ("device" if device is not None and device.type != self.settings["device"] else None)
-        surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu")) + [("rebind",) + one for one in facts["asked"]]
+        surroundings = self.constants.ambient(self.settings["threads"], self.settings.get("device", "cpu"), self.settings.get("rounds_convolutions", False)) + [("rebind",) + one for one in facts["asked"]]
         return self.guarded(vars(model), verdict, facts, inputs, params, surroundings, list(self.scalars), self.count, device)
 
     def unknown_updates(self, model):

@@ -326,7 +326,8 @@ def told_of(task):
     """What decides about a call in a compiled program, as plain values. "tensors": (position in the arguments or None, path in the model, shape, dtype).
     "arguments": (name, its default in a tuple, where it is a plain value). "surroundings": do they fit while this is traced? Dynamo traces anew where one of them changes."""
     device, threads = task.settings.get("device", "cpu"), task.settings["threads"]
-    watched = [one for one in task.constants.ambient(threads, device) if one[0] in ("deterministic mode", "default dtype", "number of threads", "functorch", "autocast")]
+    watched = [one for one in task.constants.ambient(threads, device, task.settings.get("rounds_convolutions", False))
+               if one[0] in ("deterministic mode", "default dtype", "number of threads", "functorch", "autocast", "exact convolutions")]
     fit = all(function(*args) == value for _, function, args, value in watched) and torch.autograd.forward_ad._current_level < 0
     tensors = [(position, ()) for position in task.positions] + [(None, tuple(entry["name"].split("."))) for entry in task.params]
     scalars = []

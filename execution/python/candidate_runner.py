@@ -160,9 +160,8 @@ class Runner:
         next(numbers)  # threads: the settings' environment has them
         groups = [Layout(numbers) for _ in range(3)]
         self.device = Device(settings["device"])
-        tf32 = bool(settings.get("allow_tf32"))
-        torch.backends.cuda.matmul.allow_tf32 = tf32
-        torch.backends.cudnn.allow_tf32 = tf32
+        torch.backends.cuda.matmul.allow_tf32 = settings["tf32"] == "all"
+        torch.backends.cudnn.allow_tf32 = settings["tf32"] != "none"
         params = groups[0].views(PARAMS, False)
         self.hosts = groups[1].views(INPUTS, False)
         self.outputs = groups[2].views(OUTPUTS, True)

@@ -324,8 +324,9 @@ def _first_of(names):
     return None
 
 
-def ambient(threads, device):
-    """[(name, function, arguments, value)]: what is to hold in the thread that calls, each by the function that this Torch has."""
+def ambient(threads, device, rounds_convolutions=False):
+    """[(name, function, arguments, value)]: what is to hold in the thread that calls, each by the function that this Torch has. `rounds_convolutions`: the kernel computes some in TF32,
+    as Torch does where a program says nothing; a program that wants them exact has them so."""
     newer = _first_of(["_len_torch_dispatch_stack"]) is not None
     found = [("tracing", _first_of(["_get_tracing_state"]), (), None),
              ("deterministic mode", _first_of(["_get_deterministic_algorithms"]), (), False),
@@ -342,6 +343,9 @@ def ambient(threads, device):
         found.append(("autocast", torch._C.is_autocast_enabled, (device,), False))
     else:
         found.append(("autocast", torch.is_autocast_cpu_enabled if device == "cpu" else torch.is_autocast_enabled, (), False))
+    if rounds_convolutions:
+        precision = _first_of(["_get_fp32_precision_getter"])  # from Torch 2.9 on: the older question fails where the newer setting is used
+        found.append(("exact convolutions", precision, ("cuda", "conv"), "tf32") if precision else ("exact convolutions", torch._C._get_cudnn_allow_tf32, (), True))
     return [one for one in found if one[1] is not None]
 
 

@@ -27,7 +27,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
-import baseline, steps
+import baseline, steps, tf32
 from cost import base_name, MATMUL
 from device import Device
 from describe import describe
@@ -42,7 +42,7 @@ from taskfile import copy_state, drawing_modules, equal, flatten_outputs, seed_e
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 DEVICE = None  # where Model runs; set in main(), whose failure is an answer
 BASELINE = os.environ.get("PRAGMA_BASELINE", "eager")
-TF32 = os.environ.get("PRAGMA_TF32") == "1"
+TF32 = os.environ.get("PRAGMA_TF32", "none")  # base/tf32.hpp
 
 
 def reset_defaults():
@@ -51,8 +51,8 @@ def reset_defaults():
     torch.set_num_threads(THREADS)
     torch.set_flush_denormal(False)
     torch.use_deterministic_algorithms(False)
-    torch.backends.cuda.matmul.allow_tf32 = TF32
-    torch.backends.cudnn.allow_tf32 = TF32
+    torch.backends.cuda.matmul.allow_tf32 = TF32 == "all"
+    torch.backends.cudnn.allow_tf32 = TF32 != "none"
 
 
 WORTH_THREADS = 1e-2  # seconds: starting and ending Torch's threads takes 4 ms of the processors
@@ -365,6 +365,8 @@ class Server:
                                                                  for n in graph["nodes"]):
             told["notes"].append("Torch uses the reference BLAS here, many times slower than OpenBLAS: a speed-up against it says "
                                  "little (install libopenblas0-pthread)")
+        if graph and DEVICE.kind == "cuda" and TF32 != "none":
+            tf32.mark(graph, DEVICE.torch)
         self.told = {"updated": [u["name"] for u in told["updates"] if "output" in u], "graph_random": bool(graph and graph["random"]),
                      "writes_inputs": bool(graph and any(m.startswith("input") for m in graph["mutated"]))}
         told["graph"] = json.dumps(graph, allow_nan=False, separators=(",", ":")) if graph is not None else ""

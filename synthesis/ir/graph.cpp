@@ -69,6 +69,7 @@ expected<graph> parse_graph(const std::string& text) {
       node.op = entry.at("op").get<std::string>();
       node.args = entry.at("args");
       node.line = entry.value("line", 0);
+      node.rounding = entry.value("rounds", json("")).get<tf32_rounding>();
       if (entry.contains("shapes")) {
         for (size_t i = 0; i < entry.at("shapes").size(); ++i)
           node.results.push_back(type_of(entry.at("shapes")[i], entry.at("dtypes")[i]));

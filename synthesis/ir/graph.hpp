@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/json.hpp"
+#include "base/tf32.hpp"
 #include "kernels/task.hpp"
 
 #include <map>
@@ -27,6 +28,7 @@ struct graph_node {
   json args;                           ///< by schema name, defaults filled in; a tensor is {"ref": id}
   std::vector<tensor_type> results;
   int line = 0;                        ///< of the task's file: what called for it; 0: not known
+  tf32_rounding rounding = tf32_rounding::none; ///< of the factors of a convolution on this device
 };
 
 struct graph_leaf {

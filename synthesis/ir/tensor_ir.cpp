@@ -8,7 +8,7 @@ namespace {
 
 /// Everything but the value, which is compared by its bits.
 auto fields(const tensor_node& n) {
-  return std::tie(n.kind, n.dtype, n.held_as, n.shape, n.args, n.op, n.dims, n.map, n.window, n.groups, n.transposed, n.buffer);
+  return std::tie(n.kind, n.dtype, n.held_as, n.shape, n.args, n.op, n.dims, n.map, n.window, n.groups, n.transposed, n.rounding, n.buffer);
 }
 
 } // namespace

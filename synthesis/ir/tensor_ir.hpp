@@ -55,6 +55,7 @@ struct tensor_node {
   window_spec window;       ///< also of convolutions
   int64_t groups = 1;       ///< convolutions
   bool transposed = false;
+  tf32_rounding rounding = tf32_rounding::none; ///< of the factors of an anchor, where Torch rounds them
   int buffer = -1;
   int64_t elements() const {
     int64_t n = 1;

@@ -184,6 +184,7 @@ int puller::contract(int n, const tensor_node& node, const std::vector<index_for
   contraction c;
   c.op = node.op;
   c.transposed = node.transposed;
+  c.rounding = node.rounding;
   expr e;
   e.kind = expr_kind::anchor;
   e.dtype = node.dtype;

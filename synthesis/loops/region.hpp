@@ -95,6 +95,7 @@ struct contraction {
   int steps = -1, gates = -1; ///< axes of a recurrence: its steps, and the gates of each unit
   std::vector<image_dim> dims;
   bool transposed = false;
+  tf32_rounding rounding = tf32_rounding::none; ///< of both factors, where Torch rounds them
   bool recurrent() const { return gates >= 0; }
   bool strided_store() const {
     bool strided = false;

@@ -65,8 +65,9 @@ public:
   /// `weights` [channel, 1, taps..], or -1: factors of the positions of a window. A sum with them is a depthwise convolution.
   int window(operation op, int node, window_spec spec, const std::vector<int64_t>& out, int weights = -1);
   /// [.., m, k] x [.., k, n], batch dimensions equal; summed up in `sums`, which is int32 for factors of int8
-  int matmul(int a, int b, dtype sums = dtype::float32);
-  int convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out);
+  int matmul(int a, int b, dtype sums = dtype::float32, tf32_rounding rounding = tf32_rounding::none);
+  int convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out,
+                  tf32_rounding rounding = tf32_rounding::none);
   /// A layer over T steps of B rows with H units and G = gates_of(op): what its input gives [T, B, G, H], the state's weights [G, H, H], the first state [B, H],
   /// of an LSTM the first cell state [B, H], the state's bias [G, H] or -1. The result is [T + 1, B, H], of an LSTM [T + 2, B, H] (tensor_ir.hpp).
   int recurrence(operation op, int given, int weights, int state, int cell, int bias);

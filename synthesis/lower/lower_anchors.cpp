@@ -198,9 +198,9 @@ results convolution_rule(const op_call& c) {
     const int64_t pixels = c.b.at(x).elements() / image[0] / image[1];
     const int flat = c.b.reshape(x, {image[0], image[1], pixels});
     const int matrix = c.b.expand(c.b.reshape(w, {1, out[1], image[1]}), {image[0], out[1], image[1]});
-    y = c.b.reshape(c.b.matmul(matrix, flat), out);
+    y = c.b.reshape(c.b.matmul(matrix, flat, dtype::float32, c.node().rounding), out);
   } else {
-    y = c.b.convolution(x, w, spec, groups, transposed, out);
+    y = c.b.convolution(x, w, spec, groups, transposed, out, c.node().rounding);
   }
   if (!c.has("bias")) return {y};
   std::vector<int64_t> per_channel(out.size(), 1);

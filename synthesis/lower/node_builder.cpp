@@ -256,7 +256,7 @@ int node_builder::window(operation op, int source, window_spec spec, const std::
   return add(std::move(node));
 }
 
-int node_builder::matmul(int a, int b, dtype sums) {
+int node_builder::matmul(int a, int b, dtype sums, tf32_rounding rounding) {
   tensor_node node;
   node.kind = node_kind::anchor;
   node.op = operation::matmul;
@@ -264,10 +264,11 @@ int node_builder::matmul(int a, int b, dtype sums) {
   node.shape = at(a).shape;
   node.shape.back() = at(b).shape.back();
   node.args = {a, b};
+  node.rounding = rounding;
   return add(std::move(node));
 }
 
-int node_builder::convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out) {
+int node_builder::convolution(int image, int weights, window_spec spec, int64_t groups, bool transposed, const std::vector<int64_t>& out, tf32_rounding rounding) {
   tensor_node node;
   node.kind = node_kind::anchor;
   node.op = operation::convolution;
@@ -277,6 +278,7 @@ int node_builder::convolution(int image, int weights, window_spec spec, int64_t 
   node.window = std::move(spec);
   node.groups = groups;
   node.transposed = transposed;
+  node.rounding = rounding;
   return add(std::move(node));
 }
 

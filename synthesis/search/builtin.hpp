@@ -2,6 +2,7 @@
 // steered by findings. Deterministic, needs no key. Used by the Coder agent.
 #pragma once
 
+#include "base/tf32.hpp"
 #include "diagnosis/finding.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/task.hpp"
@@ -19,7 +20,7 @@ enum class search_mode {
 
 struct builtin_options {
   std::string language = "c++";     ///< of the candidates (base/language.hpp)
-  bool allow_tf32 = false;          ///< Triton: contractions may round their factors to TF32 (about 2^-11)
+  tf32_use tf32 = tf32_use::none;   ///< Triton: which contractions may round their factors to TF32 (about 2^-11)
   int threads = 1;
   search_mode search = search_mode::findings;
   uint64_t seed = 1;                ///< of the searches without findings

@@ -161,10 +161,15 @@ bool sound(const triton_block& x) {
          x.lanes <= largest_tile && x.steps <= largest_tile && x.columns <= largest_tile && x.lanes * x.columns <= largest_tile && x.lanes * x.steps <= largest_tile;
 }
 
-bool to_tf32(triton_schedule& s, const loop_program& p) {
+bool may_round(const loop_program& p, const region& r, tf32_use allowed) {
+  const auto wide = [&](int buffer) { return p.buffers[static_cast<size_t>(buffer)].dtype == dtype::float32; };
+  return r.anchor && wide(r.anchor->a) && wide(r.anchor->b) && (allowed == tf32_use::all || (allowed == tf32_use::convolutions && r.anchor->rounding != tf32_rounding::none));
+}
+
+bool to_tf32(triton_schedule& s, const loop_program& p, tf32_use allowed) {
   bool changed = false;
   for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i)
-    if (p.regions[i].anchor && !multiplies_halves(p, *p.regions[i].anchor) && s.regions[i].precision != "tf32") {
+    if (may_round(p, p.regions[i], allowed) && s.regions[i].precision != "tf32") {
       s.regions[i].precision = "tf32";
       s.regions[i].split_first = false; // nothing is split any more
       changed = true;
@@ -187,7 +192,8 @@ const std::vector<triton_move>& triton_moves() {
 search_space<triton_schedule> triton_space(const loop_program& program, const builtin_options& options, const std::string& title) {
   search_space<triton_schedule> space;
   space.moves = triton_moves();
-  if (options.allow_tf32) space.moves.push_back({"TF32", "tensor cores on factors rounded to TF32, as the options allow", {b::compute_bound, b::tensor_cores_idle}, to_tf32});
+  const auto rounded = [allowed = options.tf32](triton_schedule& s, const loop_program& p) { return to_tf32(s, p, allowed); };
+  if (options.tf32 != tf32_use::none) space.moves.push_back({"TF32", "tensor cores on factors rounded to TF32, where the options allow it", {b::compute_bound, b::tensor_cores_idle}, rounded});
   const device_sizes device(options.machine);
   for (auto& move : space.moves)
     move.apply = [device, apply = move.apply](triton_schedule& s, const loop_program& p) { // a move to what the device cannot start is none
@@ -197,13 +203,13 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
       return true;
     };
   space.start = starting_triton_schedule(program, options.machine);
-  if (options.allow_tf32 && device.tf32) to_tf32(space.start, program);
+  if (device.tf32) rounded(space.start, program);
   space.reason = "Starting point from the device's units and the sizes of rows: " + std::to_string(program.regions.size()) +
                  (program.regions.size() == 1 ? " fused region." : " regions.");
   for (size_t i = 0; i < program.regions.size() && i < space.start.regions.size(); ++i) {
     const auto& anchor = program.regions[i].anchor;
     if (!anchor || multiplies_halves(program, *anchor) || space.start.regions[i].precision == "ieee") continue;
-    space.reason += space.start.regions[i].precision == "tf32" ? " Contractions run on tensor cores with factors rounded to TF32, as --allow-tf32 lets them."
+    space.reason += space.start.regions[i].precision == "tf32" ? " Contractions run on tensor cores with factors rounded to TF32, as Torch's own may."
                                                                : " Contractions run on tensor cores with each factor split in two TF32 numbers: three products, right to about 2^-22 each.";
     break;
   }
@@ -217,12 +223,12 @@ search_space<triton_schedule> triton_space(const loop_program& program, const bu
     c.source = std::move(source.text);
     return scheduled_candidate{std::move(c), std::move(source.program)};
   };
-  space.fits = [&program, device, tf32 = options.allow_tf32](triton_schedule& known) {
+  space.fits = [&program, device, allowed = options.tf32](triton_schedule& known) {
     if (known.regions.size() != program.regions.size()) return false;
-    for (size_t i = 0; i < known.regions.size(); ++i)
-      if (program.regions[i].anchor && !(sound_anchor(known.regions[i]) && sums_fit(known.regions[i], program.regions[i]))) return false;
-    for (const auto& r : known.regions) { // a store is a file: what stands in it may be anything
-      const bool known_precision = r.precision == "ieee" || r.precision == "tf32x3" || (tf32 && r.precision == "tf32");
+    for (size_t i = 0; i < known.regions.size(); ++i) { // a store is a file: what stands in it may be anything
+      const auto& r = known.regions[i];
+      if (program.regions[i].anchor && !(sound_anchor(r) && sums_fit(r, program.regions[i]))) return false;
+      const bool known_precision = r.precision == "ieee" || r.precision == "tf32x3" || (r.precision == "tf32" && may_round(program, program.regions[i], allowed));
       if (!known_precision || !sound(r.block) || r.chunks < 1 || r.chunks > most_shares || r.group < 1 || r.group > most_shares) return false;
       if (!std::all_of(r.alternatives.begin(), r.alternatives.end(), sound)) return false;
     }

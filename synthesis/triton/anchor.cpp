@@ -137,6 +137,10 @@ void anchor_emitter::dot() {
     v_.line(to + " = tl.dot(" + rows + ", " + columns + (sum.empty() ? "" : ", " + sum) + ", input_precision=\"" + precision + "\")");
   };
   if (halves_) return v_.line("acc = tl.dot(rows, columns, acc)"); // products of half types are exact in float32, in which tensor cores add them up
+  if (s_.precision == "tf32") {
+    v_.line("rows = " + rounded("rows"));
+    if (c_.op == operation::matmul || !packs()) v_.line("columns = " + rounded("columns")); // else a kernel of its own has rounded them
+  }
   if (s_.precision != "tf32x3") return add("acc", "rows", "columns", "acc", s_.precision);
   v_.use_helper("tf32_part");
   v_.use_helper("tf32_rest");
@@ -149,6 +153,13 @@ void anchor_emitter::dot() {
   add("part", "rows_part", "columns_rest", "part", "tf32");
   add("part", "rows_part", "columns_part", "part", "tf32");
   v_.line("acc += part");
+}
+
+/// Tensor cores cut a float32 factor to TF32, which is three times as wrong as rounding it, and wrong to one side.
+std::string anchor_emitter::rounded(const std::string& values) {
+  const std::string helper = c_.rounding == tf32_rounding::even ? "tf32_even" : "tf32_part";
+  v_.use_helper(helper);
+  return helper + "(" + values + ")";
 }
 
 void anchor_emitter::lay_out(triton_kernel& k, const std::string& kernel, int buffer, int64_t elements, int64_t programs, const std::string& end) {

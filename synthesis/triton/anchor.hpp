@@ -59,6 +59,7 @@ private:
   std::string mask(const std::string& index, int64_t extent, int64_t triton_block::*size) const; ///< empty where tiles are whole
   std::string m_mask() const { return mask("m[:, None]", m_, &triton_block::lanes); }
   std::string n_mask() const { return mask("n[None, :]", n_, &triton_block::columns); }
+  std::string rounded(const std::string& values);
   /// Adds the call of a kernel that lays out a factor anew, of parameters when they are loaded.
   void lay_out(triton_kernel& k, const std::string& kernel, int buffer, int64_t elements, int64_t programs, const std::string& end);
 

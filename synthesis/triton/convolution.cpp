@@ -375,13 +375,13 @@ void anchor_emitter::pack_weights(triton_kernel& k) {
   const std::string inside_mask = whole ? "" : ", mask=e < " + number(packed_half_);
   k.text += "@triton.jit\ndef " + name_ + "_pack(" + weights.name + "_ptr, packed_ptr, BLOCK: tl.constexpr):\n    # weights as " +
             (within_taps_ ? "[group, tap, output channel, input channel]" : "[group, output channel, input channel and tap]") +
-            (split_ ? ", in two parts" : "") + "\n    e = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n";
+            (split_ ? ", in two parts" : s_.precision == "tf32" ? ", rounded to TF32" : "") + "\n    e = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n";
   k.text += "    weight = tl.load(" + from + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")" + (widens_ ? ".to(tl.float32)" : "") + "\n";
   if (split_) {
     k.text += "    part = tf32_part(weight)\n    tl.store(packed_ptr + e, part" + inside_mask + ")\n    tl.store(packed_ptr + e + " + number(packed_half_) +
               ", tf32_rest(weight, part)" + inside_mask + ")\n\n\n";
   } else {
-    k.text += "    tl.store(packed_ptr + e, weight" + inside_mask + ")\n\n\n";
+    k.text += "    tl.store(packed_ptr + e, " + (s_.precision == "tf32" ? rounded("weight") : "weight") + inside_mask + ")\n\n\n";
   }
   lay_out(k, name_ + "_pack", c_.a, packed_half_ * (split_ ? 2 : 1), (packed_half_ + pack_block - 1) / pack_block, ", BLOCK=" + number(pack_block));
 }

@@ -33,6 +33,12 @@ def tf32_part(x):
     bits = x.to(tl.int32, bitcast=True)
     return (tl.where(x - x == 0, bits + 4096, bits) & -8192).to(tl.float32, bitcast=True)
 )"},
+      {"tf32_even", R"(@triton.jit
+def tf32_even(x):
+    # x rounded to the 11 significant bits that tensor cores take, ties to the even one; infinities and NaN stay
+    bits = x.to(tl.int32, bitcast=True)
+    return (tl.where(x - x == 0, bits + 4095 + ((bits >> 13) & 1), bits) & -8192).to(tl.float32, bitcast=True)
+)"},
       {"tf32_rest", R"(@triton.jit
 def tf32_rest(x, part):
     # what the part leaves of x, rounded in the same way

@@ -33,7 +33,7 @@ TEST_CASE("a diagnosis is asked with the task's work, its written part, and limi
   loaded.task.outputs = {out};
   load_request load;
   load.threads = 3;
-  load.allow_tf32 = true;
+  load.tf32 = tf32_use::all;
   const profile current, best;
   auto input = diagnosis_of(loaded, load, current, &best, "source");
   CHECK(input.current == &current);

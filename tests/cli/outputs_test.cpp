@@ -22,7 +22,8 @@ cli::backend_options every_flag() {
   cli::backend_options all;
   all.index = 3;
   all.baseline = "compile";
-  all.allow_tf32 = all.allow_torch = true;
+  all.allow_torch = true;
+  all.tf32 = tf32_use::all;
   for (const auto& b : backends())
     if (b.on_device() && !why_absent(b).empty()) all.backend = b.name;
   REQUIRE(all.backend != "cpu"); // no machine has all of them
@@ -59,7 +60,7 @@ TEST_CASE("a winner that could not be tried where it was found is written all th
   const auto said = cli::write_outputs(folder->path(), won_elsewhere(), true);
   REQUIRE(said);
   CHECK_THAT(*said, Contains("not checked on this machine: no /dev/") && Contains("pragma verify ") && Contains("task_reference.py ") && Contains("run.json") &&
-                      Contains("--backend " + every_flag().backend) && Contains("--allow-tf32") && Contains("--allow-torch"));
+                      Contains("--backend " + every_flag().backend) && Contains("--tf32 all") && Contains("--allow-torch"));
   for (const char* file : {"model_new.py", "kernel.py", "task_reference.py", "run.json"}) CHECK(std::filesystem::exists(folder->path() / file));
 }
 
@@ -109,7 +110,7 @@ run_result half_products(dtype type, double seconds) {
   auto result = won_elsewhere();
   auto& h = result.header;
   h.request.load.backend = "cuda";
-  h.request.load.allow_tf32 = false;
+  h.request.load.tf32 = tf32_use::none;
   auto& limits = h.environment.limits;
   limits.backend = "cuda";
   limits.cache_bytes = {50 << 20};
@@ -156,7 +157,7 @@ TEST_CASE("terminal, report and findings place a float16 task on float16's roofl
   const auto said = "It reaches " + roofline_text(point), story = "it reaches " + roofline_text(point);
   auto document = cli::run_document(result);
   CHECK_THAT(render_html_report(document), Contains(said) && Contains(story) && Contains("The machine&#39;s limit for this task is peak FLOP/s (FP16)"));
-  document["run"]["options"].erase("allow_tf32"); // as a version of before that flag wrote it
+  document["run"]["options"].erase("tf32"); // as a version of before that flag wrote it
   CHECK_THAT(render_html_report(document), Contains(said));
 
   // At its roofline the findings say so, with the same share.
@@ -205,7 +206,7 @@ TEST_CASE("run.json names all of a device's flags") {
   CHECK(options["backend"] == every_flag().backend);
   CHECK(options["device"] == 3);
   CHECK(options["baseline"] == "compile");
-  CHECK(options["allow_tf32"] == true);
+  CHECK(options["tf32"] == "all");
   CHECK(options["allow_torch"] == true);
   CHECK(options["attempts"] == run_request().stop.attempts);
 }
@@ -221,7 +222,7 @@ TEST_CASE("results under different flags of a device do not stand in one table")
   CHECK(differs([](auto& d) { d.backend = "cuda"; }));
   CHECK(differs([](auto& d) { d.index = 1; }));
   CHECK(differs([](auto& d) { d.baseline = "compile"; }));
-  CHECK(differs([](auto& d) { d.allow_tf32 = true; }));
+  CHECK(differs([](auto& d) { d.tf32 = tf32_use::none; }));
   CHECK(differs([](auto& d) { d.allow_torch = true; }));
 }
 

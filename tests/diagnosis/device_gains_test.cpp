@@ -70,9 +70,9 @@ TEST_CASE("many operations for each element are no contraction: its matrix units
   CHECK(find(diagnose(in), bottleneck::tensor_cores_idle));
   task t;
   t.category = "others";
-  CHECK_FALSE(work_of(t, false).contracts);
+  CHECK_FALSE(work_of(t, tf32_use::none).contracts);
   t.category = "conv";
-  CHECK(work_of(t, false).contracts);
+  CHECK(work_of(t, tf32_use::none).contracts);
 }
 
 TEST_CASE("a finding of a device that promises nothing is hardly one") {

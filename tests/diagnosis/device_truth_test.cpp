@@ -141,14 +141,18 @@ TEST_CASE("operands of two bytes are judged by the matrix units' full rate") {
   tensor_spec x;
   x.dtype = dtype::float16;
   t.inputs = {x, x};
-  CHECK(products_of(t, false) == product_precision::half);
+  CHECK(products_of(t, tf32_use::none) == product_precision::half);
   t.inputs[1].dtype = dtype::int64; // indices are no operands
-  CHECK(products_of(t, false) == product_precision::half);
+  CHECK(products_of(t, tf32_use::none) == product_precision::half);
   x.dtype = dtype::float32;
   t.params = {x};
-  CHECK(products_of(t, false) == product_precision::float32);
-  CHECK(products_of(t, true) == product_precision::tf32);
-  CHECK(products_of(task{}, false) == product_precision::float32);
+  CHECK(products_of(t, tf32_use::none) == product_precision::float32);
+  CHECK(products_of(t, tf32_use::all) == product_precision::tf32);
+  CHECK(products_of(task{}, tf32_use::none) == product_precision::float32);
+  CHECK(products_of(t, tf32_use::convolutions) == product_precision::float32);
+  t.graph = R"({"nodes":[{"op":"aten.convolution.default","rounds":"even"}]})"; // as the reference found it
+  CHECK(products_of(t, tf32_use::convolutions) == product_precision::tf32);
+  CHECK(products_of(t, tf32_use::none) == product_precision::float32);
 }
 
 TEST_CASE("a product that waits for its operands: ordinary loads, and warps that wait for data") {

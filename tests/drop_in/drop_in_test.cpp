@@ -377,7 +377,7 @@ TEST_CASE("Who waits for a turn may say something before, and who says nothing g
 TEST_CASE("A winner that was allowed TF32 is checked with it, and says so", "[python]") {
   const auto expects = [](const char* value) { return module_of(std::string("assert torch.backends.cuda.matmul.allow_tf32 is ") + value + "; return self.right(x, scale)"); };
   drop_in_options allowed;
-  allowed.allow_tf32 = true;
+  allowed.tf32 = tf32_use::all;
   auto said = checked(expects("True"), allowed);
   if (!said) FAIL_CHECK(render(said.error()));
   said = checked(expects("False"));
@@ -385,7 +385,7 @@ TEST_CASE("A winner that was allowed TF32 is checked with it, and says so", "[py
   auto folder = temp_dir::create("drop-in-");
   REQUIRE(folder);
   for (const bool tf32 : {false, true}) {
-    REQUIRE(write_drop_in(folder->path(), python_bench::get().loaded.task, code_of(expects("True").source, {}, "triton"), 1, {"cuda", tf32}));
+    REQUIRE(write_drop_in(folder->path(), python_bench::get().loaded.task, code_of(expects("True").source, {}, "triton"), 1, {"cuda", tf32 ? tf32_use::all : tf32_use::convolutions}));
     const auto text = read_file(folder->path() / "model_new.py");
     REQUIRE(text);
     CHECK((text->find("TF32") != std::string::npos) == tf32);
@@ -402,7 +402,7 @@ TEST_CASE("A device's drop-in is asked whether its kernel was called", "[python]
   const std::string source = "import torch\nPRAGMA_PARAMS = True\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self, features):\n        super().__init__()\n"
                              "    def load_params(self, tensors):\n        self.weight, self.bias = tensors\n"
                              "    def forward(self, x, scale):\n        return torch.tanh(x @ self.weight.t() + self.bias) * scale\n";
-  REQUIRE(write_drop_in(folder->path(), t, code_of(source, {}, "triton"), 1, {"cpu", false, true}));
+  REQUIRE(write_drop_in(folder->path(), t, code_of(source, {}, "triton"), 1, {"cpu", tf32_use::none, true}));
   const auto module = read_file(folder->path() / "model_new.py");
   REQUIRE(module);
   const auto checked_with = [&](const std::string& was, const std::string& is) {
@@ -423,6 +423,13 @@ TEST_CASE("A device's drop-in is asked whether its kernel was called", "[python]
   const auto torch = checked_with("\"out_features\": \"256\"", "\"out_features\": \"255\"");
   REQUIRE(!torch);
   CHECK_THAT(torch.error().message, Contains("called 0 times of 3"));
+  // A kernel that rounds convolutions computes where Torch may round them, and not where a program wants them exact.
+  const auto exact = checked_with("\"rounds_convolutions\": false", "\"rounds_convolutions\": true");
+  REQUIRE(!exact);
+  CHECK_THAT(exact.error().message, Contains("called 0 times of 3"));
+  options.tf32 = tf32_use::convolutions;
+  const auto rounded = checked_with("\"rounds_convolutions\": false", "\"rounds_convolutions\": true");
+  if (!rounded) FAIL_CHECK(render(rounded.error()));
 }
 
 TEST_CASE("What cannot be tried on this machine is not the drop-in's fault", "[python]") {

@@ -380,10 +380,13 @@ TEST_CASE("Triton: what Torch may do and whether TF32 is allowed is said") {
   auto t = a_triton_task();
   auto system = render_prompt(t, {})[0].content;
   CHECK_THAT(system, Catch::Contains("lets Torch compute nothing") && Catch::Contains("TF32 is not allowed") && Catch::Contains("\"tf32x3\""));
-  t.allow_torch = t.allow_tf32 = true;
+  t.allow_torch = true;
+  t.tf32 = tf32_use::all;
   system = render_prompt(t, {})[0].content;
   CHECK_THAT(system, Catch::Contains("may call Torch operators") && Catch::Contains("allows TF32"));
   CHECK(system.find("TF32 is not allowed") == std::string::npos);
+  t.tf32 = tf32_use::convolutions;
+  CHECK_THAT(render_prompt(t, {})[0].content, Catch::Contains("Convolutions may use TF32") && Catch::Contains("round them first") && Catch::Contains("All other products may not"));
 }
 
 TEST_CASE("Triton: half types are forbidden to a float32 task only") {

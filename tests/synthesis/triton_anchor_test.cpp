@@ -278,7 +278,7 @@ TEST_CASE_METHOD(stand_in, "TF32 splits no factor any more, so larger tiles fit 
   const small_task small{"a_tf32", "return x @ y", "[torch.randn(512, 1024), torch.randn(1024, 512)]", "", "x, y"};
   const auto program = program_of(describe(small));
   auto options = in_triton();
-  options.allow_tf32 = true;
+  options.tf32 = tf32_use::all;
   const auto space = triton_space(program, options, "test");
   const auto move = std::find_if(space.moves.begin(), space.moves.end(), [](const auto& m) { return m.name == "TF32"; });
   REQUIRE(move != space.moves.end());
@@ -288,6 +288,44 @@ TEST_CASE_METHOD(stand_in, "TF32 splits no factor any more, so larger tiles fit 
   REQUIRE(move->apply(s, program));
   CHECK(s.regions.front().precision == "tf32");
   CHECK_FALSE(s.regions.front().split_first);
+}
+
+TEST_CASE_METHOD(stand_in, "convolutions that Torch rounds to TF32 are rounded in the same way, and no others are") {
+  const std::string ties = "(torch.randn(2, 32, 9, 11).view(torch.int32) & -8192 | 4096).view(torch.float32)"; // on which both ways differ at each element
+  const std::string even = "self.r = lambda x: (x.view(torch.int32) + 4095 + (x.view(torch.int32) >> 13 & 1) & -8192).view(torch.float32); ";
+  const std::string away = "self.r = lambda x: (x.view(torch.int32) + 4096 & -8192).view(torch.float32); ";
+  const std::string exact = "self.r = lambda x: x; ";
+  struct kind {
+    std::string layer, call; ///< as a task has it; with self.r() round both factors
+  };
+  const kind kinds[] = {{"nn.Conv2d(32, 20, 3, padding=1)", "F.conv2d(self.r(x), self.r(self.c.weight), self.c.bias, padding=1)"},
+                        {"nn.Conv2d(32, 24, 1)", "F.conv2d(self.r(x), self.r(self.c.weight), self.c.bias)"}, // a matrix product
+                        {"nn.ConvTranspose2d(32, 20, 3, stride=2)", "F.conv_transpose2d(self.r(x), self.r(self.c.weight), self.c.bias, stride=2)"}};
+  std::vector<std::string> kept; // what a small_task points to
+  kept.reserve(100);
+  const auto keep = [&](std::string text) { return kept.emplace_back(std::move(text)).c_str(); };
+  for (const auto& [layer, call] : kinds)
+    for (const auto& [rounds, function] : {std::pair{"even", even}, {"away", away}, {"", exact}}) {
+      const auto name = "a_tf32_" + std::to_string(kept.size());
+      const small_task small{keep(name), keep("return torch.relu(self.c(x))"), keep("[" + ties + "]"), keep("self.c = " + layer)};
+      auto t = describe(small);
+      auto graph = json::parse(t.graph);
+      for (auto& node : graph["nodes"])
+        if (node["op"] == "aten.convolution.default" && *rounds) node["rounds"] = rounds;
+      t.graph = graph.dump();
+      auto options = in_triton();
+      options.tf32 = tf32_use::convolutions;
+      const auto c = first_of(t, options);
+      CHECK((c.schedule.find("\"precision\":\"tf32\"") != std::string::npos) == (*rounds != 0));
+      const small_task expected{keep(name + "_rounded"), keep("return torch.relu(" + call + ")"), small.inputs, keep(function + small.init)};
+      describe(expected);
+      add(expected, c, "start");
+      options.tf32 = tf32_use::none;
+      CHECK(first_of(t, options).schedule.find("\"precision\":\"tf32\"") == std::string::npos);
+      options.known_schedule = c.schedule; // of a run that allowed it
+      CHECK(first_of(t, options).schedule.find("\"precision\":\"tf32\"") == std::string::npos);
+    }
+  run();
 }
 
 TEST_CASE_METHOD(stand_in, "the stand-in counts loops in the device's integers") {

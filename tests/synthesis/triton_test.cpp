@@ -103,7 +103,7 @@ TEST_CASE_METHOD(stand_in, "TF32 is offered only where the options allow it") {
   const auto t = describe(product);
   for (const bool allowed : {false, true}) {
     auto options = in_triton(search_mode::unguided);
-    options.allow_tf32 = allowed;
+    options.tf32 = allowed ? tf32_use::all : tf32_use::convolutions;
     CHECK((first_of(t, options).schedule.find("\"precision\":\"tf32\"") != std::string::npos) == allowed); // and at once: it is what was asked for
     auto coder = builtin_coder::create(t, options);
     REQUIRE(coder);

@@ -135,6 +135,7 @@ class tensor:
     def __and__(self, o): return self._logic(o, _np.bitwise_and)
     def __or__(self, o): return self._logic(o, _np.bitwise_or)
     def __xor__(self, o): return self._logic(o, _np.bitwise_xor)
+    def __rshift__(self, o): return self._logic(o, _np.right_shift)
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
     def __lt__(self, o): return self._binary(o, _np.less)
     def __le__(self, o): return self._binary(o, _np.less_equal)
