@@ -169,7 +169,7 @@ bool may_round(const loop_program& p, const region& r, tf32_use allowed) {
 bool to_tf32(triton_schedule& s, const loop_program& p, tf32_use allowed) {
   bool changed = false;
   for (size_t i = 0; i < s.regions.size() && i < p.regions.size(); ++i)
-    if (may_round(p, p.regions[i], allowed) && s.regions[i].precision != "tf32") {
+    if (may_round(p, p.regions[i], allowed) && s.regions[i].precision != "tf32" && weights_have_one_order(p.regions[i], s.regions[i].by_residue)) {
       s.regions[i].precision = "tf32";
       s.regions[i].split_first = false; // nothing is split any more
       changed = true;

@@ -139,7 +139,7 @@ void anchor_emitter::dot() {
   if (halves_) return v_.line("acc = tl.dot(rows, columns, acc)"); // products of half types are exact in float32, in which tensor cores add them up
   if (s_.precision == "tf32") {
     v_.line("rows = " + rounded("rows"));
-    if (c_.op == operation::matmul || !packs()) v_.line("columns = " + rounded("columns")); // else a kernel of its own has rounded them
+    if (!(c_.op == operation::matmul ? laid_out_ : packs())) v_.line("columns = " + rounded("columns")); // else a kernel of its own has
   }
   if (s_.precision != "tf32x3") return add("acc", "rows", "columns", "acc", s_.precision);
   v_.use_helper("tf32_part");
@@ -267,7 +267,7 @@ triton_kernel anchor_emitter::kernel() {
   k.name = name_;
   tiles();
   if (c_.op == operation::matmul) {
-    if (split_) split_factor(k);
+    if (laid_out_) lay_out_factor(k);
     matmul();
   } else {
     if (packs()) pack_weights(k);

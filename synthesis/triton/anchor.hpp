@@ -77,7 +77,7 @@ private:
   void matmul();
   void load_factor(const factor& f, bool rows, const std::string& k0, const std::string& rest);
   bool along_k(const factor& f, bool rows) const; ///< neighbours in memory are neighbours along k
-  void split_factor(triton_kernel& k);
+  void lay_out_factor(triton_kernel& k);
   int64_t batches_of(const factor& f) const;
 
   // -- triton_convolution.cpp
@@ -118,7 +118,8 @@ private:
   bool columns_are_m_ = false;                   ///< the loop's tile is [n, m]: tensor cores read the second factor along k, float32 units along its columns
   bool halves_ = false;                          ///< both factors lie in memory in one half type: the tensor cores' own products
   bool widens_ = false;                          ///< one of them does: it is multiplied in float32
-  bool split_ = false;                           ///< factors are sums of two TF32 numbers, the second factor's are found beforehand
+  bool laid_out_ = false;                        ///< the second factor lies along k, rounded or split by a kernel of its own
+  bool split_ = false;                           ///< and factors are sums of two TF32 numbers
   int64_t packed_half_ = 0, packed_k_ = 0;       ///< elements of each of the two, and of a row of it
   factor rows_, columns_;
   std::vector<std::pair<std::string, std::string>> extra_; ///< parameters that are no buffers, and their arguments

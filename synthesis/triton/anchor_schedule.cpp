@@ -150,6 +150,8 @@ std::function<bool(triton_schedule&, const loop_program&)> arithmetic(const char
 
 } // namespace
 
+bool weights_have_one_order(const region& r, bool by_residue) { return can_split_first(size_on_device(r, by_residue)); }
+
 bool multiplies_halves(const loop_program& program, const contraction& c) {
   const auto format = [&](int buffer) { return program.buffers[static_cast<size_t>(buffer)].dtype; };
   return is_half(format(c.a)) && format(c.a) == format(c.b);

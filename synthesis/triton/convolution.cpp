@@ -92,6 +92,7 @@ void anchor_emitter::plan_convolution() {
     residues_ *= d.residues();
   }
   split_ = !halves_ && s_.precision == "tf32x3" && s_.split_first && (within_taps_ || residues_ == 1);
+  laid_out_ = split_ || (!halves_ && s_.precision == "tf32" && (within_taps_ || residues_ == 1));
   if (!packs()) return;
   packed_k_ = within_taps_ ? channels_ : rounded_up(k_, largest_steps());
   packed_half_ = (c_.group >= 0 ? extent(c_.group) : 1) * m_ * packed_k_ * (within_taps_ ? taps_of_kernel() : 1);
@@ -103,7 +104,7 @@ int64_t anchor_emitter::taps_of_kernel() const {
   return taps;
 }
 
-bool anchor_emitter::packs() const { return split_ || (within_taps_ && taps_of_kernel() > 1 && c_.a_at.coefficient(c_.k) != 1); }
+bool anchor_emitter::packs() const { return laid_out_ || (within_taps_ && taps_of_kernel() > 1 && c_.a_at.coefficient(c_.k) != 1); }
 
 std::string anchor_emitter::of_residue(size_t dim, const std::string& what, const std::vector<int64_t>& values) const {
   return all_equal(values) ? number(values[0]) : what + number(static_cast<int64_t>(dim));

@@ -25,11 +25,13 @@ int64_t anchor_emitter::batches_of(const factor& f) const {
 void anchor_emitter::plan_matmul() {
   rows_ = {c_.a, c_.a_at, c_.m[0], "m", m_, &triton_block::lanes};
   columns_ = {c_.b, c_.b_at, c_.n[0], "n", n_, &triton_block::columns};
+  const auto kept = [&](const factor& f) { return p_.buffers[static_cast<size_t>(f.buffer)].kind == buffer_kind::param; };
   split_ = !halves_ && s_.precision == "tf32x3" && s_.split_first;
-  if (!split_) return;
+  laid_out_ = split_ || (!halves_ && s_.precision == "tf32" && (kept(rows_) || kept(columns_)));
+  if (!laid_out_) return;
   // The factor that costs less to lay out anew becomes the second: a parameter nothing, else the smaller one.
   const auto elements = [&](const factor& f) {
-    return p_.buffers[static_cast<size_t>(f.buffer)].kind == buffer_kind::param ? 0 : batches_of(f) * f.extent * k_;
+    return kept(f) ? 0 : batches_of(f) * f.extent * k_;
   };
   if (elements(rows_) < elements(columns_)) {
     std::swap(rows_, columns_);
@@ -46,7 +48,7 @@ bool anchor_emitter::along_k(const factor& f, bool rows) const {
 
 /// `rest`: what is left of k from k0 on, where less than a step is.
 void anchor_emitter::load_factor(const factor& f, bool rows, const std::string& k0, const std::string& rest) {
-  const bool packed = split_ && !rows, turned = packed || along_k(f, rows);
+  const bool packed = laid_out_ && !rows, turned = packed || along_k(f, rows);
   const int64_t k_stride = packed ? 1 : f.at.coefficient(c_.k);
   const std::string name = rows ? "rows" : "columns", index = f.index + (turned ? "[:, None]" : "[None, :]");
   const std::string k_left = rest.empty() || packed ? "" : std::string(turned ? "k[None, :]" : "k[:, None]") + " < " + rest;
@@ -59,7 +61,7 @@ void anchor_emitter::matmul() {
   v_.line("k = tl.arange(0, BLOCK_K)");
   for (const bool rows : {true, false}) {
     const auto& f = rows ? rows_ : columns_;
-    const bool packed = split_ && !rows, turned = packed || along_k(f, rows);
+    const bool packed = laid_out_ && !rows, turned = packed || along_k(f, rows);
     const int64_t outer = packed ? packed_k_ : f.at.coefficient(f.outer), step = packed ? 1 : f.at.coefficient(c_.k);
     std::string from = packed ? "packed_ptr" : base(f.buffer, f.at);
     if (int64_t inside = packed ? batches_of(f) : 1; inside > 1)
@@ -101,16 +103,17 @@ void anchor_emitter::matmul() {
   }
 }
 
-/// Writes the second factor as [batch, column, k] in two parts, k filled up with zeros.
-void anchor_emitter::split_factor(triton_kernel& k) {
+/// Writes the second factor as [batch, column, k], rounded or in two parts, k filled up with zeros.
+void anchor_emitter::lay_out_factor(triton_kernel& k) {
   const auto& f = columns_;
   const auto& from = p_.buffers[static_cast<size_t>(f.buffer)];
   const int64_t tiles_k = packed_k_ / split_k, tiles = (f.extent + split_outer - 1) / split_outer, batches = batches_of(f);
   const int64_t outer = f.at.coefficient(f.outer), step = f.at.coefficient(c_.k);
   const auto wide = [&](const std::string& e) { return wide_ ? "(" + e + ").to(tl.int64)" : e; };
   const bool turned = outer == 1 && step != 1; // neighbours in memory are columns
-  std::string text = "@triton.jit\ndef " + name_ + "_split(" + from.name + "_ptr, packed_ptr, OUTER: tl.constexpr, BLOCK_K: tl.constexpr):\n";
-  text += "    # one factor as [batch, column, k], in two parts\n    program = tl.program_id(0)\n";
+  const std::string name = name_ + (split_ ? "_split" : "_round");
+  std::string text = "@triton.jit\ndef " + name + "(" + from.name + "_ptr, packed_ptr, OUTER: tl.constexpr, BLOCK_K: tl.constexpr):\n";
+  text += std::string("    # one factor as [batch, column, k], ") + (split_ ? "in two parts" : "rounded to TF32") + "\n    program = tl.program_id(0)\n";
   text += "    k = " + wide("program % " + number(tiles_k) + " * BLOCK_K + tl.arange(0, BLOCK_K)") + "\n";
   text += "    outer = " + wide("program // " + number(tiles_k) + (batches > 1 ? " % " + number(tiles) : "") + " * OUTER + tl.arange(0, OUTER)") + "\n";
   std::string base = from.name + "_ptr";
@@ -129,13 +132,14 @@ void anchor_emitter::split_factor(triton_kernel& k) {
   std::string mask = rows_whole ? "" : "(" + o + " < " + number(f.extent) + ")";
   if (!k_whole || packed_k_ > k_) mask += (mask.empty() ? "" : " & ") + std::string("(") + along + " < " + number(k_) + ")";
   const std::string load = "tl.load(" + base + " + " + times(o, outer) + " + " + times(along, step) + (mask.empty() ? "" : ", mask=" + mask + ", other=0.0") + ")" + (widens_ ? ".to(tl.float32)" : "");
-  text += "    value = " + (turned ? "tl.trans(" + load + ")" : load) + "\n    part = tf32_part(value)\n";
+  text += "    value = " + (turned ? "tl.trans(" + load + ")" : load) + "\n    part = " + (split_ ? "tf32_part(value)" : rounded("value")) + "\n";
   const std::string row = batches > 1 ? "(batch * " + number(f.extent) + " + outer[:, None])" : "outer[:, None]";
   text += "    at = packed_ptr + " + row + " * " + number(packed_k_) + " + k[None, :]\n";
   const std::string inside = rows_whole ? "" : ", mask=(outer[:, None] < " + number(f.extent) + ") & (k[None, :] < " + number(packed_k_) + ")";
-  text += "    tl.store(at, part" + inside + ")\n    tl.store(at + " + number(packed_half_) + ", tf32_rest(value, part)" + inside + ")\n\n\n";
-  k.text += text;
-  lay_out(k, name_ + "_split", f.buffer, 2 * packed_half_, tiles_k * tiles * batches, ", OUTER=" + number(split_outer) + ", BLOCK_K=" + number(split_k));
+  text += "    tl.store(at, part" + inside + ")\n";
+  if (split_) text += "    tl.store(at + " + number(packed_half_) + ", tf32_rest(value, part)" + inside + ")\n";
+  k.text += text + "\n\n";
+  lay_out(k, name, f.buffer, (split_ ? 2 : 1) * packed_half_, tiles_k * tiles * batches, ", OUTER=" + number(split_outer) + ", BLOCK_K=" + number(split_k));
 }
 
 } // namespace pragma::synthesis

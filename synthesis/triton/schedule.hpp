@@ -64,6 +64,9 @@ int64_t steps_of(const region& r);
 /// Both factors of a contraction are of one half type, which the matrix units take as they are.
 bool multiplies_halves(const loop_program& program, const contraction& c);
 
+/// Its weights can be laid out beforehand: all results meet them in one order.
+bool weights_have_one_order(const region& r, bool by_residue);
+
 triton_schedule starting_triton_schedule(const loop_program& program, const machine_limits& limits);
 /// Every move, the most promising in general first, those of contractions (triton_anchor_moves()) included.
 const std::vector<triton_move>& triton_moves();

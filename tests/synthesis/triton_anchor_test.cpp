@@ -300,6 +300,8 @@ TEST_CASE_METHOD(stand_in, "convolutions that Torch rounds to TF32 are rounded i
   };
   const kind kinds[] = {{"nn.Conv2d(32, 20, 3, padding=1)", "F.conv2d(self.r(x), self.r(self.c.weight), self.c.bias, padding=1)"},
                         {"nn.Conv2d(32, 24, 1)", "F.conv2d(self.r(x), self.r(self.c.weight), self.c.bias)"}, // a matrix product
+                        {"nn.ConvTranspose2d(32, 20, 3, dilation=2)", "F.conv_transpose2d(self.r(x), self.r(self.c.weight), self.c.bias, dilation=2)"},
+                        {"nn.ConvTranspose2d(32, 20, (1, 5), groups=4)", "F.conv_transpose2d(self.r(x), self.r(self.c.weight), self.c.bias, groups=4)"}, // few channels: taps are mixed
                         {"nn.ConvTranspose2d(32, 20, 3, stride=2)", "F.conv_transpose2d(self.r(x), self.r(self.c.weight), self.c.bias, stride=2)"}};
   std::vector<std::string> kept; // what a small_task points to
   kept.reserve(100);
