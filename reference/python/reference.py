@@ -358,15 +358,15 @@ class Server:
         reset_defaults()
         task = TaskFile(command["file"])
         told, largest = describe(task, command["max_bytes"], None if DEVICE.native else DEVICE.memory_bytes())
+        graph = told["graph"]
+        if graph and DEVICE.kind == "cuda" and tf32.allowed():
+            tf32.mark(graph, DEVICE.torch)
         reset_defaults()
         self.task = task
-        graph = told["graph"]
         if graph and baseline.blas().startswith("libblas.so") and any(base_name(n["op"]) in MATMUL
                                                                  for n in graph["nodes"]):
             told["notes"].append("Torch uses the reference BLAS here, many times slower than OpenBLAS: a speed-up against it says "
                                  "little (install libopenblas0-pthread)")
-        if graph and DEVICE.kind == "cuda" and TF32 != "none":
-            tf32.mark(graph, DEVICE.torch)
         self.told = {"updated": [u["name"] for u in told["updates"] if "output" in u], "graph_random": bool(graph and graph["random"]),
                      "writes_inputs": bool(graph and any(m.startswith("input") for m in graph["mutated"]))}
         told["graph"] = json.dumps(graph, allow_nan=False, separators=(",", ":")) if graph is not None else ""

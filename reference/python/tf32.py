@@ -6,37 +6,45 @@ import sys
 import torch
 
 EXACT, AWAY, EVEN = "", "away", "even"  # base/tf32.hpp
-CUT = 13  # bits of a float32 number that TF32 lacks
+LACKS = 13  # bits of a float32 number
+KEPT, HALF = -1 << LACKS, 1 << (LACKS - 1)
 TYPE_ARGUMENTS = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
+
+
+def allowed():
+    """May convolutions use TF32 now? A task's file or model may have said no."""
+    ask = getattr(torch._C, "_get_fp32_precision_getter", None)  # from Torch 2.9 on; the older question fails where the newer setting is used
+    return ask("cuda", "conv") == "tf32" if ask else torch.backends.cudnn.allow_tf32
 
 
 def rounded(x, how):
     """To the nearest TF32 number; a tie to the one that is further from zero, or to the even one."""
     bits = x.view(torch.int32)
-    more = (1 << CUT - 1) if how == AWAY else (1 << CUT - 1) - 1 + (bits >> CUT & 1)
-    return x if how == EXACT else (bits + more & -1 << CUT).view(torch.float32)
+    more = HALF if how == AWAY else HALF - 1 + ((bits >> LACKS) & 1)
+    return x if how == EXACT else ((bits + more) & KEPT).view(torch.float32)
 
 
 def between(shape, device, generator):
     """Numbers of which half lie right between two TF32 numbers."""
     x = torch.randn(shape, device=device, generator=generator)
     tie = torch.rand(shape, device=device, generator=generator) < 0.5
-    return torch.where(tie, (x.view(torch.int32) & -1 << CUT | 1 << CUT - 1).view(torch.float32), x)
+    return torch.where(tie, ((x.view(torch.int32) & KEPT) | HALF).view(torch.float32), x)
+
+
+def convolution(image, weight, arguments):
+    return torch.ops.aten.convolution.default(image, weight, None, *[arguments[name] for name in TYPE_ARGUMENTS])
 
 
 def rounding_of(image, weight, arguments, device):
-    """EXACT, AWAY or EVEN: whichever of the three, computed without TF32, is nearest to what Torch gives that may use it. `image`, `weight`: shapes; `arguments`: of aten.convolution."""
+    """EXACT, AWAY or EVEN: whichever of the three, computed without TF32, is nearest to what Torch gives, which may use it now. `image`, `weight`: shapes; `arguments`: of aten.convolution."""
     generator = torch.Generator(device=device).manual_seed(0)
     x, w = between(image, device, generator), between(weight, device, generator)
-    run = lambda x, w: torch.ops.aten.convolution.default(x, w, None, *[arguments[name] for name in TYPE_ARGUMENTS])
-    before = torch.backends.cudnn.allow_tf32
+    given = convolution(x, w, arguments)
     try:
-        torch.backends.cudnn.allow_tf32 = True
-        given = run(x, w)
         torch.backends.cudnn.allow_tf32 = False
-        off = {how: float((run(rounded(x, how), rounded(w, how)) - given).abs_().mean()) for how in (EXACT, AWAY, EVEN)}
+        off = {how: float((convolution(rounded(x, how), rounded(w, how), arguments) - given).abs_().mean()) for how in (EXACT, AWAY, EVEN)}
     finally:
-        torch.backends.cudnn.allow_tf32 = before
+        torch.backends.cudnn.allow_tf32 = True  # who asks has it so
     return min(off, key=off.get)
 
 
@@ -58,7 +66,7 @@ def mark(graph, device):
             try:
                 with torch.no_grad():
                     known[key] = rounding_of(image, weight, node["args"], device)
-            except torch.cuda.OutOfMemoryError:  # float32 is right in any case
+            except RuntimeError:  # memory, or no kernel: float32 is right in any case
                 pass
         if known[key]:
             node["rounds"] = known[key]

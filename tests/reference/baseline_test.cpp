@@ -1,6 +1,8 @@
-// What a kernel is timed against: Torch compiled, where there is a Torch that compiles; and where eager Torch spends its time.
+// What a kernel is timed against: Torch compiled, where there is a Torch that compiles; where eager Torch spends its time; and what it rounds.
 #include "tests/fixtures/skip.hpp"
 
+#include "base/files.hpp"
+#include "base/subprocess.hpp"
 #include "base/text.hpp"
 #include "reference/reference.hpp"
 
@@ -109,4 +111,23 @@ TEST_CASE("a model whose functions keep its layers has an oracle in float64") {
   const auto t = ref->load(TESTS_DIR "/tasks/kept_layer.py", 2);
   if (!t) FAIL(render(t.error()));
   CHECK(ref->oracle_is_float64());
+}
+
+TEST_CASE("a convolution is rounded to TF32 where Torch rounds it, by its rule for ties, and nowhere else", "[baseline]") {
+  const auto python = find_python();
+  REQUIRE(python);
+  auto folder = temp_dir::create("tf32-");
+  REQUIRE(folder);
+  const auto task = folder->path() / "convolutions.py";
+  REQUIRE(write_file_atomic(task, "import torch\n\n\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.first, self.more = torch.nn.Conv2d(3, 8, 1), torch.nn.Conv2d(8, 8, 3, padding=1)\n"
+                                  "        self.back = torch.nn.ConvTranspose2d(8, 4, 3, stride=2)\n\n    def forward(self, x):\n        return self.back(self.more(self.more(self.first(x))))\n\n\n"
+                                  "def get_inputs():\n    return [torch.randn(2, 3, 9, 11)]\n\n\ndef get_init_inputs():\n    return []\n"));
+  process_spec spec;
+  spec.argv = {python->executable, TESTS_DIR "/reference/tf32.py", (share_dir() / "python").string(), task.string()};
+  spec.env = {{"PYTHONDONTWRITEBYTECODE", "1"}, {"OMP_NUM_THREADS", "1"}};
+  spec.limits.wall_seconds = 120;
+  const auto ran = run_process(spec);
+  REQUIRE(ran);
+  INFO(ran->out + ran->err);
+  CHECK(ran->out == "right\n");
 }
