@@ -382,7 +382,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds, compil
         worst, beside = max(worst, error), beside + explained
         if slow and device.native:  # on a device only calls after the first are launched by handle
             break
-    if native and not numbers.close and not numbers.held:
+    if not numbers.passes() and not numbers.held:
         raise Differs("its numbers are worse than Torch's: " + numbers.text() + ". A task that asks for less says so in its sidecar (tolerance)")
     said.insert(0, "right on %d unseen seed%s (worst error %.3g of what is allowed)" % (tried, "s" * (tried > 1), worst))
     said[1:1] = [numbers.text()] * (numbers.tolerance > 0)

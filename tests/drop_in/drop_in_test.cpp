@@ -71,32 +71,34 @@ TEST_CASE("a drop-in's numbers: stated beside Torch's own, refused where KernelB
   auto folder = temp_dir::create("drop-in-");
   REQUIRE(folder);
   const auto file = folder->path() / "thousand.py", at = folder->path() / "result";
-  const std::string model = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x * 1000.0\n"
-                            "def get_inputs():\n    return [torch.randn(64, 64)]\ndef get_init_inputs():\n    return []\n";
-  REQUIRE(write_file_atomic(file, model));
-  const auto written = [&](const std::string& added) {
+  REQUIRE(write_file_atomic(file, "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x * 1000.0\n"
+                                  "def get_inputs():\n    return [torch.randn(64, 64)]\ndef get_init_inputs():\n    return []\n"));
+  const auto written = [&](const std::string& added, const std::string& language = "c++") {
     const auto t = described(file.string());
-    REQUIRE(write_drop_in(at, t,
-                          code_of("#include \"pragma_kernel.h\"\nextern \"C\" void pragma_kernel(const pragma_args* a) {\n"
-                                  "  for (int i = 0; i < 4096; ++i) ((float*)a->outputs[0].data)[i] = ((const float*)a->inputs[0].data)[i] * 1000.0f + " + added + ";\n}\n",
-                                  {"-O2"}),
-                          1));
-    return check_drop_in(at, t);
+    const std::string module = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 1000.0 + " + added + "\n";
+    const std::string source = "#include \"pragma_kernel.h\"\nextern \"C\" void pragma_kernel(const pragma_args* a) {\n"
+                               "  for (int i = 0; i < 4096; ++i) ((float*)a->outputs[0].data)[i] = ((const float*)a->inputs[0].data)[i] * 1000.0f + " + added + "f;\n}\n";
+    REQUIRE(write_drop_in(at, t, language == "c++" ? code_of(source, {"-O2"}) : code_of(module, {}, language), 1, {"cpu"}));
+    drop_in_options options;
+    options.language = language;
+    return check_drop_in(at, t, options);
   };
-  const auto exact = written("0.0f");
-  if (!exact) FAIL(render(exact.error()));
+  const auto exact = written("0.0");
+  REQUIRE(exact);
   CHECK(exact->numbers.largest_error == exact->numbers.torch_error);
   CHECK(exact->numbers.within_contract);
   CHECK(exact->numbers.kernelbench_passes);
   CHECK(exact->numbers.kernelbench_tolerance == 1e-4);
   CHECK_THAT(exact->message, Contains("within KernelBench's 0.0001"));
-  const auto biased = written("0.02f"); // 5e-6 of the largest value: within the Verifier's rule, which knows the output's scale
-  REQUIRE_FALSE(biased);
-  CHECK(biased.error().code == ec::candidate_failed);
-  CHECK_THAT(biased.error().message, Contains("worse than Torch's") && Contains("not within KernelBench's 0.0001") && Contains("sidecar"));
+  for (const char* language : {"c++", "triton"}) { // 5e-6 of the largest value: within the Verifier's rule, which knows the output's scale
+    const auto biased = written("0.02", language);
+    REQUIRE((!biased && biased.error().code == ec::candidate_failed));
+    CHECK_THAT(biased.error().message, Contains("worse than Torch's") && Contains("not within KernelBench's 0.0001") && Contains("sidecar"));
+  }
+  CHECK(written("0.0", "triton"));
   REQUIRE(write_file_atomic(folder->path() / "thousand.json", "{\"tolerance\": 0.05}"));
-  const auto asked = written("0.02f");
-  if (!asked) FAIL(render(asked.error()));
+  const auto asked = written("0.02");
+  REQUIRE(asked);
   CHECK(asked->numbers.kernelbench_tolerance == 0.05);
 }
 
@@ -413,12 +415,10 @@ TEST_CASE("A device's drop-in is asked whether its kernel was called", "[python]
     return check_drop_in(folder->path(), t, options);
   };
   const auto right = checked_with("\"threads\": 1", "\"threads\": 0"); // as it is written for a device
-  if (!right) FAIL_CHECK(render(right.error()));
-  else CHECK(right->message.find("right on 3 unseen seeds") == 0);
+  CHECK((right && right->message.find("right on 3 unseen seeds") == 0));
   // Asked with keep_buffers=True, the kernel answers.
   const auto keeps = checked_with("\"mutated\": []", "\"mutated\": [\"linear.bias\"]");
-  if (!keeps) FAIL_CHECK(render(keeps.error()));
-  else CHECK(keeps->message.find("by itself Torch computes") != std::string::npos);
+  CHECK((keeps && keeps->message.find("by itself Torch computes") != std::string::npos));
   // Made for another model: Torch computes at every call, which is right and no kernel.
   const auto torch = checked_with("\"out_features\": \"256\"", "\"out_features\": \"255\"");
   REQUIRE(!torch);
