@@ -1,8 +1,8 @@
 // Where a time lies on the measured roofline of its machine: the one place that decides it, for the audits of speed, the findings, the terminal and the reports.
 #pragma once
 
-#include "diagnosis/profile.hpp"
 #include "base/tf32.hpp"
+#include "diagnosis/profile.hpp"
 #include "kernels/task.hpp"
 
 namespace pragma {
