@@ -95,7 +95,7 @@ TEST_CASE("a drop-in's numbers: stated beside Torch's own, refused where KernelB
     REQUIRE((!biased && biased.error().code == ec::candidate_failed));
     CHECK_THAT(biased.error().message, Contains("worse than Torch's") && Contains("not within KernelBench's 0.0001") && Contains("sidecar"));
   }
-  CHECK(written("0.0", "triton"));
+  CHECK(written("0.0", "triton")); // in the same folder: nothing of the other kernel is left
   REQUIRE(write_file_atomic(folder->path() / "thousand.json", "{\"tolerance\": 0.05}"));
   const auto asked = written("0.02");
   REQUIRE(asked);
