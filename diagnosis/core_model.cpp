@@ -63,7 +63,8 @@ double cycles_of(const loop_cost& l, const diagnosis_input& in) {
   if (l.cycles <= 0) return 0;
   double cycles = l.cycles;
   // Where the model's divider is what a trip takes, this machine's own counts: an old LLVM has another core's, whose divider may be half as fast.
-  if (in.limits && in.limits->divide_cycles > 0 && divisions_of(l, divide_cycles) >= accounts_for * l.cycles)
+  const bool divides = l.port.find("Div") != std::string::npos || divisions_of(l, divide_cycles) >= accounts_for * l.cycles; // "SBFPDivider", "Zn3Divider"
+  if (in.limits && in.limits->divide_cycles > 0 && divides)
     cycles = std::max({divider_cycles(l, in), l.instructions / instructions_per_cycle, l.chains > 0 ? l.chain_operations * operation_latency : 0.0});
   return std::max(cycles, most > 0 ? l.flops / most : 0);
 }

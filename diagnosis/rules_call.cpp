@@ -38,7 +38,10 @@ std::optional<finding> thread_overhead(const facts& f) {
     e.metric("samples.library_share", limit::library_waiting, "the main thread waits in the OpenMP library");
     add_thread_gain(f, e);
   } else if (library && !gain && f.parallel_source && severity(limit::thread_imbalance, f.value_or("software.thread_imbalance", 1)) <= 0) {
-    e.metric("samples.library_share", limit::library_waiting, "the main thread waits in the OpenMP library, though the threads have equal work", unseen_gain); // where nobody could tell what one thread takes
+    // Where nobody could tell what one thread takes. Waking and putting to sleep is the operating system's; so are new pages.
+    const double system = severity(limit::page_faults, f.value_or("software.page_faults", 0)) > 0 ? 0 : f.value_or("samples.system_share", 0), waits = *library + system;
+    e.derived("samples.library_share", waits, "%", provenance::measured, severity(limit::library_waiting, waits) * unseen_gain,
+              format_number(waits, 0) + "% of the main thread's time is the OpenMP library's and the operating system's, though the threads have equal work");
   } else if (gain && f.parallel_source && *gain * f.in.threads < 1 && !library) {
     add_thread_gain(f, e); // slower than one of them: without samples nobody knows where they wait, but that is most of what they do
   }

@@ -13,6 +13,7 @@ namespace {
 constexpr double divide_cycles = 5;      ///< per vector division or square root, see the table of thresholds
 constexpr double float_bits = 32;
 constexpr double main_loop = 0.6;        ///< of the time
+constexpr double mispredicted_part = 0.25; ///< of the time that goes with the values: what the branches have to explain of it
 constexpr double telling_loop = 0.25;    ///< of the time: a loop that is not the hot one is worth a finding from here on
 constexpr double scalar_first = 0.5;     ///< of the confidence: single elements fill the units by their number, and vectors come first
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
@@ -308,9 +309,15 @@ std::vector<std::string> tail_remedies() {
           "Hoist set-up work (horizontal sums, constants, address computation) out of the outer loop."};
 }
 
+/// The hottest loop is scalar, and one of vectors was made of the same line: what is left behind them.
+bool is_remainder(const facts& f) {
+  const auto& first = f.loops.front();
+  return std::any_of(f.loops.begin() + 1, f.loops.end(), [&](const loop_cost& l) { return l.line == first.line && l.line > 0 && l.vector_bits >= 128 && l.vector_share > 0; });
+}
+
 /// By the samples: a vector loop that is there, and the time in scalar loops and outside of all loops.
 std::optional<finding> scalar_time(const facts& f) {
-  if (f.scalar_hot_loop() && !f.loops.empty() && f.loops.front().share >= main_loop) return std::nullopt; // no tail: not_vectorized says it
+  if (f.scalar_hot_loop() && !f.loops.empty() && f.loops.front().share >= main_loop && !is_remainder(f)) return std::nullopt; // no tail: not_vectorized says it
   double vector = f.value_or("samples.outside_vectors_share", 0); // the bodies of outer loops
   double scalar = f.value_or("samples.outside_loops_share", 0) - vector;
   for (const auto& l : f.loops) (l.vector_share > 0 || (l.vector_share < 0 && l.vector_bits >= 128) ? vector : scalar) += 100 * l.share; // copies have no arithmetic
@@ -382,8 +389,11 @@ std::optional<finding> bad_speculation(const facts& f) {
   const bool tried = values && flushed;
   // Where the only branch of a loop of vectors goes back to its beginning, no value decides it.
   const bool branches_by_values = !(f.vector_hot_loop() && !f.loops.empty() && f.loops.front().branches == 0 && f.loops.front().how == provenance::measured && f.loops.front().share >= main_loop);
-  // What denormals take is not the branches'.
-  if (tried && branches_by_values && severity(limit::without_surprises, 100 * *values / std::max(*flushed, *values)) > 0)
+  // What denormals take is not the branches'. Nor is what takes longer than all branches that a simple predictor gets wrong: those of real cores are better.
+  const auto wrong = f.value("callgrind.Bcm");
+  const double clock = core::hertz(f.in);
+  const bool can_cost = !wrong || !std::isfinite(clock) || *wrong * core::mispredict_cycles / clock / std::max(1, f.in.threads) >= mispredicted_part * (1 - values.value_or(1)) * f.seconds;
+  if (tried && branches_by_values && can_cost && severity(limit::without_surprises, 100 * *values / std::max(*flushed, *values)) > 0)
     e.metric("experiment.ones_time", limit::without_surprises, "with other values in the inputs the same instructions take less time");
   if (cost("callgrind.Bcm", "callgrind.Ir", provenance::simulated)) e.metric("callgrind.branch_miss_rate", limit::simulated_branch_miss_rate, "", 0.5);
   if (!e.any()) return std::nullopt;

@@ -147,9 +147,24 @@ int vector_register(const std::string& operand) {
   return std::atoi(operand.c_str() + 4);
 }
 
+/// Bytes of a number in memory that an integer instruction changes where it lies ("addl $0x1,(%rax)", "incq 8(%rax)"); 0 of all others.
+double changed_in_place(std::string_view m) {
+  constexpr std::string_view operations[] = {"add", "sub", "inc", "dec", "and", "or", "xor", "neg", "not", "shl", "shr", "sar"};
+  constexpr std::pair<char, double> sizes[] = {{'b', 1}, {'w', 2}, {'l', 4}, {'q', 8}};
+  for (const auto& operation : operations)
+    for (const auto& [suffix, bytes] : sizes)
+      if (m.size() == operation.size() + 1 && starts_with(m, operation) && m.back() == suffix) return bytes;
+  return 0;
+}
+
 void count_memory(hot_loop& loop, const instruction& i) {
   const auto all = operands_of(i.operands);
   const double bytes = memory_bytes(i);
+  if (const double changed = changed_in_place(i.mnemonic); changed > 0 && all.back().find('(') != std::string::npos && !on_the_stack_or_constant(all.back())) {
+    loop.loaded_bytes += changed;
+    loop.stored_bytes += changed;
+    return;
+  }
   for (size_t k = 0; k < all.size(); ++k) {
     if (all[k].find('(') == std::string::npos || on_the_stack_or_constant(all[k]) || starts_with(i.mnemonic, "lea") || starts_with(i.mnemonic, "prefetch")) continue;
     if (k + 1 < all.size() || all.size() == 1) loop.loaded_bytes += bytes;
