@@ -1,7 +1,6 @@
 // task: box_blur
 // good: box_blur_good
 // cause: strided_access
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 

@@ -2,7 +2,6 @@
 // good: box_blur_good
 // cause: redundant_work
 // or: port_pressure
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 

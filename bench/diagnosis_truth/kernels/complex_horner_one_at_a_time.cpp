@@ -1,7 +1,6 @@
 // task: complex_horner
 // good: complex_horner_good
 // cause: dependency_chain
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 

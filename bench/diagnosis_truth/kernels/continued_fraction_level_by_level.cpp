@@ -1,7 +1,6 @@
 // task: continued_fraction
 // good: continued_fraction_good
 // cause: divider_bound
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 

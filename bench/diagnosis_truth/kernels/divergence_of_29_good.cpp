@@ -1,6 +1,5 @@
 // task: divergence_of_29
 // unspoilt
-// held out
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -fopenmp-simd
 #include "common.hpp"
 

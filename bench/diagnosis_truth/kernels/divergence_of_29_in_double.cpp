@@ -1,7 +1,6 @@
 // task: divergence_of_29
 // good: divergence_of_29_good
 // cause: port_pressure
-// held out
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -fopenmp-simd
 #include "common.hpp"
 

@@ -1,7 +1,6 @@
 // task: fading
 // good: fading_good
 // cause: store_forwarding
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 #include <immintrin.h>

@@ -1,7 +1,6 @@
 // task: heat_steps
 // good: heat_steps_good
 // cause: thread_overhead
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp
 // threads: 2
 #include "common.hpp"

@@ -1,6 +1,5 @@
 // task: histogram
 // unspoilt
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp
 // threads: 2
 #include "common.hpp"

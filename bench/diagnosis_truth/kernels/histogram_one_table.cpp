@@ -2,7 +2,6 @@
 // good: histogram_good
 // cause: store_forwarding
 // or: dependency_chain
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp
 // threads: 2
 #include "common.hpp"

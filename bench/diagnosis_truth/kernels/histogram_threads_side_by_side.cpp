@@ -1,7 +1,6 @@
 // task: histogram
 // good: histogram_good
 // cause: false_sharing
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp
 // threads: 2
 #include "common.hpp"

@@ -1,6 +1,5 @@
 // task: levels
 // unspoilt
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 #include <algorithm>

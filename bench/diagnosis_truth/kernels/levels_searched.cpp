@@ -1,7 +1,6 @@
 // task: levels
 // good: levels_good
 // cause: bad_speculation
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 #include <algorithm>

@@ -1,6 +1,5 @@
 // task: ragged_exp_mean
 // unspoilt
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp
 // threads: 2
 #include "common.hpp"

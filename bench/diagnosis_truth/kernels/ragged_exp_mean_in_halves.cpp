@@ -1,7 +1,6 @@
 // task: ragged_exp_mean
 // good: ragged_exp_mean_good
 // cause: load_imbalance
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp
 // threads: 2
 #include "common.hpp"

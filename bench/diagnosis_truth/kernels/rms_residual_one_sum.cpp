@@ -2,7 +2,6 @@
 // good: rms_residual_good
 // cause: dependency_chain
 // or: not_vectorized
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 

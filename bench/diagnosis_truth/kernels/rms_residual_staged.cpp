@@ -1,7 +1,6 @@
 // task: rms_residual
 // good: rms_residual_good
 // cause: too_many_passes
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 

@@ -1,7 +1,6 @@
 // task: triangular_solve
 // good: triangular_solve_good
 // cause: split_access
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 

@@ -2,7 +2,6 @@
 // good: unpacked_nibbles_good
 // cause: store_bandwidth_bound
 // or: memory_bandwidth_bound
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 #include <immintrin.h>

@@ -2,7 +2,6 @@
 // good: walks_good
 // cause: memory_latency_bound
 // or: dependency_chain
-// held out
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp-simd
 #include "common.hpp"
 
