@@ -141,9 +141,10 @@ expected<void> write_drop_in(const fs::path& folder, const task& t, const candid
   std::error_code ignored;
   fs::remove(folder / "built" / "kernels.json", ignored); // an earlier kernel's
   const bool ours = fs::exists(folder / "pragma_drop_in.py", ignored);
-  for (const char* kernel : {"kernel.cpp", "kernel.py"}) // likewise, of another language, where this was a drop-in before
+  if (auto written = write_all(folder, files); !written) return written;
+  for (const char* kernel : {"kernel.cpp", "kernel.py"}) // an earlier one of another language, where this was a drop-in before
     if (ours && std::none_of(files.begin(), files.end(), [&](const auto& file) { return file.first == kernel; })) fs::remove(folder / kernel, ignored);
-  return write_all(folder, files);
+  return {};
 }
 
 std::vector<std::string> drop_in_files(const fs::path& folder) {

@@ -151,9 +151,11 @@ int vector_register(const std::string& operand) {
 double changed_in_place(std::string_view m) {
   constexpr std::string_view operations[] = {"add", "sub", "inc", "dec", "and", "or", "xor", "neg", "not", "shl", "shr", "sar"};
   constexpr std::pair<char, double> sizes[] = {{'b', 1}, {'w', 2}, {'l', 4}, {'q', 8}};
-  for (const auto& operation : operations)
+  for (const auto& operation : operations) {
+    if (m == operation) return 4; // a register says how wide: mostly a counter
     for (const auto& [suffix, bytes] : sizes)
       if (m.size() == operation.size() + 1 && starts_with(m, operation) && m.back() == suffix) return bytes;
+  }
   return 0;
 }
 

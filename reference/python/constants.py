@@ -324,6 +324,12 @@ def _first_of(names):
     return None
 
 
+def tf32_of_convolutions():
+    """(function, arguments, value): what this Torch says where convolutions may use TF32."""
+    precision = _first_of(["_get_fp32_precision_getter"])  # from Torch 2.9 on: the older question fails where the newer setting is used
+    return (precision, ("cuda", "conv"), "tf32") if precision else (torch._C._get_cudnn_allow_tf32, (), True)
+
+
 def ambient(threads, device, rounds_convolutions=False):
     """[(name, function, arguments, value)]: what is to hold in the thread that calls, each by the function that this Torch has. `rounds_convolutions`: the kernel computes some in TF32,
     as Torch does where a program says nothing; a program that wants them exact has them so."""
@@ -344,8 +350,7 @@ def ambient(threads, device, rounds_convolutions=False):
     else:
         found.append(("autocast", torch.is_autocast_cpu_enabled if device == "cpu" else torch.is_autocast_enabled, (), False))
     if rounds_convolutions:
-        precision = _first_of(["_get_fp32_precision_getter"])  # from Torch 2.9 on: the older question fails where the newer setting is used
-        found.append(("exact convolutions", precision, ("cuda", "conv"), "tf32") if precision else ("exact convolutions", torch._C._get_cudnn_allow_tf32, (), True))
+        found.append(("exact convolutions",) + tf32_of_convolutions())
     return [one for one in found if one[1] is not None]
 
 

@@ -5,6 +5,8 @@ import sys
 
 import torch
 
+from constants import tf32_of_convolutions
+
 EXACT, AWAY, EVEN = "", "away", "even"  # base/tf32.hpp
 LACKS = 13  # bits of a float32 number
 KEPT, HALF = -1 << LACKS, 1 << (LACKS - 1)
@@ -13,8 +15,8 @@ TYPE_ARGUMENTS = ("stride", "padding", "dilation", "transposed", "output_padding
 
 def allowed():
     """May convolutions use TF32 now? A task's file or model may have said no."""
-    ask = getattr(torch._C, "_get_fp32_precision_getter", None)  # from Torch 2.9 on; the older question fails where the newer setting is used
-    return ask("cuda", "conv") == "tf32" if ask else torch.backends.cudnn.allow_tf32
+    function, arguments, value = tf32_of_convolutions()
+    return function(*arguments) == value
 
 
 def rounded(x, how):

@@ -66,6 +66,13 @@ TEST_CASE("a chain is as long as the operations from what a trip is given to wha
   CHECK(carried_by(body_of({"vmovups (%rax),%zmm1", "vmulps %zmm5,%zmm1,%zmm1", "vmovups %zmm1,(%rcx,%rax)", "jne @0"})).operations == 0);
 }
 
+TEST_CASE("a number that is changed where it lies in memory is loaded and stored") {
+  const auto counters = innermost_loops({function_of("f", 0x1000, {"movslq (%rsi,%rax),%rdx", "addl $0x1,(%rcx,%rdx,4)", "add %edi,(%r8,%rdx,4)", "incq 0x8(%r9)", "addl $0x1,0x8(%rsp)", "add $0x4,%rax", "jne 1000 @0"})});
+  REQUIRE(counters.size() == 1);
+  CHECK(counters[0].stored_bytes == 4 + 4 + 8); // not what lies on the stack, nor a register
+  CHECK(counters[0].loaded_bytes == 4 + 4 + 8);
+}
+
 TEST_CASE("what one trip does is counted, however far it is unrolled") {
   const auto once = innermost_loops({function_of("f", 0x1000, {"vmovups (%rsi,%rax),%ymm1", "vfmadd231ps (%rdi,%rax),%ymm1,%ymm0", "vmovups %ymm1,(%rcx,%rax)", "add $0x20,%rax", "jne 1000 @0"})});
   REQUIRE(once.size() == 1);
