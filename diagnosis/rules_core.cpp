@@ -184,7 +184,8 @@ std::optional<finding> dependency_chain(const facts& f) {
   if (severity(limit::divide_share, divide_share(f)) > 0) return std::nullopt; // the divider explains the waiting
   const int chains = f.loops.empty() ? -1 : f.loops.front().chains;
   // No result goes from one trip to the next, or over too few operations for the time of a trip: what waits is hidden by the trips around it.
-  if (chains == 0 || (chains > 0 && f.loops.front().chain_operations > 0 && !core::waits_for_itself(f.loops.front()))) return std::nullopt;
+  const bool by_address = f.value_or("hot_loop.chained_loads", 0) > 0;
+  if (!by_address && (chains == 0 || (chains > 0 && f.loops.front().chain_operations > 0 && !core::waits_for_itself(f.loops.front())))) return std::nullopt;
   evidence_for e(f, bottleneck::dependency_chain);
   // llvm-mca also counts waiting within an iteration, which out-of-order execution hides: only where the iterations
   // together take longer than the units need is there a chain from one to the next.

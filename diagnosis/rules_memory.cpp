@@ -227,11 +227,14 @@ std::optional<finding> memory_latency(const facts& f) {
     add_unmodelled(f, e);
   }
   add_waiting(f, e);
+  const double chained = f.value_or("hot_loop.chained_loads", 0);
+  if (chained > 0 && f.waiting())
+    e.derived("hot_loop.chained_loads", chained, "count", provenance::static_analysis, severity(limit::waiting_share, 100 * *f.waiting()), "the address of a load follows from what it loaded in the trip before, so that none begins before the one before it is done");
   // Loads in order are fetched ahead by the hardware: it is not their latency.
   const bool in_order = f.value("samples.far_share") && f.value("samples.strided_share") && severity(limit::far_share, *f.value("samples.far_share")) <= 0 &&
                         severity(limit::strided_share, *f.value("samples.strided_share")) <= 0 && f.value_or("hot_loop.gathers", 0) <= 0;
-  if (in_order) e.scale(0.5);
-  else if (f.cached && !f.value("samples.far_share")) e.scale(0.6); // in which order they go is not known
+  if (in_order && chained == 0) e.scale(0.5);
+  else if (f.cached && chained == 0 && !f.value("samples.far_share")) e.scale(0.6); // in which order they go is not known
   if (severity(limit::strided_share, f.value_or("samples.strided_share", 0)) > 0) e.scale(0.7); // strided_access says why they wait
   const auto gathers = f.value("hot_loop.gathers");
   const bool beyond_l2 = f.in.limits && f.in.limits->cache_bytes.size() > 1 && f.in.bytes > static_cast<double>(f.in.limits->cache_bytes[1]);

@@ -165,7 +165,71 @@ std::array<bool, 16> changed_by(const formats::hot_loop& loop) {
   return changed;
 }
 
+/// "%eax" -> 0, "%xmm3{%k1}" -> 16 + 3; -1 for what is no register with a value of the loop's data.
+int value_register(std::string_view operand) {
+  if (operand.size() > 4 && operand[0] == '%' && operand.substr(2, 2) == "mm") return 16 + std::atoi(operand.data() + 4);
+  if (operand.starts_with("%r") && operand.back() == 'd') operand.remove_suffix(1); // "%r10d"
+  return register_of(operand);
+}
+
+/// What follows from a loaded value: registers, and what the latest comparison left.
+struct followers {
+  std::set<int> registers;
+  bool flags = false;
+
+  bool address(const std::string& operand) const {
+    const auto a = parse(operand, 0);
+    return a && ((a->base >= 0 && registers.count(a->base) != 0) || (a->index >= 0 && registers.count(a->index) != 0));
+  }
+  bool reads(const std::string& operand) const { return operand.find('(') != std::string::npos ? address(operand) : registers.count(value_register(operand)) != 0; }
+
+  /// `loads`: this instruction is the load itself.
+  void pass(const formats::instruction& i, bool loads = false) {
+    const std::string_view m = i.mnemonic;
+    const auto all = formats::operands_of(i.operands);
+    if (m.starts_with("j") || m.starts_with("nop") || all.back().empty()) return;
+    if (m.starts_with("call")) { // what a function keeps is not known
+      registers.clear();
+      flags = false;
+      return;
+    }
+    const bool compares = m.starts_with("cmp") || m.starts_with("test") || m.find("comis") != std::string_view::npos;
+    const bool by_flags = m.starts_with("cmov") || m.starts_with("set");
+    bool follows = loads || (by_flags && flags);
+    for (size_t k = 0; k + 1 < all.size() || (compares && k < all.size()); ++k) follows = follows || reads(all[k]);
+    if (compares) {
+      flags = follows;
+      return;
+    }
+    const int to = value_register(all.back());
+    if (to < 0) return; // a store; what is loaded from there is not followed
+    const bool zero = (m.starts_with("xor") || m.starts_with("vxor") || m.starts_with("vpxor") || m.starts_with("pxor")) && all.size() > 1 && all[0] == all[1];
+    const bool replaces = m.starts_with("mov") || m.starts_with("lea") || m.starts_with("set") || m.starts_with("cvt") || (m.starts_with("v") && !m.starts_with("vfm") && !m.starts_with("vfn"));
+    follows = !zero && (follows || (!replaces && registers.count(to) != 0));
+    if (follows) registers.insert(to);
+    else registers.erase(to);
+  }
+};
+
 } // namespace
+
+int chained_loads(const formats::hot_loop& loop) {
+  const auto n = loop.body.size();
+  const auto leads_to_itself = [&](size_t at) {
+    const auto& load = loop.body[at];
+    if (load.mnemonic.starts_with("lea") || load.mnemonic.starts_with("prefetch") || load.mnemonic.starts_with("nop")) return false;
+    const auto all = formats::operands_of(load.operands);
+    const auto place = std::find_if(all.begin(), all.end(), [](const std::string& operand) { return operand.find('(') != std::string::npos; });
+    if (place == all.end() || (all.size() > 1 && std::next(place) == all.end() && load.mnemonic.starts_with("mov"))) return false;
+    followers found;
+    found.pass(load, true);
+    for (size_t k = 1; k < n; ++k) found.pass(loop.body[(at + k) % n]);
+    return found.address(*place);
+  };
+  int chained = 0;
+  for (size_t at = 0; at < n; ++at) chained += leads_to_itself(at);
+  return chained;
+}
 
 int blocked_loads(const formats::hot_loop& loop) {
   int blocked = 0;

@@ -104,6 +104,7 @@ void hot_loop_metrics(const formats::hot_loop& loop, source_result& out) {
   if (loop.flops > 0) add("flops", loop.flops, "FLOP");
   add("fused", loop.fused, "count");
   add("blocked_loads", blocked_loads(loop), "count");
+  add("chained_loads", chained_loads(loop), "count");
 }
 
 loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, double total_instructions, bool same_code) {

@@ -23,7 +23,7 @@ namespace pragma {
 
 namespace {
 
-constexpr int file_version = 5;             // of the cached file: raise it when the method changes
+constexpr int file_version = 6;             // of the cached file: raise it when the method changes
 constexpr double batch_seconds = 1e-3;      // long against the clock and the start of threads, short against a time slice
 constexpr double cache_seconds = 0.07;      // per figure in a cache
 constexpr double memory_seconds = 0.25;      // per figure in memory, where one pass takes 10 ms

@@ -132,6 +132,8 @@ void attribute_samples(const time_samples& samples, const disassembled& code, st
 void address_metrics(const time_samples& samples, const formats::hot_loop& loop, source_result& out);
 /// Loads of a trip that are wider than the stores just before them to the same place, so that the core cannot forward the stored bytes.
 int blocked_loads(const formats::hot_loop& loop);
+/// Loads whose address follows, in the trip after, from what they loaded: none of them begins before the one before it is done. What goes through memory or a function in between is not followed.
+int chained_loads(const formats::hot_loop& loop);
 
 // remarks.cpp
 void remark_metrics(const build_output& with_remarks, source_result& out);

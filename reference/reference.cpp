@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <set>
 
 namespace pragma {
 
@@ -90,6 +91,7 @@ struct reference::impl {
   };
   std::vector<kept_set> kept;
   uint64_t kept_bytes = 0, kept_limit = 0;
+  std::set<int> written;      // slots whose results have been computed
   uint64_t largest_bytes = 0; // that one call allocates at once, in its own type; 0: not known
 
   struct slot_part {
@@ -145,22 +147,30 @@ struct reference::impl {
     outputs_layout = tensor_layout::of(t.outputs, slots);
     oracle_layout = tensor_layout::of(wide, slots);
     n_slots = slots;
+    written.clear();
   }
 
-  /// Shared memory, the candidate's outputs, Torch's own copies (two models, results in both types) and what it allocates on the way to them.
+  /// Shared memory, the candidate's outputs, what audits of its speed keep of a slot (known inputs with their answers, and new ones), Torch's own copies (two models, results in both types) and what it allocates on the way to them.
   /// `pieces`: of the batch, in which the float64 model computes its results; 0: it does not.
   uint64_t needed(int pieces) const {
     const auto once = [](const tensor_layout& l) { return l.slot_bytes; };
     const uint64_t results = 2 * once(outputs_layout), wide = 2 * once(oracle_layout), between = alive_at_once * largest_bytes;
     const uint64_t in_float64 = pieces == 0 ? 0 : std::max(pieces == 1 ? wide : 2 * wide, 2 * between) / static_cast<uint64_t>(pieces);
     return 4 * params_layout.total_bytes() + inputs_layout.total_bytes() + 2 * outputs_layout.total_bytes() + oracle_layout.total_bytes() +
-           3 * once(inputs_layout) + (pieces == 0 ? std::max(results + wide, between) : pieces == 1 ? results + in_float64 : std::max(results + in_float64, between));
+           2 * (once(inputs_layout) + once(outputs_layout)) + 3 * once(inputs_layout) + (pieces == 0 ? std::max(results + wide, between) : pieces == 1 ? results + in_float64 : std::max(results + in_float64, between));
   }
 
   /// Bytes that one task may take here and now.
   double available() const {
     if (options.memory_bytes) return static_cast<double>(options.memory_bytes);
     return static_cast<double>(available_memory().value_or(unknown_memory)) * memory_share;
+  }
+
+  /// The same for one call of the reference and its float64 twin, beside what writing their results for a slot takes the first time; 0: no limit (a driver's address space is no memory).
+  uint64_t may_take(int slot) {
+    if (options.device.on_device()) return 0;
+    const uint64_t results = written.insert(slot).second ? outputs_layout.slot_bytes + oracle_layout.slot_bytes : 0;
+    return std::max(static_cast<uint64_t>(available()), results + 1) - results;
   }
 
   expected<task> ask(const fs::path& file) {
@@ -280,7 +290,7 @@ expected<task> reference::load(const fs::path& file, int slots) {
   auto trial = p.process.exchange({{"do", "trial"}}, "one reference call (" + t->name + ")", p.options.call_timeout_seconds);
   if (!trial) return slow(trial.error());
   p.call_seconds = trial->value("seconds", 0.0);
-  auto checked = p.process.exchange({{"do", "check"}, {"pieces", pieces}}, "checking the reference (" + t->name + ")",
+  auto checked = p.process.exchange({{"do", "check"}, {"pieces", pieces}, {"bytes", p.may_take(0)}}, "checking the reference (" + t->name + ")",
                             p.options.load_timeout_seconds + (3 + oracle_factor) * p.call_seconds + (p.options.baseline == "eager" ? 0 : compile_seconds));
   if (!checked) return slow(checked.error());
   p.baseline = checked->value("baseline", p.options.baseline);
@@ -327,7 +337,7 @@ expected<void> reference::make_inputs(int slot, uint64_t seed, input_kind kind, 
                                std::string("making inputs of kind '") + pragma::name(kind) + "'", p.options.call_timeout_seconds);
       !filled)
     return fail(filled.error());
-  auto reply = p.process.exchange({{"do", "compute"}, {"slot", slot}},
+  auto reply = p.process.exchange({{"do", "compute"}, {"slot", slot}, {"bytes", p.may_take(slot)}},
                           std::string("computing the expected output for inputs of kind '") + pragma::name(kind) + "'",
                           p.options.call_timeout_seconds + oracle_factor * p.call_seconds);
   if (!reply) return fail(reply.error());

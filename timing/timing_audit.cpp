@@ -156,11 +156,12 @@ timing_audit::result timing_audit::one_pass(pass kind, const buffer& unseen, int
   const auto start = clock::now();
   const auto& inputs = kind == pass::unseen ? unseen : known_.inputs;
   const bool staged = inputs.size() + known_.answers.size() <= worth_staging;
-  if (staged) staged_inputs_ = inputs;
+  if (staged) staged_inputs_ = inputs, staged_outputs_ = known_.answers;
   put_inputs(staged ? staged_inputs_ : inputs);
-  staged_outputs_ = known_.answers;
-  if (kind != pass::kept) fill_outputs(layout, staged_outputs_.data(), 0, slots);
-  std::memcpy(runner_.outputs(), staged_outputs_.data(), staged_outputs_.size());
+  auto* outputs = staged ? staged_outputs_.data() : runner_.outputs();
+  if (!staged) std::memcpy(outputs, known_.answers.data(), known_.answers.size());
+  if (kind != pass::kept) fill_outputs(layout, outputs, 0, slots);
+  if (staged) std::memcpy(runner_.outputs(), outputs, staged_outputs_.size());
   const auto before = probe_fill(layout, runner_.outputs());
   preparing_ = seconds_since(start);
   if (auto failed = call(0, slots, kind == pass::none ? 0 : slots, "passes after timing", &spent); !failed || *failed) return failed;

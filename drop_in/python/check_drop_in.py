@@ -21,6 +21,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
+import baseline
 from called_times import measured, model_alone, out_of_memory, where_gradients_are_recorded
 from device import Device
 from indices import IndexRecord, point_to
@@ -447,6 +448,8 @@ def main():
         device = Device(os.environ.get("PRAGMA_DEVICE", "cpu"))
         if not device.native:
             import_triton()
+            if seconds > 0:
+                baseline.import_compiler(BASELINE)
         task = TaskFile(path)
         module = task.execute()
     except Exception as e:

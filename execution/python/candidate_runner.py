@@ -15,6 +15,7 @@ import struct
 import sys
 import traceback
 import types
+import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -70,8 +71,10 @@ class Layout:
                 if size == 0:
                     row.append(torch.empty(shape, dtype=dtype))
                     continue
-                flat = torch.frombuffer(memory, dtype=dtype, count=size // dtype.itemsize if hasattr(dtype, "itemsize") else
-                                        size // torch.empty((), dtype=dtype).element_size(), offset=slot * self.slot_bytes + offset)
+                count = size // torch.empty((), dtype=dtype).element_size()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # Torch's, of inputs that cannot be written to
+                    flat = torch.frombuffer(memory, dtype=dtype, count=count, offset=slot * self.slot_bytes + offset)
                 row.append(flat.reshape(shape))
             rows.append(row)
         return rows

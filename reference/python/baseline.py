@@ -28,6 +28,17 @@ def made(way, model):
     return torch.compile(model) if way == "compile" else torch.compile(model, mode=way)
 
 
+def import_compiler(way):
+    """What torch.compile imports when it is called first: seconds, for which nobody needs the device. Whether it works is found out when it is called."""
+    if way == "eager":
+        return
+    try:
+        import torch._dynamo
+        import torch._inductor.compile_fx
+    except Exception:
+        pass
+
+
 def seconds_of(call):
     """Of one call: the least of several rounds is taken by whoever asks."""
     start = time.perf_counter()

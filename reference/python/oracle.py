@@ -47,7 +47,7 @@ def in_float64(model, arguments):
 def is_full(error):
     """Does this error say that memory, of the host or of a device, is used up?"""
     text = str(error)
-    return isinstance(error, MemoryError) or any(s in text for s in ("out of memory", "allocate memory", "not enough memory"))
+    return isinstance(error, MemoryError) or any(s in text for s in ("out of memory", "allocate memory", "not enough memory", "bad_alloc"))
 
 
 def agrees(wide, reference):

@@ -37,9 +37,10 @@ from memory_files import first_bad, Memory, trim
 from neighbours import beside
 from operator_times import operator_times
 from oracle import CASTING, in_float64, in_pieces, is_full, MOST_PIECES, widened
+from processors import all_cpus, LAST_TOOK, THREADS
+from room import at_most
 from taskfile import copy_state, drawing_modules, equal, flatten_outputs, seed_everything, state_tensors, TASK_SEED, TaskError, TaskFile, twin
 
-THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 DEVICE = None  # where Model runs; set in main(), whose failure is an answer
 BASELINE = os.environ.get("PRAGMA_BASELINE", "eager")
 TF32 = os.environ.get("PRAGMA_TF32", "none")  # base/tf32.hpp
@@ -53,29 +54,6 @@ def reset_defaults():
     torch.use_deterministic_algorithms(False)
     torch.backends.cuda.matmul.allow_tf32 = TF32 == "all"
     torch.backends.cudnn.allow_tf32 = TF32 != "none"
-
-
-WORTH_THREADS = 1e-2  # seconds: starting and ending Torch's threads takes 4 ms of the processors
-LAST_TOOK = {}  # kind of work -> seconds that it took the last time
-
-
-@contextlib.contextmanager
-def all_cpus(work):
-    """What is not measured need not wait for the CPUs that measurements run on. `work` names it: what was done in no time before is done by one CPU.
-    On a device there is little to do here, and other tasks' processes want these CPUs."""
-    own = os.sched_getaffinity(0)
-    worth = DEVICE.native and LAST_TOOK.get(work, 1) >= WORTH_THREADS
-    try:
-        if worth:
-            os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))  # all that pragma itself may use
-            torch.set_num_threads(max(THREADS, len(os.sched_getaffinity(0))))
-        start = time.monotonic()
-        yield
-        LAST_TOOK[work] = time.monotonic() - start
-    finally:
-        if worth:
-            torch.set_num_threads(THREADS)
-            os.sched_setaffinity(0, own)
 
 
 class Reference:
@@ -103,6 +81,7 @@ class Reference:
         self.model64, self.oracle_problem = None, ""
         self.pieces = 1  # of the batch, one after the other, in float64
         self.first = None
+        self.checked = False
 
     def _arguments(self, tensors):
         rest = iter(tensors)
@@ -139,14 +118,14 @@ class Reference:
                 tensor.copy_(saved[name])
 
     def compute(self, slot):
-        """The reference's outputs for a slot, with its buffers as they were before the first call."""
+        """The reference's outputs for a slot, with its buffers as they were before the first call. Returns them where its device has them, on a CPU no second time."""
         self.restore(self.model, self.saved)
         outputs = self.results(self.model, self.forward(self.arguments[slot]))
         for value, view in zip(outputs, self.outputs.views[slot]):
             if value.shape != view.shape or value.dtype != view.dtype:
                 raise TaskError("%s: forward() returns %s %s where %s %s was traced" % (self.task.path, value.dtype, list(value.shape), view.dtype, list(view.shape)), "", "torch_only")
             view.copy_(value)
-        return outputs
+        return self.outputs.views[slot] if DEVICE.native else outputs
 
     def oracle(self, slot, outputs):
         """The same in float64, or the reference's own result widened."""
@@ -154,6 +133,7 @@ class Reference:
         for i, value in enumerate(outputs):
             if value.is_floating_point():
                 views[i] = self.oracles.views[slot][len(views)]
+        pieces, short = self.pieces, False
         while self.model64 is not None:
             trim()
             try:
@@ -162,8 +142,12 @@ class Reference:
             except (KeyboardInterrupt, GeneratorExit):
                 raise
             except BaseException as e:
+                short |= is_full(e)
                 if is_full(e) and self.pieces < MOST_PIECES:
                     self.pieces *= 2
+                elif short and self.checked:  # who was compared with the twin so far is not compared with less because others took memory
+                    self.pieces = pieces
+                    raise MemoryError("in float64 (%s)" % " ".join(str(e).split())[:200]) from None
                 elif self.model64 not in CASTING and not is_full(e):
                     CASTING.add(self.model64)
                 else:
@@ -252,21 +236,21 @@ class Reference:
         self.first = outputs
         return {"seconds": seconds}
 
-    def check(self, pieces):
-        """After trial(): is it repeatable, is there an oracle (in so many pieces of the batch; 0: none). Fills the expected results and inputs of all slots."""
+    def check(self, pieces, room):
+        """After trial(): is it repeatable, is there an oracle (in so many pieces of the batch; 0: none). Fills the expected results and inputs of all slots. `room`: bytes, of at_most()."""
         notes = []
         outputs, self.first = self.first, None
-        self.restore(self.model, self.saved)
-        again = self.results(self.model, self.forward(self.arguments[0]))
-        deterministic = all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(outputs, again))
-        del again
-        if pieces:
-            self.pieces = pieces
-            self.make_oracle_model()
-        else:
-            self.oracle_problem = "memory is short"
-        self.compute(0)
-        self.oracle(0, outputs)
+        with at_most(room):
+            self.restore(self.model, self.saved)
+            again = self.results(self.model, self.forward(self.arguments[0]))
+            deterministic = all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(outputs, again))
+            del again, outputs
+            if pieces:
+                self.pieces = pieces
+                self.make_oracle_model()
+            else:
+                self.oracle_problem = "memory is short"
+            self.oracle(0, self.compute(0))
         if self.oracle_problem:
             notes.append("no float64 oracle (%s): outputs are compared with the reference's own" % self.oracle_problem)
         elif self.pieces > 1:
@@ -285,6 +269,7 @@ class Reference:
             for value, view in zip(self.inputs.views[0], self.inputs.views[slot]):
                 view.copy_(value)
             self.upload(slot)
+        self.checked = True
         return {"deterministic": deterministic, "mutated": sorted(self.saved), "notes": notes,
                 "oracle_float64": self.model64 is not None, **self.choose_baseline(notes)}
 
@@ -389,31 +374,31 @@ class Server:
         return self.reference.trial()
 
     def check(self, command):
-        result = self.reference.check(command["pieces"])
+        result = self.reference.check(command["pieces"], command["bytes"])
         gc.collect()
         trim()
         return result
 
     def fill(self, command):
-        with all_cpus("fill"):
+        with all_cpus("fill", DEVICE):
             self.reference.fill(command["slot"], command["seed"], command["kind"])
         return {}
 
     def compute(self, command):
-        reference = self.reference
-        outputs = reference.compute(command["slot"])
-        with all_cpus("oracle"):
-            reference.oracle(command["slot"], outputs)
-        del outputs
+        with at_most(command["bytes"]):
+            outputs = self.reference.compute(command["slot"])
+            with all_cpus("oracle", DEVICE):
+                self.reference.oracle(command["slot"], outputs)
+            del outputs
         trim()
-        return {"oracle_float64": reference.model64 is not None}
+        return {"oracle_float64": self.reference.model64 is not None}
 
     def point_to(self, command):
-        with torch.no_grad(), all_cpus("point_to"):
+        with torch.no_grad(), all_cpus("point_to", DEVICE):
             return {"found": self.reference.point_to(command["slot"], command["output"], command["positions"], command["indices"])}
 
     def not_explained(self, command):
-        with torch.no_grad(), all_cpus("steps"):
+        with torch.no_grad(), all_cpus("steps", DEVICE):
             return {"left": steps.not_explained(lambda *how: self.reference.again(command["slot"], *how), *(command[name] for name in ("output", "positions", "got", "allowed", "factor")))}
 
     def time(self, command):
@@ -451,8 +436,7 @@ class Server:
                     gc.enable()
                 return b"k\n"
             command = json.loads(line)
-            result = getattr(self, command["do"])(command)
-            result["ok"] = True
+            result = dict(getattr(self, command["do"])(command), ok=True)
         except TaskError as e:
             result = {"ok": False, "code": e.code, "message": str(e), "hint": e.hint}
         except (MemoryError, RuntimeError) as e:

@@ -117,6 +117,7 @@ std::vector<example> examples() {
       {"denormals, by an experiment", bottleneck::denormals, {{"experiment.flushed_time", 30}, {"experiment.ones_time", 30}, {"experiment.cached_time", 92}}, 5e-3, 1 * MB},
       {"branches, by an experiment", bottleneck::bad_speculation, {{"experiment.flushed_time", 100}, {"experiment.ones_time", 20}, {"experiment.cached_time", 22}}, 5e-3, 1 * MB},
       {"pages, by an experiment", bottleneck::memory_latency_bound, {{"experiment.huge_pages_time", 50}}, 5e-3, 1 * MB},
+      {"loads that lead to loads", bottleneck::memory_latency_bound, {{"hot_loop.chained_loads", 1, fixed}, {"experiment.cached_time", 12}, {"hot_loop.vector_share", 0, fixed, "%"}, {"hot_loop.line", 12, fixed}}, 80e-3, 64 * MB},
       {"stores, by an experiment", bottleneck::store_bandwidth_bound, {{"experiment.cached_time", 16}, {"experiment.cached_reads_time", 69}}, 26e-3, 128 * MB, 0, 64 * MB, "for (i) y[i] = x[i];"},
       {"streaming stores, by an experiment, whatever the machine says of its caches", bottleneck::store_bandwidth_bound, {{"experiment.streaming_time", 60}, {"experiment.cached_time", 30}}, 1e-3, 4 * MB, 0, 3 * MB, "for (i) y[i] = x[i];"},
       {"denormals", bottleneck::denormals, {{"callgrind.Ir", 1e6, simulated}, {"hot_loop.vector_share", 100, fixed}, {"topdown.heavy_operations", 35}}, 30e-3, 1 * MB},

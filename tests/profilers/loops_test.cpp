@@ -199,3 +199,13 @@ TEST_CASE("a load that is wider than the stores just before it cannot be served 
   CHECK(blocked({"vmovaps 0x2ffc(%rip),%ymm0", "vmovaps %xmm0,0x2ff8(%rip)", "vextractf128 $0x1,%ymm0,0x3004(%rip)", "jne 1000 @0"}) == 1);
   CHECK(blocked({"vmovaps 0x2ffc(%rip),%ymm0", "vmovaps %ymm0,0x2ff8(%rip)", "jne 1000 @0"}) == 0);
 }
+
+TEST_CASE("a load whose address follows from what it loaded before waits for it") {
+  const auto chained = [](const std::vector<std::string>& lines) { return chained_loads(innermost_loops({function_of("f", 0x1000, lines)}).at(0)); };
+  CHECK(chained({"mov (%rax),%rax", "addss 0x8(%rax),%xmm0", "test %rax,%rax", "jne 1000 @0"}) == 1); // a list; of its values none leads on
+  CHECK(chained({"vmulss (%rdx,%r10,4),%xmm1,%xmm2", "vcvttss2si %xmm2,%r10d", "movslq %r10d,%r10", "dec %ecx", "jne 1000 @0"}) == 1);
+  CHECK(chained({"movslq (%rsi,%rax,4),%rdx", "vaddss (%rdi,%rdx,4),%xmm0,%xmm0", "inc %rax", "jne 1000 @0"}) == 0); // places that lie in a table can be looked up ahead
+  CHECK(chained({"vcomiss (%rdi,%rax,4),%xmm0", "lea 0x1(%rax),%rdx", "cmova %rdx,%rax", "dec %ecx", "jne 1000 @0"}) == 1); // a search that chooses by what it has read
+  CHECK(chained({"vaddss (%rdi,%rax,4),%xmm0,%xmm0", "add $0x1,%rax", "cmp %rax,%rcx", "jne 1000 @0"}) == 0);
+  CHECK(chained({"mov (%rax),%rax", "xor %eax,%eax", "dec %ecx", "jne 1000 @0"}) == 0);
+}
