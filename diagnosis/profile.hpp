@@ -93,6 +93,8 @@ struct loop_cost {
   int instructions = 0, vector_bits = 0, divides = 0, gathers = 0, calls = 0, fused = 0; ///< in the body; `fused`: multiply-adds
   int multiplies = -1;               ///< that no addition is fused with; -1 = unknown
   int shuffles = 0;                  ///< permutes, unpacks, inserts, extracts
+  int vector_instructions = -1;      ///< that work on vectors, loads and stores among them; -1 = unknown
+  int widened = 0;                   ///< conversions of float32 to float64 in a loop whose arithmetic is mostly of float64
   int branches = 0;                  ///< conditional jumps inside of it, beside the one back to its beginning
   int chains = -1;                   ///< registers that carry a floating-point result from one trip to the next; -1 = unknown
   int chain_operations = 0;          ///< one after the other on the longest way of such a result through a trip; 0 = unknown
@@ -100,7 +102,7 @@ struct loop_cost {
   std::string port;                  ///< the busiest, in the scheduling model's name; "" = unknown
 };
 PRAGMA_JSON(loop_cost, function, line, share, how, trips, cycles, least_cycles, flops, loaded_bytes, stored_bytes, streamed_bytes, instructions, vector_bits, divides,
-            gathers, calls, fused, multiplies, shuffles, branches, chains, chain_operations, vector_share, port)
+            gathers, calls, fused, multiplies, shuffles, vector_instructions, widened, branches, chains, chain_operations, vector_share, port)
 
 struct profile {
   std::string candidate;             ///< candidate id

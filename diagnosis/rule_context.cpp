@@ -224,8 +224,9 @@ bool facts::has_flag(std::string_view start) const {
 double facts::operations_per_element() const {
   if (loops.empty()) return 0;
   const auto& l = loops.front();
-  const double moved = (l.stored_bytes > 0 ? l.stored_bytes : l.loaded_bytes) / 4;
-  return moved > 0 ? l.flops / moved : 0;
+  // A number stored at the end of a row of vectors, or loaded for all of them, is no element of the loop.
+  const double vector = std::max(32, l.vector_bits) / 8.0, moved = l.stored_bytes >= vector ? l.stored_bytes : l.loaded_bytes >= vector ? l.loaded_bytes : 0;
+  return moved > 0 ? l.flops / (moved / 4) : 0;
 }
 
 bool facts::scalar_hot_loop() const {

@@ -246,10 +246,13 @@ std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
     if (kind == unit_kind::load || (f.contracts() && l.fused > 0 && loads > 0.6 * l.fused))
       all.push_back("Load less for each operation: keep a larger tile of results in registers, so that each value that is loaded is used by more multiply-adds.");
     if (kind == unit_kind::store || (l.stored_bytes > 0 && f.contracts())) all.push_back("Store results once, after the loop: keep them in registers while they are added to.");
-    if (l.shuffles > 0) all.push_back("Replace shuffles (" + std::to_string(l.shuffles) + " in a trip) by loads with broadcast, or by another layout of a packed operand.");
+    if (10 * l.shuffles > l.instructions) all.push_back("Replace shuffles (" + std::to_string(l.shuffles) + " in a trip) by loads with broadcast, or by another layout of a packed operand.");
     if (!f.contracts() && f.operations_per_element() >= 8) all.push_back("Execute fewer operations for each element: a polynomial of lower degree as far as the tolerance allows, constants hoisted out of the loop.");
+    if (l.widened > 0) all.push_back("Compute in float32, of which a vector holds twice as many numbers; where a sum needs more digits, keep several sums, or only the sum in double precision.");
     if (l.fused == 0 && l.multiplies != 0 && l.flops > 0 && f.operations_per_element() >= 2 && !f.has_flag("-ffast-math")) all.push_back("Use fused multiply-add instead of multiply and add.");
-    if (l.instructions > 0 && arithmetic > 0 && l.instructions > 2.5 * (arithmetic + loads))
+    // Comparisons, masks and whole numbers of a vector are the loop's work, though they are no arithmetic of floating-point numbers.
+    const bool works_on_vectors = 2 * l.vector_instructions >= l.instructions;
+    if (l.instructions > 0 && arithmetic > 0 && l.instructions > 2.5 * (arithmetic + loads) && !works_on_vectors)
       all.push_back("Most instructions of the loop are neither arithmetic nor loads of its data: unroll it, and take addresses and conditions out of it.");
   }
   // What few operations an element has it may need.
@@ -284,6 +287,8 @@ std::optional<finding> port_pressure(const facts& f) {
     if (const double operations = f.operations_per_element(); !f.contracts() && operations > 0 && f.loops.front().stored_bytes > 0)
       e.derived("hot_loop.flops", f.loops.front().flops, "FLOP", provenance::static_analysis, severity(limit::element_operations, operations),
                 short_number(operations) + " operations for each element that is stored, where a vectorised exp() or tanh() takes 25 to 45");
+    if (!f.loops.empty() && f.loops.front().widened > 0)
+      e.derived("hot_loop.flops", f.loops.front().flops, "FLOP", provenance::static_analysis, 1, "they are of numbers that are widened to double precision first: half as many in a vector");
     add_core_share(f, e);
   }
   const auto ipc = f.value("ipc");

@@ -186,6 +186,9 @@ void count(hot_loop& loop, const instruction& i) {
   const double lanes = kind == arithmetic::packed ? vector_width(i) / (ends_with(m, "pd") ? 64.0 : 32.0) : kind == arithmetic::scalar ? 1 : 0;
   loop.flops += lanes * (is_fused(m) ? 2 : 1);
   if (is_fused(m)) ++loop.fused;
+  if (on_vectors(i)) ++loop.vector_instructions;
+  if (kind != arithmetic::none && (m.find("pd") != std::string::npos || m.find("sd") != std::string::npos)) ++loop.of_doubles;
+  if (m.find("cvtps2pd") != std::string::npos || m.find("cvtss2sd") != std::string::npos) ++loop.widening;
   if (m.starts_with("vmulp") || m.starts_with("vmuls") || m.starts_with("mulp") || m.starts_with("muls")) ++loop.multiplies;
   if (is_shuffle(m)) ++loop.shuffles;
   count_memory(loop, i);

@@ -106,6 +106,8 @@ struct hot_loop {
   int instructions = 0, vector_bits = 0, divides = 0, gathers = 0, calls = 0, streaming_stores = 0, stores = 0;
   int packed_arithmetic = 0, scalar_arithmetic = 0; ///< floating point
   int fused = 0, shuffles = 0;     ///< multiply-adds; permutes, unpacks, inserts, extracts
+  int vector_instructions = 0;     ///< that work on vectors, loads and stores among them
+  int widening = 0, of_doubles = 0; ///< conversions of float32 to float64; arithmetic of float64
   int multiplies = 0;              ///< of floating-point numbers, that no addition is fused with
   int branches = 0;                ///< conditional jumps that do not go back to its beginning
   double flops = 0, loaded_bytes = 0, stored_bytes = 0, streamed_bytes = 0; ///< of one trip; vectors and floats, the stack and constants left out

@@ -138,6 +138,8 @@ loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, 
   c.fused = loop.fused;
   c.multiplies = loop.multiplies;
   c.shuffles = loop.shuffles;
+  c.vector_instructions = loop.vector_instructions;
+  c.widened = 2 * loop.of_doubles > loop.packed_arithmetic + loop.scalar_arithmetic ? loop.widening : 0;
   c.branches = loop.branches;
   c.chains = loop.chains;
   c.chain_operations = loop.chain_operations;

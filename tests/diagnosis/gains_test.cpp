@@ -97,6 +97,25 @@ TEST_CASE("many operations for each element are told as such, though their laten
   CHECK(confidence(k.findings(), bottleneck::port_pressure) < 0.5);
 }
 
+TEST_CASE("full units are a limit where a loop of vectors has nothing to leave out, and a fault where its numbers are widened") {
+  auto l = vector_loop(8, 4, 0, 64); // comparisons with a number that is loaded for all of a vector
+  l.least_cycles = 7.5;
+  l.instructions = 16;
+  l.vector_instructions = 13;
+  l.multiplies = 0;
+  kernel k(600e-6, l, 1 * MB, 1 * MB);
+  k.with("experiment.cached_time", 95).with("samples.count", 1000).with("llvm_mca.resource_pressure", 95, fixed);
+  REQUIRE(find(k.findings(), bottleneck::port_pressure));
+  CHECK(confidence(k.findings(), bottleneck::port_pressure) < 0.5);
+  k.p.loops.front().vector_instructions = 5; // the rest goes into addresses and conditions
+  CHECK(confidence(k.findings(), bottleneck::port_pressure) > 0.5);
+  k.p.loops.front().vector_instructions = 13;
+  k.p.loops.front().widened = 4;
+  const auto found = k.findings();
+  CHECK(confidence(found, bottleneck::port_pressure) > 0.5);
+  CHECK(find(found, bottleneck::port_pressure)->remedies.front().find("float32") != std::string::npos);
+}
+
 TEST_CASE("the divider's time grows with the width of its vectors") {
   auto l = vector_loop(22, 64, 64, 64);
   l.divides = 2;

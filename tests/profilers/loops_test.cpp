@@ -209,3 +209,13 @@ TEST_CASE("a load whose address follows from what it loaded before waits for it"
   CHECK(chained({"vaddss (%rdi,%rax,4),%xmm0,%xmm0", "add $0x1,%rax", "cmp %rax,%rcx", "jne 1000 @0"}) == 0);
   CHECK(chained({"mov (%rax),%rax", "xor %eax,%eax", "dec %ecx", "jne 1000 @0"}) == 0);
 }
+
+TEST_CASE("of a loop is counted what works on vectors, and what is widened to double precision") {
+  const auto loop = innermost_loops({function_of("f", 0x1000, {"vcvtps2pd (%rdi,%rax,1),%zmm0", "vfmadd231pd %zmm0,%zmm1,%zmm2", "add $0x20,%rax", "cmp %rax,%rcx", "jne 1000 @0"})}).at(0);
+  CHECK(loop.vector_instructions == 2);
+  CHECK(loop.widening == 1);
+  CHECK(loop.of_doubles == 1);
+  const auto single = innermost_loops({function_of("f", 0x1000, {"vaddps (%rdi,%rax,1),%ymm0,%ymm0", "add $0x20,%rax", "jne 1000 @0"})}).at(0);
+  CHECK(single.of_doubles == 0);
+  CHECK(single.widening == 0);
+}
