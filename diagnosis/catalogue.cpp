@@ -115,6 +115,8 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"hot_loop.fused", "count", "Fused multiply-adds in it.", "0 in a loop with products and sums: half of the peak is out of reach.", loop},
       {"hot_loop.blocked_loads", "count", "Loads in it that are wider than the stores just before them to the same place.", "Each waits until the stores are in the cache: load what was stored, or build the vector in registers.", loop},
       {"hot_loop.chained_loads", "count", "Loads in it whose address follows from what they loaded in the trip before.", "None begins before the one before it is done: walk several such chains at once.", loop},
+      {"hot_loop.updates_by_value", "count", "Numbers in memory that a trip changes at places which loaded values choose.", "One that is changed again at once waits for the store before: keep several tables and add them at the end.", loop},
+      {"hot_loop.tables", "count", "In how many tables these lie.", "1: equal values in succession wait for each other.", loop},
       {"llvm_mca.cycles_per_iteration", "cycle", "Predicted cycles of one iteration if all data is in L1.", "Far below what is measured: the data does not come fast enough.", mca},
       {"llvm_mca.block_rthroughput", "cycle", "Cycles that the execution units need at the least.", "Far below cycles_per_iteration: a dependency chain is the limit.", mca},
       {"llvm_mca.ipc", "1/cycle", "Predicted instructions per cycle.", "Far above the measured IPC: memory is the limit.", mca},

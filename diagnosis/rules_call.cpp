@@ -93,8 +93,9 @@ std::optional<finding> false_sharing(const facts& f) {
   // Busy, balanced, in their own code, far from the bandwidth that they share: then it is what they write that they share.
   const bool all_work = f.value("samples.library_share") && f.value("software.cpus_utilized") && !uneven && !waits && !shares_bandwidth;
   if (f.thread_gain() && all_work) add_thread_gain(f, e);
-  // Where nobody could tell what one thread takes: with its inputs in the first cache the loop still takes far longer than its core needs, and it stores.
-  else if (const auto rest = f.unmodelled(); all_work && rest && !f.loops.empty() && f.loops.front().stored_bytes > 0)
+  // Where nobody could tell what one thread takes: with its inputs in the first cache the loop still takes far longer than its core needs, and it stores. Numbers that are changed in
+  // memory wait for each other in one thread, too.
+  else if (const auto rest = f.unmodelled(); all_work && rest && f.value_or("hot_loop.updates_by_value", 0) <= 0 && !f.loops.empty() && f.loops.front().stored_bytes > 0)
     e.derived("experiment.cached_reads_time", 100 * *f.cached, "%", provenance::measured, severity(limit::unmodelled_share, 100 * *rest),
               "with all inputs in the first cache " + whole_percent(*rest) + " of the time is more than the core needs, while all threads work");
   return e.finish("The threads slow each other down while all of them work: they write into the same cache lines, which go back and forth between the cores.",

@@ -296,7 +296,27 @@ std::optional<finding> address_aliasing(const facts& f) {
                    "Load some vectors ahead of the stores: unroll, all loads first."});
 }
 
+namespace {
+
+/// Counters in one table, changed at places that the values choose, in a loop whose time nothing else explains.
+std::optional<finding> one_table(const facts& f) {
+  if (f.value_or("hot_loop.updates_by_value", 0) <= 0 || f.value_or("hot_loop.tables", 0) != 1 || f.seconds <= 0) return std::nullopt;
+  const auto hot = std::find_if(f.table.phases.begin(), f.table.phases.end(), [](const time_phase& p) { return p.line > 0; });
+  if (hot == f.table.phases.end() || hot->core_seconds <= 0) return std::nullopt;
+  const double rest = 100 * (hot->seconds - std::max(hot->core_seconds, hot->move_seconds)) / f.seconds;
+  if (severity(limit::unmodelled_share, rest) <= 0) return std::nullopt;
+  evidence_for e(f, bottleneck::store_forwarding);
+  e.derived("hot_loop.updates_by_value", f.value_or("hot_loop.updates_by_value", 0), "count", provenance::static_analysis, severity(limit::unmodelled_share, rest),
+            "numbers of one table are changed in memory, at places that the values choose, and " + format_number(rest, 0) + "% of the time is explained by nothing else");
+  e.result().line = hot->line;
+  return e.finish("Numbers of one table are changed in memory, one value after the other: where two in succession are the same place, the second waits for the first's store.",
+                  {"Let the values go to several tables in turn, and add the tables at the end.", "Sort or group the values first, so that each place is changed once."});
+}
+
+} // namespace
+
 std::optional<finding> store_forwarding(const facts& f) {
+  if (auto found = one_table(f)) return found;
   const auto blocked = f.value("hot_loop.blocked_loads");
   if (!blocked || *blocked <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::store_forwarding);

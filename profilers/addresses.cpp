@@ -231,6 +231,48 @@ int chained_loads(const formats::hot_loop& loop) {
   return chained;
 }
 
+namespace {
+
+/// The operand in memory that an instruction reads; null where there is none, or where it may be a pointer that waits on the stack.
+const std::string* read_from_memory(const formats::instruction& i, const std::vector<std::string>& operands) {
+  if (i.mnemonic.starts_with("lea") || i.mnemonic.starts_with("prefetch") || i.mnemonic.starts_with("nop")) return nullptr;
+  for (size_t k = 0; k + 1 < operands.size(); ++k) {
+    if (operands[k].find('(') == std::string::npos) continue;
+    const bool stays = operands[k].find("(%rsp)") != std::string::npos || operands[k].find("(%rbp)") != std::string::npos || operands[k].find("(%rip)") != std::string::npos;
+    if (stays && i.mnemonic == "mov" && operands.back().starts_with("%r") && !operands.back().ends_with("d")) return nullptr;
+    return &operands[k];
+  }
+  return nullptr;
+}
+
+} // namespace
+
+updates_by_value updates_of(const formats::hot_loop& loop) {
+  updates_by_value found;
+  std::set<std::tuple<int64_t, int, int>> tables;
+  followers of_values;
+  std::set<std::string> loaded; // operands
+  std::map<int, int64_t> added; // register -> what its address calculation added: which table
+  for (int round = 0; round < 2; ++round) // what the first leaves is there at the beginning of the second
+    for (const auto& i : loop.body) {
+      const auto all = formats::operands_of(i.operands);
+      const auto& to = all.back();
+      const auto* from = read_from_memory(i, all);
+      const bool writes = to.find('(') != std::string::npos && all.size() > 1 && !i.mnemonic.starts_with("cmp") && !i.mnemonic.starts_with("test");
+      const bool alone = all.size() == 1 && formats::changed_in_place(i.mnemonic) > 0; // incl (%rax)
+      if (round == 1 && (writes || alone) && of_values.address(to) && (loaded.count(to) != 0 || formats::changed_in_place(i.mnemonic) > 0)) {
+        ++found.updates;
+        if (const auto a = parse(to, 0)) tables.insert({a->displacement + (added.count(a->index) != 0 ? a->scale * added.at(a->index) : 0) + (added.count(a->base) != 0 ? added.at(a->base) : 0), of_values.registers.count(a->base) != 0 ? -1 : a->base, of_values.registers.count(a->index) != 0 ? -1 : a->index});
+      }
+      if (from) loaded.insert(*from);
+      of_values.pass(i, from != nullptr);
+      if (const auto a = i.mnemonic.starts_with("lea") ? parse(all.front(), 0) : std::nullopt) added[value_register(to)] = a->displacement;
+      else if (!writes) added.erase(value_register(to));
+    }
+  found.tables = static_cast<int>(tables.size());
+  return found;
+}
+
 int blocked_loads(const formats::hot_loop& loop) {
   int blocked = 0;
   const auto all = accesses_of(loop);

@@ -115,6 +115,17 @@ double memory_bytes(const instruction& i) {
 
 bool on_vectors(const instruction& i) { return kind_of(i.mnemonic) == arithmetic::packed || vector_width(i) >= 128; }
 
+double changed_in_place(std::string_view m) {
+  constexpr std::string_view operations[] = {"add", "sub", "inc", "dec", "and", "or", "xor", "neg", "not", "shl", "shr", "sar"};
+  constexpr std::pair<char, double> sizes[] = {{'b', 1}, {'w', 2}, {'l', 4}, {'q', 8}};
+  for (const auto& operation : operations) {
+    if (m == operation) return 4; // a register says how wide: mostly a counter
+    for (const auto& [suffix, bytes] : sizes)
+      if (m.size() == operation.size() + 1 && starts_with(m, operation) && m.back() == suffix) return bytes;
+  }
+  return 0;
+}
+
 std::vector<std::string> operands_of(const std::string& text) {
   std::vector<std::string> all(1);
   int depth = 0;
@@ -145,18 +156,6 @@ bool is_fused(std::string_view m) { return starts_with(m, "vfm") || starts_with(
 int vector_register(const std::string& operand) {
   if (operand.size() < 5 || operand[0] != '%' || operand.compare(2, 2, "mm") != 0) return -1;
   return std::atoi(operand.c_str() + 4);
-}
-
-/// Bytes of a number in memory that an integer instruction changes where it lies ("addl $0x1,(%rax)", "incq 8(%rax)"); 0 of all others.
-double changed_in_place(std::string_view m) {
-  constexpr std::string_view operations[] = {"add", "sub", "inc", "dec", "and", "or", "xor", "neg", "not", "shl", "shr", "sar"};
-  constexpr std::pair<char, double> sizes[] = {{'b', 1}, {'w', 2}, {'l', 4}, {'q', 8}};
-  for (const auto& operation : operations) {
-    if (m == operation) return 4; // a register says how wide: mostly a counter
-    for (const auto& [suffix, bytes] : sizes)
-      if (m.size() == operation.size() + 1 && starts_with(m, operation) && m.back() == suffix) return bytes;
-  }
-  return 0;
 }
 
 void count_memory(hot_loop& loop, const instruction& i) {

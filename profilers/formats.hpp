@@ -88,6 +88,8 @@ struct instruction {
 };
 /// Bytes that an operand in memory of this instruction has; 0 for integers of the scalar unit.
 double memory_bytes(const instruction& i);
+/// Bytes of a number in memory that an integer instruction changes where it lies ("addl $0x1,(%rax)", "incq 8(%rax)"); 0 of all others.
+double changed_in_place(std::string_view mnemonic);
 /// Does it work on several values at once: packed arithmetic, or a move of a vector of 128 bits and more?
 bool on_vectors(const instruction& i);
 /// AT&T operands, split at the commas outside of parentheses.

@@ -105,6 +105,9 @@ void hot_loop_metrics(const formats::hot_loop& loop, source_result& out) {
   add("fused", loop.fused, "count");
   add("blocked_loads", blocked_loads(loop), "count");
   add("chained_loads", chained_loads(loop), "count");
+  const auto changed = updates_of(loop);
+  add("updates_by_value", changed.updates, "count", "in " + std::to_string(changed.tables) + (changed.tables == 1 ? " table; " : " tables; ") + note);
+  add("tables", changed.tables, "count");
 }
 
 loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, double total_instructions, bool same_code) {

@@ -134,6 +134,11 @@ void address_metrics(const time_samples& samples, const formats::hot_loop& loop,
 int blocked_loads(const formats::hot_loop& loop);
 /// Loads whose address follows, in the trip after, from what they loaded: none of them begins before the one before it is done. What goes through memory or a function in between is not followed.
 int chained_loads(const formats::hot_loop& loop);
+/// Numbers in memory that a trip changes at places which loaded values choose (counters, sums by an index), and in how many tables they lie, by their addresses' constant part.
+struct updates_by_value {
+  int updates = 0, tables = 0;
+};
+updates_by_value updates_of(const formats::hot_loop& loop);
 
 // remarks.cpp
 void remark_metrics(const build_output& with_remarks, source_result& out);

@@ -219,3 +219,16 @@ TEST_CASE("of a loop is counted what works on vectors, and what is widened to do
   CHECK(single.of_doubles == 0);
   CHECK(single.widening == 0);
 }
+
+TEST_CASE("counters at places that the values choose, in one table or in several") {
+  const auto found = [](const std::vector<std::string>& lines) {
+    const auto all = updates_of(innermost_loops({function_of("f", 0x1000, lines)}).at(0));
+    return std::make_pair(all.updates, all.tables);
+  };
+  CHECK(found({"movslq (%rsp,%rcx,4),%rax", "addl $0x1,0x4000(,%rax,4)", "inc %rcx", "jne 1000 @0"}) == std::make_pair(1, 1));
+  CHECK(found({"movslq (%rsp),%rax", "addl $0x1,(%rdx,%rax,4)", "movslq 0x4(%rsp),%rax", "addl $0x1,0x100(%rdx,%rax,4)", "jne 1000 @0"}) == std::make_pair(2, 2));
+  CHECK(found({"movslq (%rsp),%rdx", "incl (%rbx,%rdx,4)", "movslq 0x4(%rsp),%rdx", "lea 0x40(%rax,%rdx,1),%rdx", "incl (%rbx,%rdx,4)", "jne 1000 @0"}) == std::make_pair(2, 2));
+  CHECK(found({"mov (%rsi,%rcx,8),%rax", "vaddss (%rdi,%rax,4),%xmm0,%xmm1", "vmovss %xmm1,(%rdi,%rax,4)", "inc %rcx", "jne 1000 @0"}) == std::make_pair(1, 1)); // index_add
+  CHECK(found({"vmovups (%rsi,%rcx,4),%ymm0", "vaddps (%rdi,%rcx,4),%ymm0,%ymm0", "vmovups %ymm0,(%rdi,%rcx,4)", "add $0x8,%rcx", "jne 1000 @0"}) == std::make_pair(0, 0)); // in order
+  CHECK(found({"mov 0x18(%rsp),%rdx", "addl $0x1,(%rdx,%rcx,4)", "inc %rcx", "jne 1000 @0"}) == std::make_pair(0, 0)); // a pointer that waits on the stack
+}
