@@ -229,6 +229,11 @@ double facts::operations_per_element() const {
   return moved > 0 ? l.flops / (moved / 4) : 0;
 }
 
+const time_phase* facts::longest_loop() const {
+  const auto found = std::find_if(table.phases.begin(), table.phases.end(), [](const time_phase& p) { return p.line > 0; });
+  return found == table.phases.end() ? nullptr : &*found;
+}
+
 bool facts::scalar_hot_loop() const {
   if (auto share = value("hot_loop.vector_share")) return severity(limit::scalar_share, 100 - *share) > 0;
   auto bits = value("hot_loop.vector_bits");

@@ -66,6 +66,7 @@ struct facts {
   bool contracts() const { return elements > 0 && in.flops >= 8 * elements; }
   /// Arithmetic of one trip of the hot loop for each element that it stores (or loads, where it stores none); 0 = unknown.
   double operations_per_element() const;
+  const time_phase* longest_loop() const; ///< the first phase with a line; null without a table
   bool scalar_hot_loop() const;          ///< known to be mostly scalar
   bool vector_hot_loop() const;          ///< known to be mostly packed
   /// Time that the loops would take with all data in L1 (the table's core_seconds) over the time measured; 0 = unknown. Far below 1 the core is not

@@ -87,9 +87,9 @@ std::optional<finding> false_sharing(const facts& f) {
   e.metric("topdown.machine_clears", limit::machine_clears, "two threads writing into one line cause these");
   const bool uneven = severity(limit::thread_imbalance, f.value_or("software.thread_imbalance", 1)) > 0 || severity(limit::cpus_share, f.value_or("software.cpus_utilized", f.in.threads) / f.in.threads * 100) > 0;
   const bool waits = severity(limit::library_waiting, f.value_or("samples.library_share", 0)) > 0 || severity(limit::context_switches, f.value_or("software.context_switches", 0)) > 0;
-  const auto moving = std::find_if(f.table.phases.begin(), f.table.phases.end(), [](const time_phase& p) { return p.line > 0; });
+  const auto* moving = f.longest_loop();
   const bool shares_bandwidth = (f.at_bandwidth && severity(limit::bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0) ||
-                                (moving != f.table.phases.end() && moving->by == bound::bandwidth && moving->move_seconds >= moved_part * moving->seconds);
+                                (moving && moving->by == bound::bandwidth && moving->move_seconds >= moved_part * moving->seconds);
   // Busy, balanced, in their own code, far from the bandwidth that they share: then it is what they write that they share.
   const bool all_work = f.value("samples.library_share") && f.value("software.cpus_utilized") && !uneven && !waits && !shares_bandwidth;
   if (f.thread_gain() && all_work) add_thread_gain(f, e);

@@ -301,8 +301,8 @@ namespace {
 /// Counters in one table, changed at places that the values choose, in a loop whose time nothing else explains.
 std::optional<finding> one_table(const facts& f) {
   if (f.value_or("hot_loop.updates_by_value", 0) <= 0 || f.value_or("hot_loop.tables", 0) != 1 || f.seconds <= 0) return std::nullopt;
-  const auto hot = std::find_if(f.table.phases.begin(), f.table.phases.end(), [](const time_phase& p) { return p.line > 0; });
-  if (hot == f.table.phases.end() || hot->core_seconds <= 0) return std::nullopt;
+  const auto* hot = f.longest_loop();
+  if (!hot || hot->core_seconds <= 0) return std::nullopt;
   const double rest = 100 * (hot->seconds - std::max(hot->core_seconds, hot->move_seconds)) / f.seconds;
   if (severity(limit::unmodelled_share, rest) <= 0) return std::nullopt;
   evidence_for e(f, bottleneck::store_forwarding);

@@ -21,6 +21,7 @@ constexpr int fewest = 40;                    ///< samples inside a loop; below 
 constexpr double trips_in_flight = 8;         ///< stores of so many trips wait for their place in the cache while later loads look past them
 constexpr double wide = 16;                   ///< bytes: narrower accesses that are aligned to themselves never cross a line
 
+constexpr size_t longest_walk = 400;          ///< instructions: what waits for one load after the other is short, and each load is followed through all of them
 constexpr int nowhere = -2;                   ///< base of an access relative to the instruction
 
 constexpr const char* register_names[] = {"ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
@@ -215,6 +216,7 @@ struct followers {
 
 int chained_loads(const formats::hot_loop& loop) {
   const auto n = loop.body.size();
+  if (n > longest_walk) return 0;
   const auto leads_to_itself = [&](size_t at) {
     const auto& load = loop.body[at];
     if (load.mnemonic.starts_with("lea") || load.mnemonic.starts_with("prefetch") || load.mnemonic.starts_with("nop")) return false;
@@ -262,7 +264,10 @@ updates_by_value updates_of(const formats::hot_loop& loop) {
       const bool alone = all.size() == 1 && formats::changed_in_place(i.mnemonic) > 0; // incl (%rax)
       if (round == 1 && (writes || alone) && of_values.address(to) && (loaded.count(to) != 0 || formats::changed_in_place(i.mnemonic) > 0)) {
         ++found.updates;
-        if (const auto a = parse(to, 0)) tables.insert({a->displacement + (added.count(a->index) != 0 ? a->scale * added.at(a->index) : 0) + (added.count(a->base) != 0 ? added.at(a->base) : 0), of_values.registers.count(a->base) != 0 ? -1 : a->base, of_values.registers.count(a->index) != 0 ? -1 : a->index});
+        const auto a = *parse(to, 0); // address() read it
+        const auto fixed = [&](int r) { return of_values.registers.count(r) != 0 ? -1 : r; };
+        const auto part = [&](int r) { return added.count(r) != 0 ? added.at(r) : 0; };
+        tables.insert({a.displacement + a.scale * part(a.index) + part(a.base), fixed(a.base), fixed(a.index)});
       }
       if (from) loaded.insert(*from);
       of_values.pass(i, from != nullptr);
