@@ -15,7 +15,8 @@ namespace pragma {
 
 class machine_lease {
 public:
-  /// Waits until nobody else measures, or `cancel` is true. `turns`: the file that processes of this machine lock for it; empty: none.
+  /// Waits until nobody else measures, or `cancel` is true; who came first is first. `turns`: the file that processes of this machine lock for it, with another beside it (".door");
+  /// empty: none.
   machine_lease(const device_choice& where, const std::filesystem::path& turns, const std::atomic<bool>* cancel);
 
 private:

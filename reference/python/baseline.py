@@ -1,4 +1,5 @@
 """What a kernel is timed against: Model as it is, Model compiled by Torch, or the quickest of these on this machine ("best")."""
+import contextlib
 import os
 import re
 import time
@@ -51,14 +52,24 @@ def seconds_of(call):
     return (time.perf_counter() - start) / calls
 
 
-def choose(asked, model, call):
-    """(the model to time, its way, its name, notes). `call(model)` makes one call, waited for. A way that was asked for and fails is an error (NoCompiler, or what
-    Torch raised); where the best is asked for it is left out, and a note says why."""
+def compiled_for_evaluators(chosen, call):
+    """The other program that Torch makes of a model where gradients are recorded, as KernelBench's evaluator calls it: made once, it lies in the cache that the processes of a drop-in
+    begin with (drop_in/python/called_times.py), each of which made it anew else. What fails here, for want of memory, is said there."""
+    with torch.enable_grad(), contextlib.suppress(Exception):
+        for _ in range(CALLS_THAT_COMPILE):
+            call(chosen)
+
+
+def choose(asked, model, call, evaluators=False):
+    """(the model to time, its way, its name, notes). `call(model)` makes one call, waited for; `evaluators`: is it called with gradients recorded, too, later? A way that was asked for
+    and fails is an error (NoCompiler, or what Torch raised); where the best is asked for it is left out, and a note says why."""
     if asked != "best":
         chosen = made(asked, model)
         if asked != "eager":
             for _ in range(CALLS_THAT_COMPILE):
                 call(chosen)
+            if evaluators:
+                compiled_for_evaluators(chosen, call)
         return chosen, asked, named(asked), []
     ready, notes = {}, []
     for way in WAYS:
@@ -78,6 +89,8 @@ def choose(asked, model, call):
         for way, candidate in ready.items():
             least[way] = min(least[way], seconds_of(lambda: call(candidate)))
     best = min(least, key=least.get)
+    if evaluators and best != "eager":
+        compiled_for_evaluators(ready[best], call)
     notes.append("baselines here, one call: " + ", ".join("%s %.4g ms" % (named(way), 1e3 * t) for way, t in least.items()))
     return ready[best], best, named(best) + ", the best of %d" % len(ready), notes
 

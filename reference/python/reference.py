@@ -280,7 +280,7 @@ class Reference:
             self.run(self.slots)
 
         try:
-            self.timed, way, name, more = baseline.choose(BASELINE, self.model, call)
+            self.timed, way, name, more = baseline.choose(BASELINE, self.model, call, DEVICE.kind == "cuda")
         except Exception as e:
             raise TaskError("%s: the baseline %s cannot be had: %s" % (self.task.path, baseline.named(BASELINE), " ".join(str(e).split())[:400]),
                             "--baseline eager, or --baseline best, which leaves out what fails; PRAGMA_PYTHON names another Python with Torch", "unsupported")
