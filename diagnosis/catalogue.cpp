@@ -65,6 +65,9 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"experiment.in_order_time", "%", "Time that the call's bytes take alone: each input read and each output written once, in order, by as many threads, of the usual time.", "Near 100: the call is as quick as its bytes allow here and now. Far below: the rest is what it does with them.", experiment},
       {"experiment.streaming_time", "%", "Time that the call's bytes take alone, written past the caches, of their time when written through them.", "Far below 100: streaming stores are quicker for outputs as large as these, on this machine.", experiment},
       {"experiment.apart_time", "%", "Time of a call with inputs and outputs at other places of their pages, of the usual time.", "Below 100: loads waited for stores at the same place of another page (4 KiB aliasing).", experiment},
+      {"experiment.freed_time", "%", "Time of a call of the same source compiled with leave to reorder sums and to take full vectors, of the usual time.", "Far below 100: the source forbids, or the flags do, what would make it quicker; those flags, or several sums by hand. Near 100: the compiler does not know how.", experiment},
+      {"experiment.single_time", "%", "Time of a call of the same source compiled with float in place of double, of the usual time.", "Far below 100: double precision costs the rest.", experiment},
+      {"experiment.reciprocal_time", "%", "Time of a call of the same source compiled with leave to multiply by estimates of reciprocals, of the usual time.", "Far below 100: divisions and square roots cost the rest. Near 100: they do not.", experiment},
 
       {"callgrind.Ir", "count", "Instructions executed, simulated.", "Compare versions with it: it has no noise. It says nothing of how fast they run.", callgrind},
       {"callgrind.Dr", "count", "Instructions that read data.", "Few per element with wide vectors.", callgrind},

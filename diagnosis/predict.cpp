@@ -184,14 +184,21 @@ double by_experiment(const facts& f, std::string_view name) {
   return left ? f.seconds * *left : 0;
 }
 
+/// What the compiler did where it had the leave to is what a finding promises, but for what the compiler does not know how to do: then the model's word counts.
+double as_tried(const facts& f, std::string_view experiment, double by_model) {
+  const auto left = f.left_by(experiment);
+  return left && severity(limit::recompiled, 100 * *left) > 0 ? f.seconds * *left : by_model;
+}
+
 /// Without a prediction of its own a class gives 0.
 double seconds_without(const facts& f, const finding& found) {
   const what_if w(f);
   switch (found.what) {
-    case bottleneck::dependency_chain: return w.known() ? w.with_cycles(core::least_cycles_of(*w.loop, f.in) / w.as_vectors()) : 0;
-    case bottleneck::not_vectorized: return without_scalar_code(f, w);
-    case bottleneck::divider_bound: return without_divisions(f, what_if(f, found.line));
+    case bottleneck::dependency_chain: return as_tried(f, "experiment.freed_time", w.known() ? w.with_cycles(core::least_cycles_of(*w.loop, f.in) / w.as_vectors()) : 0);
+    case bottleneck::not_vectorized: return as_tried(f, "experiment.freed_time", without_scalar_code(f, w));
+    case bottleneck::divider_bound: return as_tried(f, "experiment.reciprocal_time", without_divisions(f, what_if(f, found.line)));
     case bottleneck::port_pressure:
+      if (const double single = as_tried(f, "experiment.single_time", 0); single > 0) return single;
       // A function that takes far more operations than usual ones is replaced by one that takes their number.
       if (const double each = f.operations_per_element(); w.phase && !f.contracts() && severity(limit::element_operations, each) > 0)
         return f.seconds - w.phase->seconds + std::max(w.moving(), w.phase->seconds * usual_operations / each);

@@ -15,7 +15,7 @@ enum class limit : size_t {
   stride_miss_rate, tlb_misses, register_dependencies, latency_ratio, resource_pressure, port_pressure, core_share, divide_share,
   scalar_share, instructions_per_element, outside_hot_loop, branches_per_element, context_switches, parallel_call, cpus_share,
   thread_imbalance, thread_gain, library_waiting, library_moving, seconds_per_instruction, page_faults, call_seconds, element_operations,
-  waiting_share, storing_share, without_denormals, without_surprises, with_huge_pages, with_streaming, with_tensors_apart, unmodelled_share, split_share, alias_share, far_share, one_set_share, strided_share, scalar_time,
+  waiting_share, storing_share, without_denormals, without_surprises, with_huge_pages, with_streaming, with_tensors_apart, recompiled, unmodelled_share, split_share, alias_share, far_share, one_set_share, strided_share, scalar_time,
   // of devices
   unit_busy, units_idle, stall_share, theoretical_occupancy, achieved_occupancy, bytes_per_sector, sectors_per_request, bank_conflict_share,
   lds_conflict_share, local_share, scratch_bytes, tail_share, launch_share, outside_kernels, device_call_seconds, fma_without_tensor, unit_ratio, scalar_ratio,

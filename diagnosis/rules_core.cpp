@@ -17,6 +17,7 @@ constexpr double mispredicted_part = 0.25; ///< of the time that goes with the v
 constexpr double telling_loop = 0.25;    ///< of the time: a loop that is not the hot one is worth a finding from here on
 constexpr double scalar_first = 0.5;     ///< of the confidence: single elements fill the units by their number, and vectors come first
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
+constexpr double brought_nothing = 0.3;    ///< of the confidence, where the compiler did what the finding advises
 
 /// Source line where the time goes, 0 = unknown.
 int hot_line(const facts& f) {
@@ -69,6 +70,9 @@ void add_core_share(const facts& f, evidence_for& e) {
     e.derived(f.cached ? "experiment.cached_time" : "seconds_per_call", f.cached ? 100 * *f.cached : f.seconds, f.cached ? "%" : "s", f.cached ? provenance::measured : provenance::static_analysis, severity(limit::core_share, f.core_share * 100),
               "with all data in L1 the loop would take " + format_number(std::min(100.0, f.core_share * 100), 0) + "% of the measured time");
 }
+
+/// The compiler itself makes it quicker where it has the leave to.
+void add_freed(evidence_for& e) { e.metric("experiment.freed_time", limit::recompiled, "the same source takes less time where the compiler may reorder sums and take full vectors"); }
 
 /// Instructions of one call, measured where that is possible.
 std::optional<std::pair<double, provenance>> instructions(const facts& f) {
@@ -132,6 +136,7 @@ std::optional<finding> not_vectorized(const facts& f) {
       e.derived("hot_loop.vector_bits", *bits, "bits", provenance::static_analysis, *bits * 4 <= f.in.limits->simd_bits ? 1 : 0.7,
                 "vectors of " + short_number(*bits) + " bits on a machine that has " + std::to_string(f.in.limits->simd_bits));
       add_core_share(f, e);
+      add_freed(e);
       e.scale(f.core_weight());
       e.result().line = hot_line(f);
       const auto width = "-mprefer-vector-width=" + std::to_string(f.in.limits->simd_bits);
@@ -142,6 +147,7 @@ std::optional<finding> not_vectorized(const facts& f) {
     }
   }
   if (!e.any()) return std::nullopt;
+  add_freed(e);
   if (!e.result().line) e.result().line = hot_line(f);
   e.scale(std::max(0.3, f.core_weight()));
   return e.finish("The hot loop handles one element at a time where SIMD would handle " + short_number(f.in.limits && f.in.limits->simd_bits > 0 ? f.in.limits->simd_bits / float_bits : 8) + "." + reason,
@@ -157,6 +163,8 @@ std::optional<finding> divider(const facts& f) {
   if (!e.any()) return std::nullopt;
   e.metric("topdown.core_bound", limit::core_bound, "the units for arithmetic are the limit");
   add_core_share(f, e);
+  if (const auto estimated = f.left_by("experiment.reciprocal_time"); estimated && !e.metric("experiment.reciprocal_time", limit::recompiled, "the same source takes less time with estimates of reciprocals"))
+    e.scale(brought_nothing);
   e.result().line = loop && loop->line > 0 ? loop->line : hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Division and square root are not pipelined like multiplication: the divider is busy most of the time.",
@@ -207,6 +215,7 @@ std::optional<finding> dependency_chain(const facts& f) {
   else if (f.accumulators == 1)
     e.derived("source", 1, "count", provenance::static_analysis, 0.6, "the source accumulates into a single variable");
   add_core_share(f, e);
+  if (!by_address) add_freed(e);
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Each iteration waits for the result of the one before: the latency of a loop-carried chain is the limit, not the number of execution units.",
@@ -234,6 +243,12 @@ std::string busy_units_sentence(const facts& f) {
   return "The execution units are the narrowest part of the loop" + (f.core_share > 0 ? ", but what they need for it accounts for only " + share + "% of the measured time." : ".");
 }
 
+/// The hot loop widens numbers, and that was not seen to cost nothing.
+bool widening_costs(const facts& f) {
+  const auto single = f.value("experiment.single_time");
+  return !f.loops.empty() && f.loops.front().widened > 0 && (!single || severity(limit::recompiled, *single) > 0);
+}
+
 /// Only what fits the kernel and is not fulfilled already.
 /// `nothing_left`: the kernel has all of it; what remains is other mathematics.
 std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
@@ -248,7 +263,7 @@ std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
     if (kind == unit_kind::store || (l.stored_bytes > 0 && f.contracts())) all.push_back("Store results once, after the loop: keep them in registers while they are added to.");
     if (10 * l.shuffles > l.instructions) all.push_back("Replace shuffles (" + std::to_string(l.shuffles) + " in a trip) by loads with broadcast, or by another layout of a packed operand.");
     if (!f.contracts() && f.operations_per_element() >= 8) all.push_back("Execute fewer operations for each element: a polynomial of lower degree as far as the tolerance allows, constants hoisted out of the loop.");
-    if (l.widened > 0) all.push_back("Compute in float32, of which a vector holds twice as many numbers; where a sum needs more digits, keep several sums, or only the sum in double precision.");
+    if (widening_costs(f)) all.push_back("Compute in float32, of which a vector holds twice as many numbers; where a sum needs more digits, keep several sums, or only the sum in double precision.");
     if (l.fused == 0 && l.multiplies != 0 && l.flops > 0 && f.operations_per_element() >= 2 && !f.has_flag("-ffast-math")) all.push_back("Use fused multiply-add instead of multiply and add.");
     // Comparisons, masks and whole numbers of a vector are the loop's work, though they are no arithmetic of floating-point numbers.
     const bool works_on_vectors = 2 * l.vector_instructions >= l.instructions;
@@ -287,8 +302,10 @@ std::optional<finding> port_pressure(const facts& f) {
     if (const double operations = f.operations_per_element(); !f.contracts() && operations > 0 && f.loops.front().stored_bytes > 0)
       e.derived("hot_loop.flops", f.loops.front().flops, "FLOP", provenance::static_analysis, severity(limit::element_operations, operations),
                 short_number(operations) + " operations for each element that is stored, where a vectorised exp() or tanh() takes 25 to 45");
-    if (!f.loops.empty() && f.loops.front().widened > 0)
+    if (widening_costs(f)) {
       e.derived("hot_loop.flops", f.loops.front().flops, "FLOP", provenance::static_analysis, 1, "they are of numbers that are widened to double precision first: half as many in a vector");
+      e.metric("experiment.single_time", limit::recompiled, "the same source takes less time with float in place of double");
+    }
     add_core_share(f, e);
   }
   const auto ipc = f.value("ipc");

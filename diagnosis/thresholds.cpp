@@ -73,6 +73,7 @@ const std::vector<threshold>& thresholds() {
       {"experiment.huge_pages_time", 85, "%", "above the spread of repeated experiments; our choice", 60},
       {"experiment.streaming_time", 90, "%", "above the spread of repeated experiments; our choice", 60},
       {"experiment.apart_time", 93, "%", "above the spread of repeated experiments; our choice", 75},
+      {"experiment.freed_time, single_time, reciprocal_time", 90, "%", "above the spread of repeated experiments; our choice", 60},
       {"time that no model explains with data in L1", 15, "%", "above the model's own error on plain loops; our choice", 40},
       {"samples.split_share", 20, "%", "arithmetic: a second access for each of them; our choice", 50},
       {"samples.alias_share", 50, "%", "our choice", 90},

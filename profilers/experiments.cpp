@@ -195,27 +195,6 @@ bool has_huge_pages(int pid) {
   return at != std::string::npos && std::atoll(text->c_str() + at + 14) > 0;
 }
 
-/// Both alternate until another round would change little. `spread`: what may be uncertain of either time at any rate. candidate_failed: the usual run did not come back, so
-/// that nothing more can be tried; measurement_failed: the changed one did not, they do not come to rest, or the usual one differs from what was measured.
-expected<compared_rounds> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread) {
-  const bool in_a_team = context.options.threads > 1;
-  std::vector<double> before, after;
-  std::optional<compared_rounds> found;
-  for (int round = 0; round < most_rounds && !found; ++round) {
-    if (!run_round(usual, before, in_a_team)) return fail(ec::candidate_failed, "the usual run did not come back");
-    if (!run_round(changed, after, in_a_team)) return fail(ec::measurement_failed, "the candidate did not come back");
-    if (round + 1 >= fewest_rounds) found = compare_rounds(before, after, spread);
-  }
-  if (!found) return fail(ec::measurement_failed, "times differ from round to round: other work was running");
-  if (!under_usual_conditions(found->usual, context.time.candidate_seconds, context.options.threads))
-    return fail(ec::measurement_failed, "the usual run took " + format_seconds(found->usual) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured");
-  return *found;
-}
-
-metric as_metric(const std::string& name, const compared_rounds& times, const std::string& changed) {
-  return {"experiment." + name, 100 * times.changed / times.usual, "%", "experiment", provenance::measured, changed + ": " + format_seconds(times.changed) + " instead of " + format_seconds(times.usual)};
-}
-
 /// experiment.in_order_time: with the plain or the streaming stores, whichever take less; and experiment.streaming_time, the latter's time of the former's.
 void in_order_metric(const collect_context& context, running_candidate& usual, source_result& out) {
   if (!each_byte_is_needed(context)) return;
@@ -239,7 +218,7 @@ void in_order_metric(const collect_context& context, running_candidate& usual, s
     if (!running) return out.missing.push_back("experiments: in_order_time: " + running.error().message);
     const auto times = in_turns(context, usual, *running, of_memory);
     if (!times) return out.missing.push_back("experiments: in_order_time: " + times.error().message);
-    both.push_back(as_metric("in_order_time", *times, std::string("only its bytes, each input read and each output written once, in order") + (streams ? ", past the caches" : "")));
+    both.push_back(experiment_metric("experiment.in_order_time", *times, std::string("only its bytes, each input read and each output written once, in order") + (streams ? ", past the caches" : "")));
   }
   out.metrics.push_back(*std::min_element(both.begin(), both.end(), [](const metric& a, const metric& b) { return a.value < b.value; }));
   if (both.size() < 2) return;
@@ -251,6 +230,25 @@ void in_order_metric(const collect_context& context, running_candidate& usual, s
 }
 
 } // namespace
+
+expected<compared_rounds> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread) {
+  const bool in_a_team = context.options.threads > 1;
+  std::vector<double> before, after;
+  std::optional<compared_rounds> found;
+  for (int round = 0; round < most_rounds && !found; ++round) {
+    if (!run_round(usual, before, in_a_team)) return fail(ec::candidate_failed, "the usual run did not come back");
+    if (!run_round(changed, after, in_a_team)) return fail(ec::measurement_failed, "the candidate did not come back");
+    if (round + 1 >= fewest_rounds) found = compare_rounds(before, after, spread);
+  }
+  if (!found) return fail(ec::measurement_failed, "times differ from round to round: other work was running");
+  if (!under_usual_conditions(found->usual, context.time.candidate_seconds, context.options.threads))
+    return fail(ec::measurement_failed, "the usual run took " + format_seconds(found->usual) + ", and " + format_seconds(context.time.candidate_seconds) + " where it was measured");
+  return *found;
+}
+
+metric experiment_metric(const std::string& name, const compared_rounds& times, const std::string& changed) {
+  return {name, 100 * times.changed / times.usual, "%", "experiment", provenance::measured, changed + ": " + format_seconds(times.changed) + " instead of " + format_seconds(times.usual)};
+}
 
 bool splits_for_a_fixed_team(const std::string& source) {
   const auto has = [&](const char* word) { return source.find(word) != std::string::npos; };
@@ -297,7 +295,7 @@ void experiment_metrics(const collect_context& context, source_result& out) {
       continue;
     }
     const auto times = in_turns(context, *usual, *changed, settled);
-    if (times) out.metrics.push_back(as_metric(one.name, *times, one.changed));
+    if (times) out.metrics.push_back(experiment_metric(std::string("experiment.") + one.name, *times, one.changed));
     else leave_out(std::string(one.name) + ": " + times.error().message);
     if (!times && times.error().code == ec::candidate_failed) return;
   }
@@ -310,7 +308,7 @@ void apart_metric(const collect_context& context, source_result& out) {
   how.apart = true;
   auto changed = start_running(context, how);
   const auto times = usual && changed ? in_turns(context, *usual, *changed, settled) : fail(ec::measurement_failed, "cannot run the candidate");
-  if (times) out.metrics.push_back(as_metric("apart_time", *times, "inputs and outputs at other places of their pages"));
+  if (times) out.metrics.push_back(experiment_metric("experiment.apart_time", *times, "inputs and outputs at other places of their pages"));
   else out.missing.push_back("experiments: apart_time: " + times.error().message);
 }
 

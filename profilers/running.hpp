@@ -37,10 +37,20 @@ struct compared_rounds {
 /// What rounds of an experiment say, one of each kind in turn: by the two shortest of each where they agree, else by the ratios of neighbouring rounds, which a slow
 /// minute of the machine changes on both sides alike; nothing while both are uncertain by more than `spread` (of 1) or a fifth of the difference.
 std::optional<compared_rounds> compare_rounds(const std::vector<double>& usual, const std::vector<double>& changed, double spread);
+/// Both alternate until another round would change little. `spread`: what may be uncertain of either time at any rate. candidate_failed: the usual run did not come back, so
+/// that nothing more can be tried; measurement_failed: the changed one did not, they do not come to rest, or the usual one differs from what was measured.
+expected<compared_rounds> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread);
+/// `name`: experiment.*; `changed`: in words, for the note.
+metric experiment_metric(const std::string& name, const compared_rounds& times, const std::string& changed);
 /// experiments.cpp: experiment.*, times of a call under changed conditions in % of the usual one.
 void experiment_metrics(const collect_context& context, source_result& out);
 /// experiment.apart_time, for a loop whose loads seem to wait for stores at the same place of other pages.
 void apart_metric(const collect_context& context, source_result& out);
+
+/// recompiled.cpp: experiment.freed_time, single_time and reciprocal_time, of the same source compiled with leaves that fit its hot loop. `build_seconds`: what compiling it took.
+void recompiled_metrics(const collect_context& context, const loop_cost& hot, double build_seconds, source_result& out);
+/// The source with float in place of double below its last #include.
+std::string in_single_precision(const std::string& source);
 
 /// perf.cpp: hardware counters and top-down where there is a PMU.
 void perf_metrics(const collect_context& context, running_candidate& running, source_result& out);

@@ -128,3 +128,40 @@ TEST_CASE("evenly divided work takes half of what one of two threads takes, wher
   k.with("experiment.one_thread_time", 65); // with an idle processor that is woken in each call
   CHECK(gain(k.findings(), bottleneck::load_imbalance) == Approx(2 / 0.65).epsilon(0.01));
 }
+
+TEST_CASE("what the compiler makes of more leave is what a finding promises, and where it brings nothing the finding counts less") {
+  auto chain = scalar_loop(4, 4, 0);
+  chain.least_cycles = 1;
+  chain.chains = chain.chain_operations = 1;
+  kernel k(1e-3, chain, 4 * MB, 4096);
+  k.with("experiment.cached_time", 98);
+  const double by_model = gain(k.findings(), bottleneck::dependency_chain), sure = confidence(k.findings(), bottleneck::dependency_chain);
+  k.with("experiment.freed_time", 97); // it does not know how: nothing is said
+  CHECK(gain(k.findings(), bottleneck::dependency_chain) == Approx(by_model));
+  CHECK(confidence(k.findings(), bottleneck::dependency_chain) == Approx(sure));
+  k.p.metrics.back().value = 40;
+  CHECK(gain(k.findings(), bottleneck::dependency_chain) == Approx(2.5).epsilon(0.01));
+  CHECK(gain(k.findings(), bottleneck::not_vectorized) == Approx(2.5).epsilon(0.01));
+  CHECK(confidence(k.findings(), bottleneck::dependency_chain) > sure);
+
+  auto divides = vector_loop(22, 64, 64, 64);
+  divides.divides = 2;
+  kernel d(300e-6, divides, 4 * MB, 2 * MB);
+  d.with("hot_loop.divides", 2, fixed).with("experiment.cached_time", 95);
+  const double before = confidence(d.findings(), bottleneck::divider_bound);
+  REQUIRE(before > 0.5);
+  d.with("experiment.reciprocal_time", 60);
+  CHECK(gain(d.findings(), bottleneck::divider_bound) == Approx(1 / 0.6).epsilon(0.01));
+  d.p.metrics.back().value = 99;
+  CHECK(confidence(d.findings(), bottleneck::divider_bound) < 0.4 * before);
+
+  auto doubles = vector_loop(8, 64, 64, 64);
+  doubles.least_cycles = 7.5;
+  doubles.widened = 2;
+  kernel w(1e-3, doubles, 4 * MB, 2 * MB);
+  w.with("experiment.cached_time", 95).with("samples.count", 1000).with("experiment.single_time", 40);
+  CHECK(gain(w.findings(), bottleneck::port_pressure) == Approx(2.5).epsilon(0.01));
+  const double costly = confidence(w.findings(), bottleneck::port_pressure);
+  w.p.metrics.back().value = 99;
+  CHECK(confidence(w.findings(), bottleneck::port_pressure) < costly);
+}
