@@ -136,7 +136,6 @@ std::optional<finding> not_vectorized(const facts& f) {
       e.derived("hot_loop.vector_bits", *bits, "bits", provenance::static_analysis, *bits * 4 <= f.in.limits->simd_bits ? 1 : 0.7,
                 "vectors of " + short_number(*bits) + " bits on a machine that has " + std::to_string(f.in.limits->simd_bits));
       add_core_share(f, e);
-      add_freed(e);
       e.scale(f.core_weight());
       e.result().line = hot_line(f);
       const auto width = "-mprefer-vector-width=" + std::to_string(f.in.limits->simd_bits);

@@ -31,7 +31,7 @@ std::vector<recompilation> recompilations_for(const collect_context& context, co
   const bool narrow = hot.vector_share >= mostly_scalar && 2 * hot.vector_bits <= context.facts.simd_bits;
   const bool chained = hot.chains > 0 && hot.cycles > waits_for_itself * hot.least_cycles;
   if (scalar || narrow || chained) {
-    recompilation freed{"experiment.freed_time", {"-O3", "-ftree-vectorize", "-ffast-math"}, false, "compiled with leave to reorder sums, and to take full vectors"};
+    recompilation freed{"experiment.freed_time", {"-O3", "-ftree-vectorize", "-ffast-math", "-fno-reciprocal-math"}, false, "compiled with leave to reorder sums, and to take full vectors"};
     if (context.facts.simd_bits > 128) freed.flags.push_back("-mprefer-vector-width=" + std::to_string(context.facts.simd_bits));
     all.push_back(std::move(freed));
   }
