@@ -123,9 +123,15 @@ double without_scalar_code(const facts& f, const what_if& w) {
   const bool vectors = w.loop && w.loop->vector_share >= half_of_it;
   const double gain = core::vector_gain(f.in, vectors ? w.loop->vector_bits : 32);
   const double peak_operations = f.in.limits ? f.in.limits->peak_gflops * 1e9 / 2 : 0; // a multiply-add is one
+  const double called = f.calls_its_own() ? f.outside_scalar_part() : 0;
   double kept = 0, moved = 0;
   for (const auto& p : f.table.phases) {
     const bool own = w.phase && p.line == w.phase->line;
+    if (called > 0 && p.by == bound::unknown && p.line == 0) { // the function that the loop calls for each element
+      moved += p.seconds * called / gain;
+      kept += p.seconds * (1 - called);
+      continue;
+    }
     if (p.by == bound::calls && p.line == 0 && peak_operations > 0) // the C library's scalar functions may take far more than a vector's: then a usual function's operations for each result
       moved += std::min(p.seconds / gain, std::max(f.written_bytes / 4 * usual_operations / peak_operations, p.seconds / most_of_calls));
     else if (p.by == bound::calls || own) moved += f.contracts() ? std::min(p.seconds / gain, p.least_seconds) : p.seconds / gain;
@@ -244,7 +250,7 @@ double seconds_without(const facts& f, const finding& found) {
     }
     case bottleneck::scalar_tail: {
       double scalar = 0;
-      const double outside = f.value_or("samples.outside_loops_share", 0), scalar_part = outside > 0 ? 1 - f.value_or("samples.outside_vectors_share", 0) / outside : 1;
+      const double scalar_part = f.outside_scalar_part();
       for (const auto& p : f.table.phases) {
         const auto loop = std::find_if(f.loops.begin(), f.loops.end(), [&](const loop_cost& l) { return l.line == p.line && l.vector_share == 0; });
         if (p.by == bound::unknown && p.line == 0) scalar += p.seconds * scalar_part * (1 - 1 / core::vector_gain(f.in, 32));

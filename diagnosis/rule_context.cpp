@@ -200,6 +200,16 @@ bool facts::goes_in_order() const {
          std::all_of(loops.begin(), loops.end(), [](const loop_cost& l) { return l.share < minor_phase || (l.gathers == 0 && l.vector_share >= mostly_vectors); });
 }
 
+double facts::outside_scalar_part() const {
+  const double outside = value_or("samples.outside_loops_share", 0);
+  return outside > 0 ? std::clamp(1 - value_or("samples.outside_vectors_share", 0) / outside, 0.0, 1.0) : 1;
+}
+
+bool facts::calls_its_own() const {
+  const double outside = value_or("samples.outside_loops_share", 0);
+  return !loops.empty() && loops.front().calls > 0 && severity(limit::scalar_time, outside) > 0 && value_or("samples.library_share", 0) < outside / 2;
+}
+
 double facts::own_loops_share() const {
   double sum = 0;
   for (const auto& l : loops) sum += l.how == provenance::measured ? l.share : 0;

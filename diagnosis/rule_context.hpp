@@ -90,6 +90,10 @@ struct facts {
   bool moves_bytes_once() const;
   /// The loops that take the time load full vectors from one address after the other, by what samples saw: traffic then is no line that is fetched for little of it.
   bool goes_in_order() const;
+  /// Of what samples saw outside of the innermost loops, the part in instructions on single values, 0..1; 1 where none saw it.
+  double outside_scalar_part() const;
+  /// The hot loop calls functions, and they are the candidate's own, by where samples saw the time.
+  bool calls_its_own() const;
   /// Of the time, what was seen in the candidate's own innermost loops.
   double own_loops_share() const;
   /// Of n threads' ideal gain, what one thread instead of all showed, 0..1; nothing where that was not tried.

@@ -74,6 +74,15 @@ void add_core_share(const facts& f, evidence_for& e) {
 /// The compiler itself makes it quicker where it has the leave to.
 void add_freed(evidence_for& e) { e.metric("experiment.freed_time", limit::recompiled, "the same source takes less time where the compiler may reorder sums and take full vectors"); }
 
+/// What was tried comes first: another build of the same source, with the time that it took.
+std::vector<std::string> after_what_was_tried(const facts& f, const char* experiment, const char* advice, std::vector<std::string> remedies) {
+  if (const auto left = f.left_by(experiment); left && severity(limit::recompiled, 100 * *left) > 0)
+    remedies.insert(remedies.begin(), advice + (": tried here, " + format_seconds(f.seconds) + " become " + format_seconds(*left * f.seconds) + " (its results were not compared)."));
+  return remedies;
+}
+
+constexpr const char* freed_advice = "Build the same source with -O3 -ffast-math and vectors of full width (-mprefer-vector-width)";
+
 /// Instructions of one call, measured where that is possible.
 std::optional<std::pair<double, provenance>> instructions(const facts& f) {
   if (auto n = f.value("instructions")) return std::pair(*n, provenance::measured);
@@ -89,7 +98,8 @@ std::vector<std::string> scalar_remedies(const facts& f) {
   std::vector<std::string> all = {"Make the inner loop run over contiguous elements with a known trip count, __restrict pointers, and no calls, early exits or data-dependent branches; use min/max/select instead of if."};
   const bool known = !f.loops.empty();
   const int chains = known ? f.loops.front().chains : -1;
-  if (!known || f.loops.front().calls > 0)
+  if (f.calls_its_own()) all.push_back("Let the compiler put the function that the loop calls into the loop: define it in the same file, static inline, and pass no pointer to it.");
+  else if (!known || f.loops.front().calls > 0)
     all.push_back(std::string("Replace scalar expf, tanhf, erff and the like by a vectorised polynomial") +
                   (f.has_flag("-ffast-math") ? "." : " (or build with -O3 -march=native -ffast-math -fno-math-errno so that libmvec is used)."));
   if (chains != 0)
@@ -112,7 +122,10 @@ std::optional<finding> not_vectorized(const facts& f) {
       e.derived("hot_loop.calls", *calls, "count", provenance::static_analysis, 0.8, short_number(*calls) + " function calls inside the hot loop");
       if (const auto* library = f.in.current->find("samples.library_share"))
         e.derived(library->name, library->value, "%", provenance::measured, severity(limit::scalar_time, library->value), format_number(library->value, 0) + "% of the time goes into functions that are called for single elements");
-      reason = " A call in the loop (a scalar math function) keeps the compiler from vectorising it.";
+      const double outside = f.value_or("samples.outside_loops_share", 0) * f.outside_scalar_part();
+      if (f.calls_its_own())
+        e.derived("samples.outside_loops_share", outside, "%", provenance::measured, severity(limit::scalar_time, outside), format_number(outside, 0) + "% of the time goes into functions of its own that are called for single elements");
+      reason = std::string(" A call in the loop (") + (f.calls_its_own() ? "of a function that the compiler cannot put into it" : "a scalar math function") + ") keeps the compiler from vectorising it.";
     }
   }
   if (!f.vector_hot_loop()) {
@@ -142,7 +155,7 @@ std::optional<finding> not_vectorized(const facts& f) {
       std::vector<std::string> remedies;
       if (!f.has_flag(width)) remedies.push_back("Build with -O3 -march=native " + width + " so that the compiler takes the full width.");
       remedies.push_back("Write the hot loop with intrinsics of the full width.");
-      return e.finish("The hot loop uses narrower vectors than this machine has.", std::move(remedies));
+      return e.finish("The hot loop uses narrower vectors than this machine has.", after_what_was_tried(f, "experiment.freed_time", freed_advice, std::move(remedies)));
     }
   }
   if (!e.any()) return std::nullopt;
@@ -150,7 +163,7 @@ std::optional<finding> not_vectorized(const facts& f) {
   if (!e.result().line) e.result().line = hot_line(f);
   e.scale(std::max(0.3, f.core_weight()));
   return e.finish("The hot loop handles one element at a time where SIMD would handle " + short_number(f.in.limits && f.in.limits->simd_bits > 0 ? f.in.limits->simd_bits / float_bits : 8) + "." + reason,
-                  scalar_remedies(f));
+                  after_what_was_tried(f, "experiment.freed_time", freed_advice, scalar_remedies(f)));
 }
 
 std::optional<finding> divider(const facts& f) {
@@ -167,10 +180,11 @@ std::optional<finding> divider(const facts& f) {
   e.result().line = loop && loop->line > 0 ? loop->line : hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Division and square root are not pipelined like multiplication: the divider is busy most of the time.",
-                  {"Multiply by the reciprocal: compute 1/x once outside the inner loop and multiply with it.",
-                   "Use a reciprocal estimate with one or two Newton steps (_mm256_rcp_ps, _mm256_rsqrt_ps) where the tolerance allows it.",
-                   "Combine two divisions into one: a/b + c/d = (a*d + c*b) / (b*d).",
-                   "Evaluate the function by a polynomial without a division."});
+                  after_what_was_tried(f, "experiment.reciprocal_time", "Build the same source with -ffast-math -mrecip",
+                                       {"Multiply by the reciprocal: compute 1/x once outside the inner loop and multiply with it.",
+                                        "Use a reciprocal estimate with one or two Newton steps (_mm256_rcp_ps, _mm256_rsqrt_ps) where the tolerance allows it.",
+                                        "Combine two divisions into one: a/b + c/d = (a*d + c*b) / (b*d).",
+                                        "Evaluate the function by a polynomial without a division."}));
 }
 
 namespace {
@@ -218,7 +232,7 @@ std::optional<finding> dependency_chain(const facts& f) {
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Each iteration waits for the result of the one before: the latency of a loop-carried chain is the limit, not the number of execution units.",
-                  chain_remedies(chains));
+                  after_what_was_tried(f, "experiment.freed_time", freed_advice, chain_remedies(chains)));
 }
 
 namespace {
@@ -317,7 +331,7 @@ std::optional<finding> port_pressure(const facts& f) {
   auto remedies = port_remedies(f, nothing_left);
   if (nothing_left && f.value("samples.count")) e.scale(nothing_to_follow);
   if (f.scalar_hot_loop()) e.scale(scalar_first);
-  return e.finish(busy_units_sentence(f), std::move(remedies));
+  return e.finish(busy_units_sentence(f), after_what_was_tried(f, "experiment.single_time", "Compute in float32 what is computed in double precision", std::move(remedies)));
 }
 
 namespace {

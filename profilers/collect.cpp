@@ -70,9 +70,7 @@ void code_metrics(const collect_context& context, const request& wanted, source_
   build.extra_flags = {"-g"};
   build.want_remarks = true;
   build.cancel = context.options.cancel;
-  const double before = context.watch.elapsed();
   auto with_lines = build_candidate(context.the_candidate, build);
-  const double build_seconds = context.watch.elapsed() - before;
   if (!with_lines) {
     out.missing.push_back("callgrind, llvm-mca, compiler remarks: the candidate does not build with -g: " + with_lines.error().message);
     return;
@@ -106,7 +104,7 @@ void code_metrics(const collect_context& context, const request& wanted, source_
   const auto aliases = std::find_if(out.metrics.begin(), out.metrics.end(), [](const metric& m) { return m.name == "samples.alias_share"; });
   if (aliases != out.metrics.end() && aliases->value >= telling_alias_share && wanted.needs("experiment.")) apart_metric(context, out);
   add_loops(context, wanted, loops, run, samples.has_value(), limit, out);
-  if (recompiled && !out.loops.empty()) recompiled_metrics(context, out.loops.front(), build_seconds, out);
+  if (recompiled && !out.loops.empty()) recompiled_metrics(context, out.loops.front(), with_lines->seconds, out);
 }
 
 /// What needs the measured binary to run: software events and hardware counters.

@@ -67,6 +67,7 @@ void recompiled_metrics(const collect_context& context, const loop_cost& hot, do
     if (one.single) code.source = in_single_precision(code.source);
     build_options how;
     how.extra_flags = one.flags;
+    how.cpu_seconds = 2 * longest_build; // a source may ask what it is compiled with
     how.cancel = context.options.cancel;
     const auto built = build_candidate(code, how);
     if (!built) {
