@@ -18,6 +18,7 @@ std::optional<finding> call_overhead(const facts& f) {
 
 namespace {
 
+constexpr double busy_part = 0.9;       ///< of the processors that the threads could use
 constexpr double imbalance_first = 0.6; ///< of the confidence: why threads sleep
 constexpr double moved_part = 0.5;     ///< of a loop's time, by the bandwidth that threads share: then that keeps them from gaining
 constexpr double unseen_gain = 0.7; ///< of a witness's weight: waiting was seen, what it costs was not
@@ -86,7 +87,9 @@ std::optional<finding> false_sharing(const facts& f) {
   evidence_for e(f, bottleneck::false_sharing);
   e.metric("topdown.machine_clears", limit::machine_clears, "two threads writing into one line cause these");
   const bool uneven = severity(limit::thread_imbalance, f.value_or("software.thread_imbalance", 1)) > 0 || severity(limit::cpus_share, f.value_or("software.cpus_utilized", f.in.threads) / f.in.threads * 100) > 0;
-  const bool waits = severity(limit::library_waiting, f.value_or("samples.library_share", 0)) > 0 || severity(limit::context_switches, f.value_or("software.context_switches", 0)) > 0;
+  // Threads that were put aside for others while all of them had a processor did not wait for each other.
+  const bool all_busy = f.value_or("software.cpus_utilized", 0) >= busy_part * f.in.threads;
+  const bool waits = severity(limit::library_waiting, f.value_or("samples.library_share", 0)) > 0 || (!all_busy && severity(limit::context_switches, f.value_or("software.context_switches", 0)) > 0);
   const auto* moving = f.longest_loop();
   const bool shares_bandwidth = (f.at_bandwidth && severity(limit::bandwidth_share, f.roof.share * f.traffic_ratio * 100) > 0) ||
                                 (moving && moving->by == bound::bandwidth && moving->move_seconds >= moved_part * moving->seconds);
