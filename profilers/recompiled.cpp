@@ -32,15 +32,19 @@ std::vector<recompilation> recompilations_for(const collect_context& context, co
   const bool chained = hot.chains > 0 && hot.cycles > waits_for_itself * hot.least_cycles;
   if (scalar || narrow || chained) {
     recompilation freed{"experiment.freed_time", {"-O3", "-ftree-vectorize", "-ffast-math", "-fno-reciprocal-math"}, false, "compiled with leave to reorder sums, and to take full vectors"};
+#if defined(__x86_64__)
     if (context.facts.simd_bits > 128) freed.flags.push_back("-mprefer-vector-width=" + std::to_string(context.facts.simd_bits));
+#endif
     all.push_back(std::move(freed));
   }
   if (hot.widened > 0)
     all.push_back({"experiment.single_time", context.the_candidate.compiler == "gcc" ? std::vector<std::string>{"-fsingle-precision-constant"} : std::vector<std::string>{}, true,
                    "compiled with float in place of double"});
+#if defined(__x86_64__) // elsewhere the compilers have other words for it
   if (hot.divides > 0)
     all.push_back({"experiment.reciprocal_time", {"-funsafe-math-optimizations", "-fno-associative-math", "-ffinite-math-only", context.the_candidate.compiler == "gcc" ? "-mrecip" : "-mrecip=all"}, false,
                    "compiled with leave to multiply by estimates of reciprocals"});
+#endif
   return all;
 }
 
@@ -57,7 +61,7 @@ std::string in_single_precision(const std::string& source) {
 void recompiled_metrics(const collect_context& context, const loop_cost& hot, double build_seconds, source_result& out) {
   const auto all = recompilations_for(context, hot);
   if (all.empty() || !(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_call) return;
-  if (build_seconds > longest_build) return out.missing.push_back("experiments: compiling takes " + format_seconds(build_seconds) + ", so that it is not tried with other leaves");
+  if (build_seconds > longest_build) return out.missing.push_back("experiments: compiling takes " + format_seconds(build_seconds) + ": too long to try other flags");
   auto usual = start_running(context);
   if (!usual) return out.missing.push_back("experiments: cannot run the candidate: " + usual.error().message);
   for (const auto& one : all) {
