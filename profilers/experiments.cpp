@@ -16,7 +16,6 @@ namespace pragma {
 namespace {
 
 constexpr int fewest_rounds = 5, most_rounds = 20; ///< of each of the two, alternating
-constexpr double settled = 0.03;              ///< what the second shortest time is above the shortest: another round would change nothing
 constexpr double of_memory = 0.1;             ///< the same where all of the time is memory's, which neighbours use
 constexpr int fewest_pairs = 10;              ///< of rounds, where their ratios decide
 constexpr double quartile_error = 1.58;       ///< half of a median's 95% interval, in distances of the quartiles over the root of the number
@@ -25,7 +24,6 @@ constexpr double most_of_usual = 1.3;         ///< the experiment's usual time o
 constexpr double of_the_effect = 0.2;         ///< the same, where both times lie far apart: of their difference
 constexpr auto teams_sleep = std::chrono::milliseconds(15); ///< threads of the other process wait actively for some milliseconds after its last call
 constexpr double round_seconds = 0.012;       ///< at least one call
-constexpr double longest_call = 0.15;         ///< longer calls would cost seconds
 constexpr uint64_t page = 4096;
 constexpr uint64_t most_pieces = 16'384;      ///< mappings of one process: the kernel allows 65,530 in all
 constexpr double least_for_huge_pages = 1 << 20; ///< bytes; fewer pages than the first-level TLB has entries cost nothing
@@ -278,7 +276,7 @@ std::optional<compared_rounds> compare_rounds(const std::vector<double>& usual, 
 
 void experiment_metrics(const collect_context& context, source_result& out) {
   const auto leave_out = [&](const std::string& why) { out.missing.push_back("experiments: " + why); };
-  if (!(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_call) return leave_out("a call takes longer than " + format_seconds(longest_call));
+  if (!(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_tried_call) return leave_out("a call takes longer than " + format_seconds(longest_tried_call));
   auto usual = start_running(context);
   if (!usual) return leave_out("cannot run the candidate: " + usual.error().message);
   in_order_metric(context, *usual, out);
@@ -294,7 +292,7 @@ void experiment_metrics(const collect_context& context, source_result& out) {
       leave_out("the system gave no pages of 2 MiB");
       continue;
     }
-    const auto times = in_turns(context, *usual, *changed, settled);
+    const auto times = in_turns(context, *usual, *changed, settled_experiment);
     if (times) out.metrics.push_back(experiment_metric(std::string("experiment.") + one.name, *times, one.changed));
     else leave_out(std::string(one.name) + ": " + times.error().message);
     if (!times && times.error().code == ec::candidate_failed) return;
@@ -302,12 +300,12 @@ void experiment_metrics(const collect_context& context, source_result& out) {
 }
 
 void apart_metric(const collect_context& context, source_result& out) {
-  if (!(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_call) return;
+  if (!(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_tried_call) return;
   auto usual = start_running(context);
   run_conditions how;
   how.apart = true;
   auto changed = start_running(context, how);
-  const auto times = usual && changed ? in_turns(context, *usual, *changed, settled) : fail(ec::measurement_failed, "cannot run the candidate");
+  const auto times = usual && changed ? in_turns(context, *usual, *changed, settled_experiment) : fail(ec::measurement_failed, "cannot run the candidate");
   if (times) out.metrics.push_back(experiment_metric("experiment.apart_time", *times, "inputs and outputs at other places of their pages"));
   else out.missing.push_back("experiments: apart_time: " + times.error().message);
 }

@@ -12,8 +12,6 @@ namespace pragma {
 namespace {
 
 constexpr double longest_build = 4;       ///< seconds: another three of them would be felt
-constexpr double longest_call = 0.15;     ///< as in experiments.cpp
-constexpr double settled = 0.03;
 constexpr double waits_for_itself = 1.3;  ///< a trip's cycles over what the units need
 constexpr double mostly_scalar = 50;      ///< % of the hot loop's arithmetic that is packed, at the most
 
@@ -60,7 +58,7 @@ std::string in_single_precision(const std::string& source) {
 
 void recompiled_metrics(const collect_context& context, const loop_cost& hot, double build_seconds, source_result& out) {
   const auto all = recompilations_for(context, hot);
-  if (all.empty() || !(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_call) return;
+  if (all.empty() || !(context.time.candidate_seconds > 0) || context.time.candidate_seconds > longest_tried_call) return;
   if (build_seconds > longest_build) return out.missing.push_back("experiments: compiling takes " + format_seconds(build_seconds) + ": too long to try other flags");
   auto usual = start_running(context);
   if (!usual) return out.missing.push_back("experiments: cannot run the candidate: " + usual.error().message);
@@ -84,7 +82,7 @@ void recompiled_metrics(const collect_context& context, const loop_cost& hot, do
     }
     const collect_context same{context.the_task, code, *built, context.ref, context.time, context.facts, context.options, context.watch};
     auto changed = start_running(same);
-    const auto times = changed ? in_turns(context, *usual, *changed, settled) : fail(changed.error());
+    const auto times = changed ? in_turns(context, *usual, *changed, settled_experiment) : fail(changed.error());
     if (times) out.metrics.push_back(experiment_metric(one.name, *times, one.changed));
     else leave_out(times.error().message);
     if (!times && times.error().code == ec::candidate_failed) return;

@@ -37,6 +37,8 @@ struct compared_rounds {
 /// What rounds of an experiment say, one of each kind in turn: by the two shortest of each where they agree, else by the ratios of neighbouring rounds, which a slow
 /// minute of the machine changes on both sides alike; nothing while both are uncertain by more than `spread` (of 1) or a fifth of the difference.
 std::optional<compared_rounds> compare_rounds(const std::vector<double>& usual, const std::vector<double>& changed, double spread);
+inline constexpr double settled_experiment = 0.03; ///< what the second shortest time is above the shortest: another round would change nothing
+inline constexpr double longest_tried_call = 0.15; ///< seconds: experiments with longer calls would be felt
 /// Both alternate until another round would change little. `spread`: what may be uncertain of either time at any rate. candidate_failed: the usual run did not come back, so
 /// that nothing more can be tried; measurement_failed: the changed one did not, they do not come to rest, or the usual one differs from what was measured.
 expected<compared_rounds> in_turns(const collect_context& context, running_candidate& usual, running_candidate& changed, double spread);
