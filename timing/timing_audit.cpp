@@ -34,6 +34,7 @@ constexpr uint64_t worth_staging = 256 << 20; ///< bytes: no cache keeps anythin
 constexpr double shortest_exchange = 4e-3;  ///< seconds of a batch whose inputs are exchanged: longer than a late wake-up
 constexpr double copy_bytes_per_second = 2e9; ///< pessimistic, to leave time for the exchange
 constexpr int whole_cycles = 3;             ///< calls that each slot must still get after the exchange
+constexpr int whole_cycles_of_long = 1;     ///< ... where a call takes long_call or more: far longer than any delay of ours
 constexpr int exchange_attempts = 5;
 constexpr double exchange_share = 0.25;     ///< of a batch, by the fewest seconds that its calls can take: later is too late to tell
 
@@ -113,14 +114,12 @@ timing_audit::result timing_audit::batch_is_right(int64_t calls, const std::stri
 
 // -- passes that differ in nothing but their content -----------------------------------------------------------------
 
-/// Answers what lies in the slots, which is checked, and remembers it.
-timing_audit::result timing_audit::learn_known_set(int slots) {
-  if (auto wrong = batch_is_right(ref_.slots(), "after timing"); !wrong || *wrong) return wrong;
+/// Remembers what lies in the slots, and its answers.
+void timing_audit::learn_known_set(int slots) {
   known_.inputs = copy_inputs(slots);
   known_.answers = copy_outputs(slots);
   known_.scales.clear();
   for (int slot = 0; slot < slots; ++slot) known_.scales.push_back(checker_.scales(slot));
-  return std::nullopt;
 }
 
 /// The outputs of the known inputs are what they were, within twice the tolerance (threads may add in another order).
@@ -196,6 +195,11 @@ timing_audit::result timing_audit::one_round(looks& seen, int slots, double call
 timing_audit::result timing_audit::batch_round(looks& seen, int slots, double call_seconds) {
   const auto calls = std::max<int64_t>(slots, static_cast<int64_t>(options_.sample_seconds / std::max(call_seconds, 1e-9)));
   cost whole, first;
+  if (calls <= slots) { // a timed batch is one call of each slot as well: it has no first calls that could differ from its others
+    if (auto failed = call(0, slots, slots, "a batch", &whole); !failed || *failed) return failed;
+    seen.usual = std::min(seen.usual, time_of(whole) / slots);
+    return std::nullopt;
+  }
   const double waited = run_delay_seconds(runner_.pid());
   const auto began = clock::now();
   for (auto* spent : {static_cast<cost*>(nullptr), &whole})
@@ -209,7 +213,7 @@ timing_audit::result timing_audit::batch_round(looks& seen, int slots, double ca
   seen.waited += run_delay_seconds(runner_.pid()) - waited;
   seen.lasted += seconds_since(began);
   const double usual = time_of(whole) / static_cast<double>(calls);
-  if (calls > slots) seen.batch.add(time_of(first), usual * slots);
+  seen.batch.add(time_of(first), usual * slots);
   seen.usual = std::min(seen.usual, usual);
   return std::nullopt;
 }
@@ -255,7 +259,7 @@ timing_audit::result timing_audit::work_is_done_on_every_call(double call_second
   const int slots = static_cast<int>(std::clamp<double>(affordable, 1, ref_.slots()));
   const bool slow = call_seconds >= long_call || ref_.make_seconds() >= long_call;
   const int enough = ref_.make_seconds() >= costly_inputs ? rounds_of_costly : slow ? rounds_of_slow : rounds;
-  if (auto wrong = learn_known_set(slots); !wrong || *wrong) return wrong;
+  learn_known_set(slots);
   for (int round = 1; round <= repeated_look::most_rounds; ++round) {
     if (auto failed = one_round(seen, slots, call_seconds); !failed || *failed) return failed;
     const bool clear = seen.content.innocent() && seen.done.innocent() && seen.batch.innocent();
@@ -271,20 +275,22 @@ timing_audit::result timing_audit::batch_follows_its_inputs(double call_seconds)
   const double copy_seconds =
       static_cast<double>(ref_.inputs_layout().slot_bytes + layout.slot_bytes) / copy_bytes_per_second;
   int slots = ref_.slots();
-  if (call_seconds * slots * (whole_cycles + 1) > 10 * shortest_exchange) slots = 1;
+  const bool slow = call_seconds >= long_call;
+  const int whole = slow ? whole_cycles_of_long : whole_cycles;
+  if (slow || call_seconds * slots * (whole + 1) > 10 * shortest_exchange) slots = 1;
   const auto old = copy_inputs(slots);
   if (auto made = new_inputs(slots, "inputs exchanged during a batch"); !made) return fail(made.error());
   const auto fresh = copy_inputs(slots);
   const std::string when = "in the middle of a batch its inputs were exchanged";
   const double per_call = std::max(call_seconds, 1e-9);
   double cpu_of_call = options_.threads == 1 ? per_call : 1e300; ///< the least that was seen
-  double length = std::max(shortest_exchange, 4 * copy_seconds * slots + (whole_cycles + 2) * per_call * slots);
+  double length = std::max(shortest_exchange, 4 * copy_seconds * slots + (whole + 2) * per_call * slots);
   int hits = 0, misses = 0;
   for (int attempt = 0; attempt < exchange_attempts && hits < (slots > 1 ? 2 : 1); ++attempt) {
     put_inputs(old);
     fill_outputs(layout, runner_.outputs(), 0, slots);
     const auto before = probe_fill(layout, runner_.outputs());
-    const auto calls = std::max<int64_t>(4 * (whole_cycles + 1) * slots, static_cast<int64_t>(length / per_call));
+    const auto calls = std::max<int64_t>(4 * (slow ? 1 : whole + 1) * slots, static_cast<int64_t>(length / per_call));
     const double started = cpu_seconds(runner_.pid());
     double exchanged = 1e300;
     // How far it was at most is told by its CPU time: that holds on a busy machine, too.
@@ -303,7 +309,7 @@ timing_audit::result timing_audit::batch_follows_its_inputs(double call_seconds)
     // hypervisor took counts as the candidate's, and can only make this attempt one that does not count.
     cpu_of_call = std::min(cpu_of_call, std::max(ended - started, 1e-9) / static_cast<double>(calls));
     const double most_before = (exchanged - started) / (cpu_of_call / 2);
-    if (most_before > static_cast<double>(calls) - whole_cycles * slots) {
+    if (most_before > static_cast<double>(calls) - whole * slots) {
       length *= 2;
       continue;
     }

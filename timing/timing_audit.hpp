@@ -33,7 +33,7 @@ public:
   /// A batch as long as a timed sample, with garbage in the outputs before it, leaves right outputs.
   result batch_is_right(int64_t calls, const std::string& when);
   /// Unseen inputs take as long as seen ones, outputs that still hold the answer save nothing, and the first calls of a batch take as long
-  /// as all others. `call_seconds`: of one call in the timed batches.
+  /// as all others. `call_seconds`: of one call in the timed batches. Straight after batch_is_right(): the answers in the outputs are taken for known ones.
   result work_is_done_on_every_call(double call_seconds);
   /// Inputs and outputs are exchanged in the middle of a batch: at its end the outputs answer the new inputs.
   result batch_follows_its_inputs(double call_seconds);
@@ -62,7 +62,7 @@ private:
   void put_inputs(const buffer& bytes);
   buffer copy_outputs(int slots) const;
 
-  result learn_known_set(int slots);
+  void learn_known_set(int slots);
   result one_round(looks& seen, int slots, double call_seconds);
   result one_pass(pass kind, const buffer& unseen, int slots, double call_seconds, cost& spent);
   result answers_as_before(int slots, const std::string& when);

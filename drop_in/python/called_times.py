@@ -11,6 +11,7 @@ from quick_processor import QuickProcessor
 CLOCK = time.perf_counter  # before a module's code could change it
 FLUSH = (32, 1024, 1024)  # of 8 bytes each: KernelBench's
 LEAST_TURNS, LEAST_OF_SLOW = 8, 3
+LEAST_BESIDE_THE_FIGURE = 2  # of what is said beside it, or is a limit
 ALONE_SECONDS = 0.3  # for which Model is called by itself
 LEAST_SHARE = 0.75  # of the device's time; as least_device_share of timing/device_timing.cpp
 
@@ -58,16 +59,16 @@ def calls_of_a_sample(way, device, one, inputs, seconds):
     return calls
 
 
-def in_turns(way, device, sides, inputs, seconds):
-    """{side: [seconds of a call]}; which side is first changes each time. A sample takes at most 20 ms, of which a flush is a part; of slow tasks there are fewer. Beside a device, where the
-    host launches, turns on a processor that was slow do not count if enough others are there."""
+def in_turns(way, device, sides, inputs, seconds, least=LEAST_OF_SLOW):
+    """{side: [seconds of a call]}; which side is first changes each time. A sample takes at most 20 ms, of which a flush is a part; of slow tasks there are fewer, `least` at least.
+    Beside a device, where the host launches, turns on a processor that was slow do not count if enough others are there."""
     calls, found, quick = {}, {name: [] for name in sides}, []
     with QuickProcessor(device.kind != "cpu") as host:
         for name, one in sides.items():
             host.settle()
             calls[name] = calls_of_a_sample(way, device, one, inputs, min(seconds / 80, 0.02))
         start, turn = CLOCK(), 0
-        while turn < LEAST_OF_SLOW or (CLOCK() < start + (seconds if turn >= LEAST_TURNS else 8 * seconds) and turn < 400):
+        while turn < least or (CLOCK() < start + (seconds if turn >= LEAST_TURNS else 8 * seconds) and turn < 400):
             host.settle()
             for name in sorted(sides, reverse=bool(turn % 2)):
                 found[name].append(way(device, sides[name], inputs, calls[name]))
@@ -78,7 +79,7 @@ def in_turns(way, device, sides, inputs, seconds):
     return {name: [t for t, counts in zip(times, quick) if counts] for name, times in found.items()}
 
 
-def by_each_protocol(device, sides, inputs, seconds):
+def by_each_protocol(device, sides, inputs, seconds, least=LEAST_OF_SLOW):
     """[dict(in_turns(), protocol=its name)], by one protocol after the other."""
     ways = [("warm caches, calls back to back", loop)]
     if device.kind == "cuda":
@@ -86,13 +87,13 @@ def by_each_protocol(device, sides, inputs, seconds):
     taken = []
     for name, way in ways:
         try:
-            found = in_turns(way, device, sides, inputs, seconds / len(ways))
+            found = in_turns(way, device, sides, inputs, seconds / len(ways), least)
         except Exception as e:
             if way is not by_events or not out_of_memory(e):
                 raise
             device.api.empty_cache()  # what a model keeps for backward() does not fit: as it is called for inference
             name += " under no_grad"
-            found = in_turns(functools.partial(by_events, recorded=False), device, sides, inputs, seconds / len(ways))
+            found = in_turns(functools.partial(by_events, recorded=False), device, sides, inputs, seconds / len(ways), least)
         taken.append(dict(found, protocol=name, flushed=way is by_events))
     return taken
 
@@ -106,7 +107,7 @@ def model_alone(task, module, seed, device, way="eager"):
         with torch.set_grad_enabled(recorded):
             for _ in range(baseline.CALLS_THAT_COMPILE):
                 model(*drawn())
-    taken = by_each_protocol(device, {"model": model}, drawn(), ALONE_SECONDS)
+    taken = by_each_protocol(device, {"model": model}, drawn(), ALONE_SECONDS, LEAST_BESIDE_THE_FIGURE)
     return [{"protocol": found["protocol"], "flushed": found["flushed"], "seconds": statistics.median(found["model"])} for found in taken], model
 
 
@@ -115,7 +116,7 @@ def where_gradients_are_recorded(device, model, model_new, inputs, seconds):
     said = "with gradients recorded (no torch.no_grad()) "
     try:
         with torch.enable_grad():
-            found = in_turns(loop, device, {"model": model, "model_new": model_new}, inputs, seconds)
+            found = in_turns(loop, device, {"model": model, "model_new": model_new}, inputs, seconds, LEAST_BESIDE_THE_FIGURE)
     except Exception as e:
         if not out_of_memory(e):
             raise

@@ -415,7 +415,7 @@ def check(task, module, folder, tolerance, asked, seeds, device, seconds, compil
         times = measured(device, model if compiled is None else compiled, as_made, inputs, seconds)
         if (parts or not native) and hasattr(as_made, "stats"):
             said.append("kernels launched " + as_made.stats().get("launches", "by Triton's dispatcher"))
-        if "times" in times and compiled is None and any([p.requires_grad for p in as_made.parameters()]):
+        if "times" in times and compiled is None and not ONCE_MORE and any([p.requires_grad for p in as_made.parameters()]):
             said.append(where_gradients_are_recorded(device, model, as_made, inputs, min(seconds, 0.25)))
     return dict(times, message="; ".join(said), numbers=numbers.values())
 
