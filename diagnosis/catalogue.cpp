@@ -99,6 +99,7 @@ const std::vector<metric_meaning>& cpu_metrics() {
       {"samples.system_share", "%", "CPU time in the operating system.", "High: pages are touched for the first time in every call.", "perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK"},
 
       {"samples.split_share", "%", "Share of the hot loop's accesses of 16 bytes and more that cross a line of 64 bytes.", "Each takes two accesses: let rows begin on lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
+      {"samples.sliding_share", "%", "Share of these whose alignment nobody can choose: a load that comes to the same bytes at several places of their lines, as a window does.", "High: fewer loads, or shifts of what is loaded, as no padding helps.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
       {"samples.alias_share", "%", "Share of the samples at which a load had the low 12 bits of a store just before it, in another page.", "The load waits for the store for nothing: move one of the buffers by some lines.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
       {"samples.far_share", "%", "Share of the hot loop's loads that go to another page at each trip.", "High: each trip needs another entry of the TLB.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},
       {"samples.one_set_share", "%", "Share of the hot loop's loads that move by a multiple of 4 KiB at each trip.", "High: their lines have few places in L1 and push each other out; let rows begin a line farther apart.", "perf_event_open(2), PERF_SAMPLE_REGS_USER"},

@@ -13,6 +13,9 @@ namespace {
 constexpr double line_bytes = 64;
 constexpr double own_loops = 0.1;          ///< of the time: a kernel that only copies has none, and copying is its work
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, where each byte moves once already
+constexpr double lines_are_used = 0.5;     ///< of the confidence of strides whose lines are fetched about once
+constexpr double no_alignment = 0.6;       ///< of the confidence, where what is told costs time, and whether the kernel can do without is not known
+constexpr double most_slide = 50;          ///< percent of the accesses across lines that no alignment mends: above it the window is told of, and not the rows
 constexpr double not_tried = 0.7;          ///< of the confidence, where addresses agree and nobody knows whether it costs anything
 constexpr double notable_saving = 0.1;     ///< of the time
 constexpr double not_the_tensors = 0.4;    ///< of the confidence: it can still be a buffer of the kernel's own
@@ -130,6 +133,9 @@ std::optional<finding> strided_access(const facts& f) {
     e.derived("hot_loop.gathers", *gathers, "count", provenance::static_analysis, 0.9, short_number(*gathers) + " gather instructions in the hot loop load one element each");
   if (e.any()) add_waiting(f, e);
   scale_by_waiting(f, e);
+  // The rest of each line is used before it is gone from the first level: nothing is fetched in vain, and what is left are misses in another order than the prefetcher likes.
+  const auto traffic = f.value("callgrind.l1_traffic_ratio");
+  if (traffic && severity(limit::stride_traffic, *traffic) <= 0 && f.value_or("hot_loop.gathers", 0) <= 0) e.scale(lines_are_used);
   e.result().level = f.level;
   if (auto line = f.value("hot_loop.line")) e.result().line = static_cast<int>(*line);
   return e.finish("Neighbouring iterations touch elements that lie far apart, so each cache line is fetched for little of its content and SIMD loads need gathers.",
@@ -255,6 +261,14 @@ std::optional<finding> split_access(const facts& f) {
   if (cost >= notable_split && f.waiting() && severity(limit::waiting_share, 100 * *f.waiting()) <= 0)
     e.derived("samples.split_share", *f.value("samples.split_share"), "%", provenance::static_analysis, 0.6, "their second accesses take about " + whole_percent(cost) + " of the time");
   else add_unmodelled(f, e);
+  if (const double sliding = f.value_or("samples.sliding_share", 0); sliding > most_slide) { // a window has to be read so: whether it needs so many loads nobody has tried
+    e.derived("samples.sliding_share", sliding, "%", provenance::measured, 0.05, "of these come to the same bytes at other places of their lines, as a window does: no alignment serves all");
+    e.scale(no_alignment);
+    return e.finish("Loads of a window begin anywhere in a cache line: most cross into the next one, and take two accesses.",
+                    {"Load each line once and make the shifted vectors in registers (valignd; vpermt2ps for other steps), where the units that shuffle are idle.",
+                     "Make wide windows of narrow ones: the result of 2k neighbours from two of k, so that each element takes a few loads, not one for each neighbour.",
+                     "Handle several outputs in a trip, so that each load serves all of them."});
+  }
   return e.finish("Loads and stores cross cache lines, and each such one takes two accesses.",
                   {"Let each row begin on a line: pad the rows of a buffer of your own to multiples of 64 bytes and align it (alignas(64)).",
                    "Where the rows are the task's, start each one with a masked vector up to the next line."});

@@ -22,6 +22,7 @@ constexpr double trips_in_flight = 8;         ///< stores of so many trips wait 
 constexpr double wide = 16;                   ///< bytes: narrower accesses that are aligned to themselves never cross a line
 
 constexpr size_t longest_walk = 400;          ///< instructions: what waits for one load after the other is short, and each load is followed through all of them
+constexpr int fewest_meetings = 4;            ///< of two samples in the same bytes
 constexpr int nowhere = -2;                   ///< base of an access relative to the instruction
 
 constexpr const char* register_names[] = {"ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
@@ -299,23 +300,53 @@ int blocked_loads(const formats::hot_loop& loop) {
   return blocked;
 }
 
+namespace {
+
+/// Does this load overlap one of another pointer at another place of the line? Then no alignment serves both; of one pointer mark_beside() knows.
+bool overlaps_another(const access& a, const std::vector<access>& all, const std::array<uint64_t, 16>& values) {
+  const double at = address_of(a, values);
+  return std::any_of(all.begin(), all.end(), [&](const access& b) {
+    const double apart = std::abs(address_of(b, values) - at);
+    const bool of_another = b.base != a.base || b.index != a.index || b.scale != a.scale;
+    return of_another && !b.store && b.bytes >= wide && apart > 0 && apart < a.bytes;
+  });
+}
+
+/// Does one load come back to the same bytes at other places of their lines (a window, a lag)? Rows that begin off the lines are met at one place each.
+bool slides(std::vector<double> addresses, double bytes) {
+  std::sort(addresses.begin(), addresses.end());
+  int elsewhere = 0, there = 0;
+  for (size_t k = 1; k < addresses.size(); ++k) {
+    const double apart = addresses[k] - addresses[k - 1];
+    there += apart == 0;
+    elsewhere += apart > 0 && apart < bytes;
+  }
+  return elsewhere >= fewest_meetings && elsewhere > there;
+}
+
+} // namespace
+
 void address_metrics(const time_samples& samples, const formats::hot_loop& loop, source_result& out) {
   auto all = accesses_of(loop);
   std::erase_if(all, [](const access& a) { return a.base == nowhere; }); // constants
   mark_beside(all);
   std::set<uint64_t> inside;
   for (const auto& i : loop.body) inside.insert(i.address);
-  double taken = 0, wide_accesses = 0, splits = 0, alias = 0, loads = 0, far = 0, one_set = 0, strided = 0;
+  std::vector<std::vector<double>> met(all.size()); // addresses of each wide load
+  std::vector<double> alone(all.size(), 0);         // its splits beside no other load
+  double taken = 0, wide_accesses = 0, splits = 0, sliding = 0, alias = 0, loads = 0, far = 0, one_set = 0, strided = 0;
   for (const auto& r : samples.registers) {
     if (inside.count(r.address) == 0) continue;
     ++taken;
     const auto steps = steps_of(loop, r.values);
-    for (const auto& a : all) {
+    for (size_t k = 0; k < all.size(); ++k) {
+      const auto& a = all[k];
       const double at = address_of(a, r.values);
-      if (a.bytes >= wide) {
-        ++wide_accesses;
-        splits += !a.beside && std::fmod(at, line_bytes) + a.bytes > line_bytes;
-      }
+      const bool split = a.bytes >= wide && !a.beside && std::fmod(at, line_bytes) + a.bytes > line_bytes;
+      wide_accesses += a.bytes >= wide;
+      splits += split;
+      if (!a.store && a.bytes >= wide) met[k].push_back(at);
+      if (split) (!a.store && overlaps_another(a, all, r.values) ? sliding : alone[k]) += 1;
       if (a.store) continue;
       ++loads;
       const double step = std::abs(step_of(a, steps));
@@ -329,6 +360,9 @@ void address_metrics(const time_samples& samples, const formats::hot_loop& loop,
   const std::string note = "loop at line " + std::to_string(loop.line) + ", addresses of " + format_number(taken, 0) + " samples";
   const auto add = [&](const char* name, double value) { out.metrics.push_back({std::string("samples.") + name, value, "%", "cpu-clock", provenance::measured, note}); };
   if (wide_accesses > 0) add("split_share", 100 * splits / wide_accesses);
+  for (size_t k = 0; k < all.size(); ++k)
+    if (alone[k] > 0 && slides(std::move(met[k]), all[k].bytes)) sliding += alone[k];
+  if (splits > 0) add("sliding_share", 100 * sliding / splits);
   add("alias_share", 100 * alias / taken);
   if (loads > 0) add("far_share", 100 * far / loads);
   if (loads > 0) add("one_set_share", 100 * one_set / loads);

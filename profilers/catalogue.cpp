@@ -38,7 +38,7 @@ constexpr row loop_rows[] = {{"hot_loop.line", "line"}, {"hot_loop.instructions"
                              {"hot_loop.calls", "count"}, {"hot_loop.streaming_stores", "count"}, {"hot_loop.stores", "count"},
                              {"hot_loop.chains", "count"}, {"hot_loop.flops", "FLOP"}, {"hot_loop.fused", "count"}, {"hot_loop.blocked_loads", "count"}, {"hot_loop.chained_loads", "count"}, {"hot_loop.updates_by_value", "count"}, {"hot_loop.tables", "count"}};
 constexpr row sample_rows[] = {{"samples.count", "count"}, {"samples.outside_loops_share", "%"}, {"samples.outside_vectors_share", "%"}, {"samples.library_share", "%"}, {"samples.moving_share", "%"}, {"samples.system_share", "%"},
-                               {"samples.split_share", "%"}, {"samples.alias_share", "%"}, {"samples.far_share", "%"}, {"samples.one_set_share", "%"}, {"samples.strided_share", "%"}};
+                               {"samples.split_share", "%"}, {"samples.sliding_share", "%"}, {"samples.alias_share", "%"}, {"samples.far_share", "%"}, {"samples.one_set_share", "%"}, {"samples.strided_share", "%"}};
 constexpr row experiment_rows[] = {{"experiment.cached_time", "%"}, {"experiment.cached_reads_time", "%"}, {"experiment.flushed_time", "%"},
                                    {"experiment.ones_time", "%"}, {"experiment.huge_pages_time", "%"}, {"experiment.one_thread_time", "%"}, {"experiment.in_order_time", "%"},
                                    {"experiment.streaming_time", "%"}, {"experiment.apart_time", "%"}, {"experiment.freed_time", "%"}, {"experiment.single_time", "%"},

@@ -1,5 +1,6 @@
 // task: top2_routing
 // unspoilt
+// faster: top2_routing_sixteen_tokens
 // written after the rules
 // flags: -O3 -march=native -fno-math-errno -fno-trapping-math
 #include "common.hpp"
