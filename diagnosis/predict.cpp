@@ -9,6 +9,7 @@ namespace pragma::rule {
 
 namespace {
 
+constexpr double usual_reach = 1.35;       ///< times what bytes and arithmetic need at the measured bandwidth and peak: what good loops take (11 pairs of bench/diagnosis_truth on three machines: 1.1 to 2.1, median 1.43)
 constexpr double notable_gain = 0.10;         ///< of the time; a finding that promises less explains little of it
 constexpr double negligible_gain = 0.02;
 constexpr double least_factor = 0.3;          ///< of the confidence, for a finding that promises nothing
@@ -95,7 +96,7 @@ double in_order(const facts& f, const what_if& w) {
   const double gain = w.loop->vector_share > 0 ? 1 : core::vector_gain(f.in, 32);
   const double now = core::cycles_of(*w.loop, f.in), unchained = now > 0 ? core::least_cycles_of(*w.loop, f.in) / now : 1; // neighbours have sums of their own
   const double core = f.contracts() ? 0 : w.phase->core_seconds * unchained / gain;
-  return f.seconds - w.phase->seconds + std::min(w.phase->seconds, together(f, core, w.least()));
+  return f.seconds - w.phase->seconds + std::min(w.phase->seconds, usual_reach * together(f, core, w.least()));
 }
 
 /// Each byte once: what is left is the core's time, by the experiment with all data in L1, where passes cost nothing but their instructions.

@@ -13,7 +13,7 @@ namespace {
 constexpr double line_bytes = 64;
 constexpr double own_loops = 0.1;          ///< of the time: a kernel that only copies has none, and copying is its work
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, where each byte moves once already
-constexpr double lines_are_used = 0.5;     ///< of the confidence of strides whose lines are fetched about once
+constexpr double lines_are_used = 0.5;     ///< of the confidence of strides, and of copies, whose lines are fetched about once
 constexpr double no_alignment = 0.6;       ///< of the confidence, where what is told costs time, and whether the kernel can do without is not known
 constexpr double most_slide = 50;          ///< percent of the accesses across lines that no alignment mends: above it the window is told of, and not the rows
 constexpr double not_tried = 0.7;          ///< of the confidence, where addresses agree and nobody knows whether it costs anything
@@ -106,6 +106,8 @@ std::optional<finding> too_many_passes(const facts& f) {
     e.derived("roofline_share x traffic", f.roof.share * ratio * 100, "%", provenance::measured, severity(limit::bandwidth_share, f.roof.share * ratio * 100),
               "the bytes that really move take " + whole_percent(std::min(1.0, f.roof.share * ratio)) + " of the measured " + f.roof.limit);
   if (!copies) scale_by_waiting(f, e); // what copying takes was seen
+  // Each byte comes into L1 once, copy or not: what the copy waits for, the loop behind it would wait for.
+  else if (const auto traffic = f.value("callgrind.l1_traffic_ratio"); traffic && severity(limit::passes, *traffic) <= 0) e.scale(lines_are_used);
   e.result().level = level.empty() ? f.level : level;
   return e.finish(ratio > 1 ? "The data travels " + short_number(ratio) + " times although each byte is needed once: the kernel passes over it again after it has left the cache."
                             : "Memory is cleared or copied in passes of their own beside the kernel's loops, although each byte is needed once.",

@@ -12,6 +12,7 @@ namespace pragma {
 namespace {
 
 constexpr double longest_build = 4;       ///< seconds: another three of them would be felt
+constexpr double longest_batch = 3;       ///< seconds of what takes milliseconds: code that waits for a sum to settle may never end under -ffast-math
 constexpr double waits_for_itself = 1.3;  ///< a trip's cycles over what the units need
 constexpr double mostly_scalar = 50;      ///< % of the hot loop's arithmetic that is packed, at the most
 
@@ -81,7 +82,7 @@ void recompiled_metrics(const collect_context& context, const loop_cost& hot, do
       continue;
     }
     const collect_context same{context.the_task, code, *built, context.ref, context.time, context.facts, context.options, context.watch};
-    auto changed = start_running(same);
+    auto changed = start_running(same, {}, 0, longest_batch);
     const auto times = changed ? in_turns(context, *usual, *changed, settled_experiment) : fail(changed.error());
     if (times) out.metrics.push_back(experiment_metric(one.name, *times, one.changed));
     else leave_out(times.error().message);

@@ -19,8 +19,8 @@ public:
 };
 
 /// Starts the measured binary on the reference's input slots (filled when nobody has done so) and warms it up.
-/// `conditions`: an experiment; `threads`: other than the context's, 0 = those.
-expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions = {}, int threads = 0);
+/// `conditions`: an experiment; `threads`: other than the context's, 0 = those; `patience`: seconds for a batch of calls, or 100 times what one was measured at.
+expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions = {}, int threads = 0, double patience = 30);
 /// Makes sure that input slot 0 holds the task's own inputs: fresh shared memory holds zeros.
 expected<int> filled_slots(reference& ref);
 

@@ -92,7 +92,7 @@ expected<int> filled_slots(reference& ref) {
   return 1;
 }
 
-expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions, int threads) {
+expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions, int threads, double patience) {
   auto slots = filled_slots(context.ref);
   if (!slots) return fail(slots.error());
   runner_options options;
@@ -103,7 +103,7 @@ expected<running_candidate> start_running(const collect_context& context, const 
   auto runner = runner_process::start(context.built, context.ref, options);
   if (!runner) return fail(runner.error());
   running_candidate running{std::move(*runner), context.time.candidate_seconds, *slots};
-  running.timeout_seconds = std::max(30.0, 100 * running.seconds_per_call);
+  running.timeout_seconds = std::max(patience, 100 * running.seconds_per_call);
   // The thread pool and the outputs' pages come into being here.
   if (auto warm = running.call(std::max<int64_t>(running.slots, std::min<int64_t>(running.calls_for(0.05), 5))); !warm) return fail(warm.error());
   return running;

@@ -9,6 +9,7 @@
 #include "profilers/hardware.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <catch2/catch.hpp>
 
 using namespace pragma;
@@ -315,6 +316,10 @@ TEST_CASE("a source that forbids what would make it quicker is compiled with the
   const auto divided = experiments_of("  for (int64_t i = 0; i < n; ++i) y[i] = std::sqrt(1 / std::sqrt(x[i] * x[i] + 3));\n", all);
   CHECK(below(divided, "experiment.reciprocal_time", 90));
   const auto plain = experiments_of("  for (int64_t i = 0; i < n; ++i) y[i] = x[i] + 1;\n", all);
+  const auto start = std::chrono::steady_clock::now(); // who never ends when it is compiled so costs some seconds
+  const auto endless = experiments_of("#if __FAST_MATH__\n  for (;;) __asm__ volatile(\"\");\n#endif\n  float s = 0;\n  for (int64_t i = 0; i < n; ++i) s += x[i];\n  y[0] = s;\n", all);
+  CHECK_FALSE(endless.value("experiment.freed_time"));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   CHECK(above(plain, "experiment.freed_time", 70)); // of vectors that are narrow here, as the compiler has them
   CHECK_FALSE(plain.value("experiment.single_time"));
   CHECK_FALSE(plain.value("experiment.reciprocal_time"));
