@@ -265,6 +265,7 @@ timing_audit::result timing_audit::work_is_done_on_every_call(double call_second
     const bool clear = seen.content.innocent() && seen.done.innocent() && seen.batch.innocent();
     if (round >= enough && clear) break;
   }
+  if (seen.usual < 1e299) usual_ = seen.usual;
   return judge(seen, slots, call_seconds);
 }
 
@@ -298,12 +299,22 @@ timing_audit::result timing_audit::batch_follows_its_inputs(double call_seconds)
                                   exchanged = cpu_seconds(runner_.pid());
                                   put_inputs(fresh); // the outputs are left alone: a call may work in them, and holds the old answers until it is done again
                                 }};
-    auto failed = call(0, slots, calls, when, nullptr, &exchange);
+    cost spent;
+    auto failed = call(0, slots, calls, when, &spent, &exchange);
     if (failed && *failed) { // who reads a thing twice and relies on finding the same may crash, and did nothing wrong
       (*failed)->stage = verdict_stage::not_established;
       (*failed)->why_not = doubt::our_limit;
     }
     if (!failed || *failed) return failed;
+    // Where a timed batch is one call this is the first one of several: whoever leaves out the others is done before anything can be exchanged.
+    const double a_call = time_of(spent) / static_cast<double>(calls);
+    if (slow && a_call * (options_.threads == 1 ? slower_factor : batch_factor_of_many) < usual_) {
+      finding_of_audit found;
+      found.by_time = true;
+      found.reason = "a call takes " + format_seconds(usual_) + " by itself, and " + format_seconds(a_call) + " in a batch of " + std::to_string(calls) + ": it does not do the work on every call of a batch";
+      put_inputs(fresh);
+      return found;
+    }
     const double ended = cpu_seconds(runner_.pid());
     // A call takes at least half of the least that was seen of it, so that at most this many came before the exchange. CPU time that the
     // hypervisor took counts as the candidate's, and can only make this attempt one that does not count.

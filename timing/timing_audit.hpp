@@ -82,6 +82,7 @@ private:
   std::vector<int> cpus_;
   double call_timeout_;
   cost empty_{most_empty, most_empty}; ///< of a command without calls: the least that was seen
+  double usual_ = 0;            ///< seconds of a call in a batch as long as the timed ones: the least that was seen
   double preparing_ = 0;        ///< seconds that preparing the latest pass took
   seed_source order_;           ///< nobody can know what comes next
   known_set known_;
