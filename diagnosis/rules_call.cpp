@@ -21,7 +21,6 @@ namespace {
 constexpr double busy_part = 0.9;       ///< of the processors that the threads could use
 constexpr double imbalance_first = 0.6; ///< of the confidence: why threads sleep
 constexpr double moved_part = 0.5;     ///< of a loop's time, by the bandwidth that threads share: then that keeps them from gaining
-constexpr double beyond_all_units = 10; ///< times what a loop's units and bytes need: a number that is changed in memory time and again takes less
 constexpr double unseen_gain = 0.7; ///< of a witness's weight: waiting was seen, what it costs was not
 
 void add_thread_gain(const facts& f, evidence_for& e) {
@@ -102,11 +101,6 @@ std::optional<finding> false_sharing(const facts& f) {
   else if (const auto rest = f.unmodelled(); all_work && rest && f.value_or("hot_loop.updates_by_value", 0) <= 0 && !f.loops.empty() && f.loops.front().stored_bytes > 0)
     e.derived("experiment.cached_reads_time", 100 * *f.cached, "%", provenance::measured, severity(limit::unmodelled_share, 100 * *rest),
               "with all inputs in the first cache " + whole_percent(*rest) + " of the time is more than the core needs, while all threads work");
-  // Nor that: lines that go back and forth keep no experiment at rest. So much time neither the units nor bytes nor one thread's own stores can take.
-  else if (all_work && !f.thread_gain() && !f.cached && moving && moving->core_seconds > 0 && !f.loops.empty() && f.loops.front().stored_bytes > 0 &&
-           moving->seconds > beyond_all_units * std::max(moving->core_seconds, moving->move_seconds))
-    e.derived("seconds_per_call", f.seconds, "s", provenance::measured, unseen_gain,
-              "all threads work all the time, and their loop takes " + short_number(moving->seconds / std::max(moving->core_seconds, moving->move_seconds)) + " times what its units and bytes need; it stores");
   return e.finish("The threads slow each other down while all of them work: they write into the same cache lines, which go back and forth between the cores.",
                   {"Give each thread its own accumulator on a cache line of its own (alignas(64)), or keep it in a register, and combine them once at the end.",
                    "Let each thread write contiguous blocks whose borders are multiples of 64 bytes: schedule(static) over whole rows."});

@@ -279,65 +279,25 @@ updates_by_value updates_of(const formats::hot_loop& loop) {
   return found;
 }
 
-namespace {
-
-/// Accesses of a loop as places of one trip: constants that the trip adds to their registers are taken in, and by how much a trip moves them is known where nothing else changes these.
-struct moving_access {
-  access what;
-  double from = 0;              ///< bytes, beside others with the same registers
-  std::optional<double> step;   ///< bytes of a trip
-};
-
-std::vector<moving_access> moving_accesses(const formats::hot_loop& loop) {
-  const auto changed = changed_by(loop);
-  std::array<double, 16> by_trip{};
-  std::array<bool, 16> known{};
-  known.fill(true);
-  std::vector<std::array<double, 16>> before; // of each instruction: what the trip has added so far
-  for (const auto& i : loop.body) {
-    before.push_back(by_trip);
-    if (i.mnemonic.starts_with("cmp") || i.mnemonic.starts_with("test")) continue;
-    const auto operands = formats::operands_of(i.operands);
-    const int to = register_of(operands.back());
-    if (to < 0) continue;
-    const bool adds = i.mnemonic.starts_with("add"), subtracts = i.mnemonic.starts_with("sub"), incremented = i.mnemonic.starts_with("inc");
-    if (!incremented && !((adds || subtracts) && operands.front().starts_with("$"))) {
-      known[static_cast<size_t>(to)] = false;
-      continue;
-    }
-    const auto by = incremented ? 1.0 : static_cast<double>(static_cast<int64_t>(std::strtoull(operands.front().c_str() + 1, nullptr, 16)));
-    by_trip[static_cast<size_t>(to)] += subtracts ? -by : by;
-  }
-  std::vector<moving_access> all;
-  for (const auto& a : accesses_of(loop)) {
-    const auto part = [&](const std::array<double, 16>& of) { return (a.base >= 0 ? of[static_cast<size_t>(a.base)] : 0) + (a.index >= 0 ? of[static_cast<size_t>(a.index)] * a.scale : 0); };
-    const auto fixed = [&](int r) { return r < 0 || !changed[static_cast<size_t>(r)] || known[static_cast<size_t>(r)]; };
-    all.push_back({a, static_cast<double>(a.displacement) + part(before[a.at]), fixed(a.base) && fixed(a.index) ? std::optional<double>(part(by_trip)) : std::nullopt});
-  }
-  return all;
-}
-
-/// Is the youngest store that a load overlaps too small, or beside it, to serve the load by itself?
-bool is_blocked(const moving_access& load, const std::vector<moving_access>& all) {
-  for (int back = 0; back <= static_cast<int>(trips_in_flight); ++back) {
-    if (back > 0 && !load.step) return false; // where earlier trips were is not known
-    for (auto store = all.rbegin(); store != all.rend(); ++store) {
-      const auto &s = store->what, &l = load.what;
-      if (!s.store || (back == 0 && s.at >= l.at) || s.base != l.base || s.index != l.index || s.scale != l.scale) continue;
-      const double from = store->from - back * load.step.value_or(0);
-      if (from >= load.from + l.bytes || from + s.bytes <= load.from) continue;
-      return from > load.from || from + s.bytes < load.from + l.bytes;
-    }
-    if (load.step && *load.step == 0 && back > 0) return false; // every trip is at one place
-  }
-  return false;
-}
-
-} // namespace
-
 int blocked_loads(const formats::hot_loop& loop) {
-  const auto all = moving_accesses(loop);
-  return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const moving_access& a) { return !a.what.store && is_blocked(a, all); }));
+  int blocked = 0;
+  const auto all = accesses_of(loop);
+  const auto changed = changed_by(loop);
+  const auto moves = [&](int at) { return at >= 0 && changed[static_cast<size_t>(at)]; };
+  for (const auto& load : all) {
+    if (load.store) continue;
+    const bool stays = !moves(load.base) && !moves(load.index);
+    double covered = 0, narrow = 0;
+    for (const auto& store : all) {
+      if (!store.store || (store.at > load.at && !stays) || store.base != load.base || store.index != load.index || store.scale != load.scale) continue;
+      const auto from = static_cast<double>(store.displacement - load.displacement);
+      if (from < 0 || from >= load.bytes) continue;
+      if (store.bytes < load.bytes) narrow = 1;
+      else covered = 1;
+    }
+    if (narrow > 0 && covered == 0) ++blocked;
+  }
+  return blocked;
 }
 
 namespace {

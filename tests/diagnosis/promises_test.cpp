@@ -107,13 +107,6 @@ TEST_CASE("threads that no longer share lines, or wait, take what the core and t
   k.with("samples.library_share", 2).with("software.cpus_utilized", 1.95).with("software.thread_imbalance", 1).with("experiment.cached_reads_time", 50);
   CHECK(gain(k.findings(), bottleneck::false_sharing) > 5); // 16 us of the core, 80 us for the bytes, 14 us of the library's; by the fold half of the time stayed
 
-  // Where no experiment came to rest: threads that work all the time, and take ten times what their units and bytes need.
-  kernel restless(5e-3, vector_loop(3, 96, 32), 4 * MB, 4096);
-  restless.in.threads = restless.limits.threads = 2;
-  restless.in.source = k.in.source;
-  restless.with("samples.library_share", 1).with("software.cpus_utilized", 1.95).with("software.thread_imbalance", 1).with("software.context_switches", 2.7);
-  CHECK(restless.findings().front().what == bottleneck::false_sharing);
-
   kernel barriers(400e-6, vector_loop(16, 128, 64, 432), 4 * MB, 2 * MB);
   barriers.p.loops.front().share = 0.5;
   barriers.p.loops.front().fused = 10;
