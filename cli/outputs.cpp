@@ -74,7 +74,8 @@ std::string why_no_drop_in(const run_result& result) {
   if (!h.confirmed || best == result.iterations.end()) return {};
   if (best->code.language == parts_language) return h.final.time.speedup.low <= 1 ? "Model itself is as fast" : "";
   const auto& found = h.final.time.speedup;
-  return h.final.as_called && found.low <= 1 && found.value < notable_gain ? "Model itself is as fast" : "";
+  if (h.final.as_called) return found.low <= 1 && found.value < notable_gain ? "Model itself is as fast where a program calls it" : "";
+  return h.request.load.call_drop_in && found.high > 0 && found.high < 1 ? "its kernel alone is slower than Model" : ""; // nobody could say how it is when it is called
 }
 
 void remove_drop_in(const std::filesystem::path& folder) {
@@ -97,7 +98,7 @@ expected<std::string> write_outputs(const std::filesystem::path& folder, const r
       remove_drop_in(folder);
       if (r.code.language == parts_language) return "not written: " + why;
       if (auto done = write_file_atomic(folder / (load.where().on_device() ? "kernel.py" : "kernel.cpp"), r.code.source); !done) return fail(done.error());
-      return "not written: " + why + " where a program calls it; the kernel's text is kept";
+      return "not written: " + why + "; the kernel's text is kept";
     }
     const auto& t = result.header.environment.task;
     const auto device = find_backend(load.backend);

@@ -64,6 +64,23 @@ TEST_CASE("a winner that could not be tried where it was found is written all th
   for (const char* file : {"model_new.py", "kernel.py", "task_reference.py", "run.json"}) CHECK(std::filesystem::exists(folder->path() / file));
 }
 
+TEST_CASE("a kernel that is slower by itself is no drop-in, although nobody could say how it is when it is called") {
+  run_result result = won_elsewhere();
+  auto& h = result.header;
+  h.final.time.speedup = {0.47, 0.46, 0.61};
+  CHECK(cli::why_no_drop_in(result) == "its kernel alone is slower than Model");
+  h.request.load.call_drop_in = false; // who asks for no check wants the kernel as it is
+  CHECK(cli::why_no_drop_in(result).empty());
+  h.request.load.call_drop_in = true;
+  h.final.time.speedup = {0.96, 0.8, 1.1};
+  CHECK(cli::why_no_drop_in(result).empty());
+  h.final.time.speedup = {0.47, 0.46, 0.61};
+  h.confirmed = false;
+  CHECK(cli::why_no_drop_in(result).empty());
+  h.confirmed = h.final.as_called = true;
+  CHECK(cli::why_no_drop_in(result) == "Model itself is as fast where a program calls it");
+}
+
 TEST_CASE("terminal, table and report place the same time on the roofline: the headline's") {
   run_result result = won_elsewhere();
   auto& h = result.header;
