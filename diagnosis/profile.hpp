@@ -90,6 +90,7 @@ struct loop_cost {
   double share = 0;                  ///< of the call, 0..1: of its time where `how` is measured (samples), of its instructions where simulated; 0 = unknown
   provenance how = provenance::static_analysis; ///< of `share`
   double trips = 0;                  ///< in one call, over all threads (callgrind); 0 = unknown
+  double twin_trips = 0;             ///< the same, from what a twin with other instructions did on the loop's line; 0 = unknown
   double cycles = 0, least_cycles = 0; ///< of one trip: as written, and what the execution units need (llvm-mca); 0 = unknown
   double flops = 0;                  ///< of one trip; a fused multiply-add is two
   double loaded_bytes = 0, stored_bytes = 0; ///< of one trip, the stack left out
@@ -105,7 +106,7 @@ struct loop_cost {
   double vector_share = -1;          ///< packed share of the floating-point arithmetic, in %; -1 = it has none
   std::string port;                  ///< the busiest, in the scheduling model's name; "" = unknown
 };
-PRAGMA_JSON(loop_cost, function, line, share, how, trips, cycles, least_cycles, flops, loaded_bytes, stored_bytes, streamed_bytes, instructions, vector_bits, divides,
+PRAGMA_JSON(loop_cost, function, line, share, how, trips, twin_trips, cycles, least_cycles, flops, loaded_bytes, stored_bytes, streamed_bytes, instructions, vector_bits, divides,
             gathers, calls, fused, multiplies, shuffles, vector_instructions, widened, branches, chains, chain_operations, vector_share, port)
 
 struct profile {

@@ -115,13 +115,14 @@ void add_other_phases(const profile& p, double rest, time_table& table) {
 
 double trips_of(const loop_cost& l, const diagnosis_input& in, double seconds) {
   if (l.trips > 0) return l.trips;
-  if (l.share > 0 && l.share < inferred_share) return 0;
-  const double written = std::max(0.0, in.written_bytes), read = std::max(0.0, in.bytes - written);
-  const bool contracts = in.flops >= (l.fused > 0 ? contraction : certain_contraction) * in.bytes / 4;
   const auto possible = [&](double trips) {
     const double core = trips * core::cycles_of(l, in) / core::hertz(in) / std::max(1, in.threads);
     return std::isfinite(core) && core <= contradiction * seconds ? trips : 0;
   };
+  if (const double trips = possible(l.twin_trips); trips > 0) return trips;
+  if (l.share > 0 && l.share < inferred_share) return 0;
+  const double written = std::max(0.0, in.written_bytes), read = std::max(0.0, in.bytes - written);
+  const bool contracts = in.flops >= (l.fused > 0 ? contraction : certain_contraction) * in.bytes / 4;
   if (contracts && l.flops > 0) return possible(in.flops / l.flops);
   // It goes over all inputs and all outputs: a sum that is kept in memory stores far more often than there are results.
   const double by_stores = l.stored_bytes > 0 ? written / l.stored_bytes : 0, by_loads = l.loaded_bytes > 0 ? read / l.loaded_bytes : 0;

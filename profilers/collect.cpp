@@ -95,6 +95,12 @@ void code_metrics(const collect_context& context, const request& wanted, source_
   auto loops = find_loops(code->functions, run);
   const auto samples = take_samples(context, *with_lines, out);
   if (samples) attribute_samples(*samples, *code, loops, out);
+  // A team of a fixed size does a part of its work where callgrind runs it with one thread.
+  if (run && !run->same_code && !(context.options.threads > 1 && has_a_fixed_team(context.the_candidate.source))) {
+    const auto twin = disassemble(run->twin, limit);
+    if (twin) trips_by_twin(loops, twin->functions, run->counts.addresses);
+    else out.missing.push_back("trips of loops: " + twin.error().message);
+  }
   if (loops.empty()) {
     out.missing.push_back("llvm-mca: the candidate has no loop of its own (straight-line code, or all work is in library calls)");
     return;

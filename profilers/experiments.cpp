@@ -32,7 +32,7 @@ struct experiment {
   const char* name;                           ///< of the metric, which is the time in % of the time without
   run_conditions how;
   std::string changed;                        ///< for the note
-  int threads = 0;                            ///< 0: as many as always
+  working_team team = working_team::as_measured;
 };
 
 bool floats(const tensor_spec& s) { return s.dtype == dtype::float32 || s.dtype == dtype::float64 || s.dtype == dtype::float16 || s.dtype == dtype::bfloat16; }
@@ -78,7 +78,11 @@ std::vector<experiment> experiments_for(const collect_context& context) {
   all.push_back({"ones_time", ones, "every input is 1"});
   huge.huge_pages = true;
   if (context.the_task.bytes >= least_for_huge_pages) all.push_back({"huge_pages_time", huge, "tensors on pages of 2 MiB"});
-  if (context.options.threads > 1 && !splits_for_a_fixed_team(context.the_candidate.source)) all.push_back({"one_thread_time", {}, "one thread instead of " + std::to_string(context.options.threads), 1});
+  if (context.options.threads > 1) {
+    const auto threads = std::to_string(context.options.threads);
+    if (has_a_fixed_team(context.the_candidate.source)) all.push_back({"one_thread_time", {}, "all " + threads + " threads on one processor instead of " + threads, working_team::on_one_processor});
+    else all.push_back({"one_thread_time", {}, "one thread instead of " + threads, working_team::one_thread});
+  }
   return all;
 }
 
@@ -248,7 +252,7 @@ metric experiment_metric(const std::string& name, const compared_rounds& times, 
   return {name, 100 * times.changed / times.usual, "%", "experiment", provenance::measured, changed + ": " + format_seconds(times.changed) + " instead of " + format_seconds(times.usual)};
 }
 
-bool splits_for_a_fixed_team(const std::string& source) {
+bool has_a_fixed_team(const std::string& source) {
   const auto has = [&](const char* word) { return source.find(word) != std::string::npos; };
   return has("omp_get_thread_num") && !has("omp_get_num_threads") && !has("->threads") && !has(".threads");
 }
@@ -282,7 +286,7 @@ void experiment_metrics(const collect_context& context, source_result& out) {
   in_order_metric(context, *usual, out);
   for (const auto& one : experiments_for(context)) {
     if (context.options.cancel && context.options.cancel->load()) return;
-    auto changed = start_running(context, one.how, one.threads);
+    auto changed = start_running(context, one.how, one.team);
     if (!changed) { // a kernel may rely on what was changed: that says nothing of it
       leave_out(std::string(one.name) + ": " + changed.error().message);
       continue;

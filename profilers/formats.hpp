@@ -118,6 +118,7 @@ struct hot_loop {
   int chain_operations = 0;        ///< on the longest way of such a result from the beginning of a trip to its end; 0 = none is carried
   double weight = 0;               ///< instructions executed there (callgrind), 0 = not known
   double share = 0;                ///< of the samples of the candidate's time, 0..1; 0 = not known
+  double twin_trips = 0;           ///< in a call, by a twin with other instructions (trips_by_twin()); 0 = not known
   std::vector<std::string> called; ///< symbols called inside
   bool has_vector_share() const { return packed_arithmetic + scalar_arithmetic > 0; }
   double vector_share() const { return 100.0 * packed_arithmetic / (packed_arithmetic + scalar_arithmetic); }

@@ -84,6 +84,35 @@ std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_functi
   return loops;
 }
 
+void trips_by_twin(std::vector<formats::hot_loop>& loops, const std::vector<formats::code_function>& twin, const std::map<uint64_t, double>& executed) {
+  const auto count_of = [&](const formats::instruction& i) {
+    const auto found = executed.find(i.address);
+    return found == executed.end() ? 0.0 : found->second;
+  };
+  struct work {
+    double flops = 0, bytes = 0;
+  };
+  std::map<int, work> done, per_trip; ///< by line: of all trips; of one trip of each of the loops, weighted by the trips that its time allows
+  for (const auto& l : formats::innermost_loops(twin, count_of)) {
+    double trips = 0; // of the instructions that each trip runs
+    for (const auto& i : l.body) trips = std::max(trips, count_of(i));
+    if (l.calls > 0 || l.line <= 0) continue;
+    done[l.line].flops += trips * l.flops;
+    done[l.line].bytes += trips * (l.loaded_bytes + l.stored_bytes);
+  }
+  const bool sampled = std::any_of(loops.begin(), loops.end(), [](const auto& l) { return l.share > 0; });
+  const auto weight = [&](const formats::hot_loop& l) { return l.calls > 0 || l.line <= 0 || l.instructions <= 0 ? 0.0 : (sampled ? l.share : 1.0) / l.instructions; };
+  for (const auto& l : loops) {
+    per_trip[l.line].flops += weight(l) * l.flops;
+    per_trip[l.line].bytes += weight(l) * (l.loaded_bytes + l.stored_bytes);
+  }
+  for (auto& l : loops) {
+    const auto& all = done[l.line];
+    const auto& one = per_trip[l.line];
+    l.twin_trips = all.flops > 0 && one.flops > 0 ? weight(l) * all.flops / one.flops : all.bytes > 0 && one.bytes > 0 ? weight(l) * all.bytes / one.bytes : 0;
+  }
+}
+
 void hot_loop_metrics(const formats::hot_loop& loop, source_result& out) {
   const auto tool = "objdump " + objdump_version();
   const std::string note = "loop at line " + std::to_string(loop.line) +
@@ -123,6 +152,7 @@ loop_cost cost_of(const formats::hot_loop& loop, const modelled_loop* modelled, 
   }
   // Of a twin for another instruction set the counts are not this loop's. What it calls is in its weight, too.
   if (same_code && loop.calls == 0 && loop.weight > 0 && loop.instructions > 0) c.trips = loop.weight / loop.instructions;
+  c.twin_trips = loop.twin_trips;
   if (modelled) {
     // llvm-mca forgets on some cores what a copied register waits for (LLVM 14's model of Zen 3, whose copies take no time).
     c.cycles = std::max(modelled->figures.cycles / modelled->figures.iterations, loop.chains > 0 ? least_latency * loop.chain_operations : 0.0);

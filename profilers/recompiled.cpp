@@ -82,7 +82,7 @@ void recompiled_metrics(const collect_context& context, const loop_cost& hot, do
       continue;
     }
     const collect_context same{context.the_task, code, *built, context.ref, context.time, context.facts, context.options, context.watch};
-    auto changed = start_running(same, {}, 0, longest_batch);
+    auto changed = start_running(same, {}, working_team::as_measured, longest_batch);
     const auto times = changed ? in_turns(context, *usual, *changed, settled_experiment) : fail(changed.error());
     if (times) out.metrics.push_back(experiment_metric(one.name, *times, one.changed));
     else leave_out(times.error().message);

@@ -18,9 +18,11 @@ public:
   int64_t calls_for(double seconds) const;
 };
 
+/// Who does a call's work: the context's threads on as many processors, one thread, or all of them on one processor, where the source leaves no other way.
+enum class working_team { as_measured, one_thread, on_one_processor };
 /// Starts the measured binary on the reference's input slots (filled when nobody has done so) and warms it up.
-/// `conditions`: an experiment; `threads`: other than the context's, 0 = those; `patience`: seconds for a batch of calls, or 100 times what one was measured at.
-expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions = {}, int threads = 0, double patience = 30);
+/// `conditions`: an experiment; `patience`: seconds for a batch of calls, or 100 times what one was measured at.
+expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions = {}, working_team team = working_team::as_measured, double patience = 30);
 /// Makes sure that input slot 0 holds the task's own inputs: fresh shared memory holds zeros.
 expected<int> filled_slots(reference& ref);
 
@@ -28,7 +30,7 @@ expected<int> filled_slots(reference& ref);
 void software_metrics(const collect_context& context, running_candidate& running, source_result& out);
 
 /// Each thread takes its part by its own number and the source never asks how many there are: alone, a thread would do its part only.
-bool splits_for_a_fixed_team(const std::string& source);
+bool has_a_fixed_team(const std::string& source);
 /// An experiment's usual runs take about what was measured of the candidate: else something else than the experiment's condition differs.
 bool under_usual_conditions(double usual_seconds, double measured_seconds, int threads);
 struct compared_rounds {

@@ -92,12 +92,12 @@ expected<int> filled_slots(reference& ref) {
   return 1;
 }
 
-expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions, int threads, double patience) {
+expected<running_candidate> start_running(const collect_context& context, const run_conditions& conditions, working_team team, double patience) {
   auto slots = filled_slots(context.ref);
   if (!slots) return fail(slots.error());
   runner_options options;
-  options.threads = threads > 0 ? threads : context.options.threads;
-  options.cpus = measuring_cpus(options.threads);
+  options.threads = team == working_team::one_thread ? 1 : context.options.threads;
+  options.cpus = measuring_cpus(team == working_team::as_measured ? options.threads : 1);
   options.conditions = conditions;
   options.cancel = context.options.cancel;
   auto runner = runner_process::start(context.built, context.ref, options);

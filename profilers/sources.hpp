@@ -94,6 +94,9 @@ expected<disassembled> disassemble(const build_output& built, double wall_second
 void hot_loop_metrics(const formats::hot_loop& loop, source_result& out);
 /// Hottest first, by callgrind's counts where there are some.
 std::vector<formats::hot_loop> find_loops(const std::vector<formats::code_function>& functions, const std::optional<callgrind_run>& run);
+/// Where callgrind ran a twin for other instructions (it knows no AVX-512): how often each loop's body runs in a call, from the work that the twin's loops of the same line did.
+/// Vectors of another width take another number of trips for it. `loops`: with their shares of the time, by which several loops of a line divide its work.
+void trips_by_twin(std::vector<formats::hot_loop>& loops, const std::vector<formats::code_function>& twin, const std::map<uint64_t, double>& executed);
 
 // mca.cpp
 std::string llvm_mca_program();

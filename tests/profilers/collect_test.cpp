@@ -235,14 +235,16 @@ TEST_CASE("only what was asked for, when the default set is off", "[alone]") {
 namespace {
 
 /// Experiments alone, of a kernel whose body is `code`; x and y have `n` elements.
-profile experiments_of(const std::string& code, const std::vector<std::string>& wanted = {"experiment.cached_time", "experiment.flushed_time", "experiment.ones_time", "experiment.in_order_time"}) {
+profile experiments_of(const std::string& code, const std::vector<std::string>& wanted = {"experiment.cached_time", "experiment.flushed_time", "experiment.ones_time", "experiment.in_order_time"},
+                       int threads = 1) {
   auto& s = shared();
-  const auto c = build(("#include \"pragma_kernel.h\"\n#include <cmath>\n#include <cstring>\nextern \"C\" void pragma_kernel(const pragma_args* args) {\n"
+  const auto c = build(("#include \"pragma_kernel.h\"\n#include <cmath>\n#include <cstring>\n#include <omp.h>\nextern \"C\" void pragma_kernel(const pragma_args* args) {\n"
                         "  const float* x = static_cast<const float*>(args->inputs[0].data);\n  float* y = static_cast<float*>(args->outputs[0].data);\n  const int64_t n = 64 * 1024;\n" + code + "}\n").c_str());
   collect_options options;
   options.default_metrics = false;
   options.extra_metrics = wanted;
-  auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(1e-3), nullptr, options);
+  options.threads = threads;
+  auto p = collect(s.task, c.source, c.binary, s.ref, timing_of(threads > 1 ? 0.1 : 1e-3), nullptr, options);
   REQUIRE(p);
   INFO(json(*p).dump());
   REQUIRE((wanted.front() != "experiment.cached_time" || (p->value("experiment.cached_time") && p->value("experiment.in_order_time")) || mentions(p->missing, "experiments:"))); // beside other work there is no figure, and that is said
@@ -256,10 +258,10 @@ bool is_amd() { return read_file("/proc/cpuinfo").value_or("").find("AuthenticAM
 
 } // namespace
 
-TEST_CASE("a team of a fixed size is not asked what one thread takes, and a disturbed experiment says nothing") {
-  CHECK(splits_for_a_fixed_team("const int t = omp_get_thread_num();\nfor (int r = t * 512; r < t * 512 + 512; ++r)"));
-  CHECK_FALSE(splits_for_a_fixed_team("const int t = omp_get_thread_num(), n = omp_get_num_threads();"));
-  CHECK_FALSE(splits_for_a_fixed_team("#pragma omp parallel for num_threads(args->threads)"));
+TEST_CASE("a team of a fixed size is known by its source, and a disturbed experiment says nothing") {
+  CHECK(has_a_fixed_team("const int t = omp_get_thread_num();\nfor (int r = t * 512; r < t * 512 + 512; ++r)"));
+  CHECK_FALSE(has_a_fixed_team("const int t = omp_get_thread_num(), n = omp_get_num_threads();"));
+  CHECK_FALSE(has_a_fixed_team("#pragma omp parallel for num_threads(args->threads)"));
   CHECK(under_usual_conditions(110e-6, 100e-6, 2));
   CHECK(under_usual_conditions(60e-6, 100e-6, 1)); // the shortest of many, against a median
   CHECK_FALSE(under_usual_conditions(758e-6, 377e-6, 2)); // a team on one core
@@ -299,6 +301,19 @@ TEST_CASE("an experiment takes away the time that its cause takes, and no other"
                                       "    line = (line * 5 + 3 + bits) % 4096;\n    at = line * 16;\n  }\n  y[0] = x[at];\n");
   CHECK((is_amd() || below(waiting, "experiment.cached_time", 85)));
   CHECK(above(waiting, "experiment.ones_time", 90));
+}
+
+TEST_CASE("a team whose members take fixed parts is tried on one processor, where none waits for another's line", "[alone]") {
+  const auto team = [](const std::string& apart) {
+    return experiments_of("  alignas(128) static volatile float sums[64];\n#pragma omp parallel num_threads(2)\n  {\n    volatile float* mine = sums + omp_get_thread_num() * " + apart +
+                              ";\n    for (int64_t i = 0; i < 16 * n; ++i) *mine = *mine + x[i % n];\n  }\n  y[0] = sums[0];\n",
+                          {"experiment.one_thread_time"}, 2);
+  };
+  const auto one_line = team("1"), own = team("32");
+  INFO(json(one_line).dump() << json(own).dump());
+  if (!one_line.value("experiment.one_thread_time") || !own.value("experiment.one_thread_time")) return test::skip("other work kept the machine busy, or there is one processor");
+  CHECK(own.value("experiment.one_thread_time") > 120.0);
+  CHECK(*one_line.value("experiment.one_thread_time") < 0.8 * *own.value("experiment.one_thread_time"));
 }
 
 TEST_CASE("a source that forbids what would make it quicker is compiled with the leave, and others are not", "[alone]") {

@@ -1,5 +1,6 @@
 // task: exp_rows
 // unspoilt
+// faster: exp_two_threads_wide
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -fopenmp
 // threads: 2
 #include "common.hpp"

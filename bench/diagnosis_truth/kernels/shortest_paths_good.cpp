@@ -1,5 +1,6 @@
 // task: shortest_paths
 // unspoilt
+// faster: shortest_paths_wide
 // flags: -O3 -march=native
 #include "common.hpp"
 

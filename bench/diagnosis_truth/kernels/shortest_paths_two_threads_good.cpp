@@ -1,5 +1,6 @@
 // task: shortest_paths
 // unspoilt
+// faster: shortest_paths_two_threads_wide
 // flags: -O3 -march=native -fopenmp
 // threads: 2
 #include "common.hpp"
