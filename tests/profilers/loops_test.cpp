@@ -235,3 +235,38 @@ TEST_CASE("counters at places that the values choose, in one table or in several
   CHECK(found({"vmovups (%rsi,%rcx,4),%ymm0", "vaddps (%rdi,%rcx,4),%ymm0,%ymm0", "vmovups %ymm0,(%rdi,%rcx,4)", "add $0x8,%rcx", "jne 1000 @0"}) == std::make_pair(0, 0)); // in order
   CHECK(found({"mov 0x18(%rsp),%rdx", "addl $0x1,(%rdx,%rcx,4)", "inc %rcx", "jne 1000 @0"}) == std::make_pair(0, 0)); // a pointer that waits on the stack
 }
+
+TEST_CASE("how often a loop of wide vectors runs follows from what a twin with narrower ones did on its line") {
+  const auto on_line = [](code_function f, int line) {
+    for (auto& i : f.body) i.own_line = line;
+    return f;
+  };
+  const auto scale = [&](const char* width, uint64_t at, int line) {
+    const std::string v = width;
+    return on_line(function_of("f", at, {"vmovups (%rax)," + v + "1", "vmulps " + v + "5," + v + "1," + v + "1", "vmovups " + v + "1,(%rcx,%rax)", "add $0x40,%rax", "jne @0"}), line);
+  };
+  // Eight values a trip in the twin, which ran 1,000 of them; sixteen here.
+  const auto twin = scale("%ymm", 0x2000, 7);
+  std::map<uint64_t, double> executed;
+  for (const auto& i : twin.body) executed[i.address] = 1000;
+  auto loops = innermost_loops({scale("%zmm", 0x1000, 7), scale("%zmm", 0x3000, 8)});
+  REQUIRE(loops.size() == 2);
+  for (auto& l : loops) l.share = 0.5;
+  trips_by_twin(loops, {twin}, executed);
+  for (const auto& l : loops) CHECK(l.twin_trips == Approx(l.line == 7 ? 500 : 0)); // of another line nothing is known
+  // The rest of a row is a loop of its own: both share the line's work, by their time.
+  auto both = innermost_loops({scale("%zmm", 0x1000, 7), scale("%xmm", 0x3000, 7)});
+  REQUIRE(both.size() == 2);
+  for (auto& l : both) l.share = l.vector_bits == 512 ? 0.8 : 0.2;
+  trips_by_twin(both, {twin}, executed);
+  double values = 0;
+  for (const auto& l : both) values += l.twin_trips * l.flops;
+  CHECK(values == Approx(8000));
+  CHECK(both[0].twin_trips + both[1].twin_trips > 500);
+  // Who calls functions does work that nobody counts here.
+  auto calling = innermost_loops({on_line(function_of("f", 0x1000, {"vmovups (%rax),%zmm1", "call 402000 <expf>", "vmulps %zmm5,%zmm1,%zmm1", "vmovups %zmm1,(%rcx,%rax)", "jne @0"}), 7)});
+  REQUIRE(calling.size() == 1);
+  calling[0].share = 1;
+  trips_by_twin(calling, {twin}, executed);
+  CHECK(calling[0].twin_trips == 0);
+}
