@@ -238,7 +238,7 @@ double seconds_without(const facts& f, const finding& found) {
     case bottleneck::store_forwarding: return in_registers(f, w);
     case bottleneck::thread_overhead: return least_of({f.thread_gain() ? f.seconds * *f.thread_gain() : 0, without_waiting(f)});
     case bottleneck::false_sharing:
-      return least_of({f.thread_gain() ? f.seconds * *f.thread_gain() : 0, f.unmodelled() ? f.seconds * (1 - *f.unmodelled()) : 0, by_core_and_bytes(f)});
+      return least_of({f.processor_gain() ? f.seconds * *f.processor_gain() : 0, f.unmodelled() ? f.seconds * (1 - *f.unmodelled()) : 0, by_core_and_bytes(f)});
     case bottleneck::load_imbalance: {
       const auto used = f.value("software.cpus_utilized");
       return used && f.in.threads > 1 ? least_of({f.seconds * std::min(1.0, *used / f.in.threads), f.thread_gain() ? f.seconds * *f.thread_gain() : 0}) : 0;

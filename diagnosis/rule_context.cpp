@@ -227,6 +227,11 @@ std::optional<double> facts::thread_gain() const {
   return one && in.threads > 1 ? std::optional<double>(std::clamp(*one / 100 / in.threads, 0.0, 1.0)) : std::nullopt;
 }
 
+std::optional<double> facts::processor_gain() const {
+  const auto one = value("experiment.one_processor_time");
+  return one && in.threads > 1 ? std::optional<double>(std::clamp(*one / 100 / in.threads, 0.0, 1.0)) : thread_gain();
+}
+
 bool facts::has_flag(std::string_view start) const {
   return std::any_of(in.flags.begin(), in.flags.end(), [&](const std::string& flag) { return flag.rfind(start, 0) == 0; });
 }

@@ -98,6 +98,9 @@ struct facts {
   double own_loops_share() const;
   /// Of n threads' ideal gain, what one thread instead of all showed, 0..1; nothing where that was not tried.
   std::optional<double> thread_gain() const;
+  /// The same for a team that splits its work by numbers: with all threads on one processor, where none waits for another's line. Only a small one tells something: threads that wait
+  /// for each other often take long to change places there.
+  std::optional<double> processor_gain() const;
   /// How far llvm-mca's figures can be relied on: less where the loop calls functions that it does not see.
   double mca_trust = 1;
   /// What is left to gain for findings about the core: 1 while the memory side is far from its limit, towards 0 at it.

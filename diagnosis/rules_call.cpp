@@ -96,6 +96,9 @@ std::optional<finding> false_sharing(const facts& f) {
   // Busy, balanced, in their own code, far from the bandwidth that they share: then it is what they write that they share.
   const bool all_work = f.value("samples.library_share") && f.value("software.cpus_utilized") && !uneven && !waits && !shares_bandwidth;
   if (f.thread_gain() && all_work) add_thread_gain(f, e);
+  else if (f.processor_gain() && all_work)
+    e.derived("experiment.one_processor_time", 100 * *f.processor_gain() * f.in.threads, "%", provenance::measured, severity(limit::thread_gain, *f.processor_gain() * 100),
+              "on one processor all " + std::to_string(f.in.threads) + " threads take " + short_number(*f.processor_gain() * f.in.threads) + " times as long as on processors of their own");
   // Where nobody could tell what one thread takes: with its inputs in the first cache the loop still takes far longer than its core needs, and it stores. Numbers that are changed in
   // memory wait for each other in one thread, too.
   else if (const auto rest = f.unmodelled(); all_work && rest && f.value_or("hot_loop.updates_by_value", 0) <= 0 && !f.loops.empty() && f.loops.front().stored_bytes > 0)

@@ -40,7 +40,7 @@ constexpr row loop_rows[] = {{"hot_loop.line", "line"}, {"hot_loop.instructions"
 constexpr row sample_rows[] = {{"samples.count", "count"}, {"samples.outside_loops_share", "%"}, {"samples.outside_vectors_share", "%"}, {"samples.library_share", "%"}, {"samples.moving_share", "%"}, {"samples.system_share", "%"},
                                {"samples.split_share", "%"}, {"samples.sliding_share", "%"}, {"samples.alias_share", "%"}, {"samples.far_share", "%"}, {"samples.one_set_share", "%"}, {"samples.strided_share", "%"}};
 constexpr row experiment_rows[] = {{"experiment.cached_time", "%"}, {"experiment.cached_reads_time", "%"}, {"experiment.flushed_time", "%"},
-                                   {"experiment.ones_time", "%"}, {"experiment.huge_pages_time", "%"}, {"experiment.one_thread_time", "%"}, {"experiment.in_order_time", "%"},
+                                   {"experiment.ones_time", "%"}, {"experiment.huge_pages_time", "%"}, {"experiment.one_thread_time", "%"}, {"experiment.one_processor_time", "%"}, {"experiment.in_order_time", "%"},
                                    {"experiment.streaming_time", "%"}, {"experiment.apart_time", "%"}, {"experiment.freed_time", "%"}, {"experiment.single_time", "%"},
                                    {"experiment.reciprocal_time", "%"}};
 constexpr row mca_rows[] = {{"llvm_mca.cycles_per_iteration", "cycle"}, {"llvm_mca.block_rthroughput", "cycle"}, {"llvm_mca.ipc", "1/cycle"},

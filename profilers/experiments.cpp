@@ -80,7 +80,7 @@ std::vector<experiment> experiments_for(const collect_context& context) {
   if (context.the_task.bytes >= least_for_huge_pages) all.push_back({"huge_pages_time", huge, "tensors on pages of 2 MiB"});
   if (context.options.threads > 1) {
     const auto threads = std::to_string(context.options.threads);
-    if (has_a_fixed_team(context.the_candidate.source)) all.push_back({"one_thread_time", {}, "all " + threads + " threads on one processor instead of " + threads, working_team::on_one_processor});
+    if (has_a_fixed_team(context.the_candidate.source)) all.push_back({"one_processor_time", {}, "all " + threads + " threads on one processor instead of " + threads, working_team::on_one_processor});
     else all.push_back({"one_thread_time", {}, "one thread instead of " + threads, working_team::one_thread});
   }
   return all;
