@@ -93,13 +93,13 @@ private:
 bool believable(const timing& called, bool flushed, kernel_timer& kernel_again, timing& kernel) {
   if (!possible(called, flushed, kernel) && kernel_again) {
     auto again = std::exchange(kernel_again, {})();
-    if (again && again->candidate_seconds > 0 && again->work_seconds() < kernel.work_seconds()) kernel = std::move(*again);
+    if (again && again->candidate_seconds > 0 && again->candidate_seconds < kernel.candidate_seconds) kernel = std::move(*again);
   }
   return possible(called, flushed, kernel);
 }
 
 std::string not_believed(const timing& called, const timing& kernel) {
-  return "its process says " + format_seconds(called.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " + format_seconds(kernel.work_seconds());
+  return "its process says " + format_seconds(called.candidate_seconds) + " a call, which is not believed: the kernel alone was timed at " + format_seconds(kernel.candidate_seconds);
 }
 
 /// In a process that has the device for itself from its first call on: a call from Python that meets another process's slice of time is milliseconds late. `others`: share of
@@ -144,7 +144,7 @@ expected<void> settle(const expected<drop_in_result>& found, bool first, confirm
 
 bool possible(const timing& called, bool flushed, const timing& kernel) {
   const bool same = flushed && kernel.cache.starts_with("flushed");
-  return called.candidate_seconds >= (same ? same_caches : other_caches) * kernel.work_seconds();
+  return called.candidate_seconds >= (same ? same_caches : other_caches) * kernel.candidate_seconds;
 }
 
 expected<void> can_time_parts(const load_request& request) {

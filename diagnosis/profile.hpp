@@ -5,7 +5,6 @@
 #include "base/defaults.hpp"
 #include "base/json.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,14 +45,11 @@ struct timing {
   std::string cache = "warm";        ///< and how: "flushed; the device's events"
   bool contended = false;            ///< taken although other work was running; the interval may lie
   std::string note;
-  double replay_seconds = 0;         ///< of a device's call whose launches from Python are in candidate_seconds: by our clock, replayed from a graph without them; 0: not known
-  /// The least that a call may take elsewhere hangs on this: what it has to do, without what starting it costs here.
-  double work_seconds() const { return replay_seconds > 0 ? std::min(replay_seconds, candidate_seconds) : candidate_seconds; }
   /// Torch's call is so short that it is mostly dispatch from Python, and that is in the time.
   bool mostly_dispatch() const { return baseline_seconds < defaults::dispatch_bound_seconds && cache.starts_with("warm"); }
 };
 PRAGMA_JSON(timing, candidate_seconds, baseline_seconds, speedup, baseline, threads, blocks_accepted, blocks_tried, calls,
-            cache, contended, note, replay_seconds)
+            cache, contended, note)
 
 /// What a profiler's own rules say of a kernel, in its words (Nsight Compute's details page).
 struct tool_note {

@@ -26,7 +26,6 @@ constexpr int fresh_rounds = 3;              ///< more, up to repeated_look::mos
 constexpr double later_seconds = 0.2;        ///< on the device, of the calls from Python that follow on replays
 constexpr int64_t warm_calls = 30;           ///< before a single timed call, so that the device's clocks are up
 constexpr double fresh_factor = 1.5, fresh_slack = 20e-6;
-constexpr int replayed_set = 3000;           ///< number of the set of inputs that replays answer
 constexpr double long_call = 300e-6;         ///< seconds: Python launches a module's kernels in less
 
 using steady = std::chrono::steady_clock;
@@ -246,26 +245,6 @@ device_audit::answer device_audit::calls_as_before(const std::vector<std::string
   finding_of_audit found;
   found.reason = "after it was timed it left " + join(more, ", ") + " to Torch, and not while it was verified";
   return found;
-}
-
-expected<double> device_audit::replayed(double call_seconds) {
-  auto& runner = *side_.runner;
-  const auto lease = lease_device(device_);
-  auto captured = runner.capture(0, side_.slots, side_.timeout * 3);
-  if (!captured) return fail(captured.error());
-  if (!*captured) return 0;
-  if (auto made = ref_.make_inputs(0, seed_of_set(seed_, static_cast<int>(input_kind::own), replayed_set), input_kind::own); !made) return fail(made.error());
-  checker_.refresh(0, "unseen inputs of a replay");
-  if (auto once = runner.time_once(0, true, copied::taken_over, false, side_.timeout); !once) return fail(once.error());
-  if (auto wrong = wrong_results(); !wrong || !wrong->empty()) return wrong ? expected<double>(0) : fail(wrong.error());
-  const auto calls = outer_calls(call_seconds);
-  double least = 1e300;
-  for (int round = 0; round < more_outer_rounds; ++round) {
-    auto batch = side_.outer(calls, true);
-    if (!batch) return fail(batch.error());
-    least = std::min(least, *batch / static_cast<double>(calls));
-  }
-  return least;
 }
 
 expected<std::vector<mismatch>> device_audit::wrong_results() {

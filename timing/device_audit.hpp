@@ -76,8 +76,6 @@ public:
   /// Calls from Python are after timing what they were while it was verified: right on contents that it never saw, and what it leaves to Torch is
   /// what it left to it then. Replays of a graph call nothing of a module, so that as many calls are made first: users call the module.
   answer calls_as_before(const std::vector<std::string>& before, double call_seconds, device_clock_kind how);
-  /// Seconds of a call by our clock, replayed from a graph: its work, and none of its launches from Python. 0 where it cannot be captured, or its replays do not answer inputs that it never saw.
-  expected<double> replayed(double call_seconds);
 
 private:
   /// Results that are fetched after many calls come as soon as when they are fetched again.

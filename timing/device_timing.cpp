@@ -260,11 +260,6 @@ private:
       }
       if (doubtful_) return {};
     }
-    if (how_ == device_clock_kind::our_clock && !forced_) { // who does work that events do not see has it timed with its launches
-      const auto replay = audits_->replayed(call_seconds);
-      if (!replay) return blame(replay.error(), " (while it was replayed)");
-      result_.time.replay_seconds = *replay;
-    }
     result_.checked = {"results of the timed calls, on unseen seeds",
                        how_ == device_clock_kind::our_clock ? "timed by our clock" : "our clock agrees with the device's events",
                        "a call alone takes as long as one among many", "unseen inputs take as long as seen ones"};

@@ -312,47 +312,6 @@ time.perf_counter = clock
   CHECK(both->time.candidate_seconds >= 170e-6);
 }
 
-TEST_CASE("What a device works on a call shows in replays, where launches from Python are in its time", "[python][alone]") {
-  // A launch of 900 us, and a graph of the work without it; the clock says what a device's events would.
-  const auto with_graph = [](const std::string& replay) {
-    return made(module_of("take_over(); s = true_clock(); y = self.right(x, scale)\n        while not quick[0] and true_clock() - s < 900e-6: pass\n        return y",
-                          R"(import time
-true_clock, ticks, quick = time.perf_counter, [0.0], [False]
-def clock():
-    ticks[0] += 10e-6
-    return ticks[0]
-time.perf_counter = clock
-)" + takeover(R"(
-    class Graph:
-        def __init__(self, arguments):
-            self.arguments, self.result = arguments, runner.model(*arguments)
-        def replay(self):
-            quick[0] = True
-            )" + replay + R"(
-            quick[0] = False
-    made = []
-    def capture(call):
-        made.append(Graph(runner.arguments[len(made) % runner.slots]))
-        return made[-1], made[-1].result, ""
-    runner.device.capture = capture)")));
-  };
-  const auto right = timed_build(with_graph("self.result.copy_(runner.model(*self.arguments))"));
-  INFO(right.result.reason);
-  if (right.result.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
-  REQUIRE(right.result.passed());
-  CHECK_THAT(right.time.cache, Contains("our clock"));
-  CHECK(right.time.candidate_seconds >= 890e-6);
-  CHECK(right.time.replay_seconds > 0);
-  CHECK(right.time.replay_seconds < 0.6 * right.time.candidate_seconds);
-  CHECK(right.time.work_seconds() == right.time.replay_seconds);
-  // A graph that gives what was captured is no work.
-  const auto kept = timed_build(with_graph("self.kept = getattr(self, 'kept', self.result.clone()); self.result.copy_(self.kept)"));
-  INFO(kept.result.reason);
-  if (kept.result.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
-  REQUIRE(kept.result.passed());
-  CHECK(kept.time.replay_seconds == 0);
-}
-
 TEST_CASE("Children that would keep the cores busy while the reference is timed stand still then", "[python][alone]") {
   const auto honest = timed_build(made(module_of("return self.right(x, scale)")));
   if (honest.result.why_not == doubt::machine_busy) return test::skip("other work kept the machine busy");
