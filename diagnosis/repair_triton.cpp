@@ -70,8 +70,9 @@ const std::vector<pattern>& triton_patterns() {
       // -- comparing and audits -------------------------------------------------------------------------------------------
       {"compare", {"caches by address"}, "", "", "The answer belongs to the inputs that lay at the same address before: results are kept by pointer.", "Compute from the contents on each call; keep no state between calls."},
       {"compare audit", {"gave different outputs", "keeps state between calls", "its first run on the same inputs was right"}, "", "",
-       "Two runs on the same inputs differ: memory is read before it is written (torch.empty is not cleared), programs race for the same output, or state is kept between calls.",
-       "Let each program write its own part, clear what tl.atomic_add adds to in every call, and keep no tensors between calls."},
+       "Two runs on the same inputs differ: memory is read before it is written (torch.empty is not cleared), programs race for the same output, or state is kept between calls. "
+       "On Hopper also the assembler (ptxas 12.8): in tl.where(mask, acc, 0) that is stored as a half type it reads the sums of tl.dot before they are there.",
+       "Let each program write its own part, clear what tl.atomic_add adds to in every call, and keep no tensors between calls. A masked product of half types: tl.store(..., acc, mask=mask) and a second store for the rest."},
       {"audit load run", {"aten::", "aten.", "Torch operator", "torch operator"}, "", "", "forward() lets Torch compute instead of a Triton kernel.", "Do all arithmetic in Triton kernels; of Torch use only torch.empty, empty_like, view and shapes. Do not catch exceptions to fall back to Torch."},
       {"audit", {"caches answers by content", "skips work that it finds done"}, "", "", "The candidate recognises inputs or outputs that it has seen, and does not compute again.", "Do all the work on every call."},
       {"audit", {"changed its inputs", "changed the parameters"}, "", "", "Inputs and parameters must stay as they are.", "Write to tensors of torch.empty only; no in-place operations on inputs."},

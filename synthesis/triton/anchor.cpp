@@ -190,7 +190,12 @@ void anchor_emitter::finish() {
   if (dims_.empty() || !c_.strided_store()) v_.bind_axis(c_.n[0], "n[None, :]", n_mask());
   else bind_strided_pixels();
   v_.bind(anchor_expression(), "acc");
+  // Of a choice between a sum and something else ptxas 12.8 narrows the sum before it has waited for the matrix units; past a branch it does not (decision 0089).
+  const bool chooses = std::any_of(r_.exprs.begin(), r_.exprs.end(), [](const expr& e) { return e.op == operation::select; });
+  const bool apart = halves_ && chooses;
+  if (apart) v_.open("if tl.program_id(0) < tl.num_programs(0):  # always; what the compiler cannot know");
   for (const auto& s : r_.stores) store_tile(s);
+  if (apart) v_.close();
 }
 
 /// As triton_values::store(), for a whole tile also where the tensor has one row or one column only.

@@ -23,6 +23,7 @@ const small_task products[] = {
     {"a_shared_columns", "return x @ y", "[torch.randn(3, 40, 20), torch.randn(20, 41)]", "", "x, y"},
     {"a_einsum", "return torch.einsum('bijl,lk->bijk', x, y)", "[torch.randn(2, 3, 20, 18), torch.randn(18, 33)]", "", "x, y"},
     {"a_upper", "return torch.triu(x @ y)", "[torch.randn(70, 70), torch.randn(70, 70)]", "", "x, y"},
+    {"a_lower_half", "return torch.where(z, x @ y, torch.zeros_like(y[:1]))", "[torch.randn(70, 40).bfloat16(), torch.randn(40, 50).bfloat16(), torch.ones(70, 50, dtype=torch.bool).tril(3)]", "", "x, y, z"},
     {"a_lower", "return torch.tril(x @ y, 3)", "[torch.randn(70, 40), torch.randn(40, 50)]", "", "x, y"},
     {"a_follow", "return torch.relu(x @ y + z) * 0.5 + w", "[torch.randn(37, 45), torch.randn(45, 50), torch.randn(50), torch.randn(37, 50)]", "", "x, y, z, w"},
     {"a_addmm", "return torch.addmm(z, x, y, beta=0.5, alpha=2.0)", "[torch.randn(37, 45), torch.randn(45, 50), torch.randn(37, 50)]", "", "x, y, z"},

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -56,6 +57,44 @@ def load(path):
     return module
 
 
+def read_too_early(sass):
+    """Instructions that touch the sums of Hopper's matrix units before the wait for them, in what cuobjdump prints. The assembler of CUDA 12.8 puts such there (decision 0089)."""
+    running, begun, early = [], set(), []  # registers of products that are under way, the oldest first; of those that no group has closed
+    for address, text in re.findall(r"/\*([0-9a-f]{4,})\*/\s+(.*?);", sass):
+        product = re.search(r"HGMMA\.64x(\d+)x\d+\.(F32|F16)\S* R(\d+),", text)
+        wait = re.search(r"WARPGROUP\.DEPBAR\.LE gsb0, 0x([0-9a-f]+)", text)
+        if product:
+            columns, first = int(product.group(1)), int(product.group(3))
+            begun |= set(range(first, first + columns // (2 if product.group(2) == "F32" else 4)))
+            if "gsb0" in text:
+                running, begun = running + [begun], set()
+        elif wait:
+            left = int(wait.group(1), 16)
+            running = running[len(running) - left:] if 0 < left < len(running) else running if left else []
+        elif "WARPGROUP" not in text and {int(n) for n in re.findall(r"\bR(\d+)\b", text)} & set().union(begun, *running):
+            early.append(address + " " + text)
+    return early
+
+
+def disassembled(binary):
+    """Of a cubin, by Triton's own cuobjdump; "" where its wheel has none."""
+    import triton
+    tool = os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin", "cuobjdump")
+    if not os.access(tool, os.X_OK):
+        return ""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(binary)
+        file.flush()
+        return subprocess.run([tool, "-sass", file.name], stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def check_reader():
+    """read_too_early() on code of which it is known."""
+    code = "/*0010*/ HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4].tnspB, R24, gsb0 ;\n/*0020*/ %s ;\n/*0030*/ WARPGROUP.DEPBAR.LE gsb0, 0x0 ;\n/*0040*/ F2FP.BF16.F32.PACK_AB R3, R87, R86 ;\n"
+    assert read_too_early(code % "F2FP.BF16.F32.PACK_AB R2, R83, R82") == ["0020 F2FP.BF16.F32.PACK_AB R2, R83, R82 "]
+    assert read_too_early(code % "IMAD R14, R5, 0x2, R88") == []
+
+
 def compile_one(function, arguments, sizes, target):
     """One kernel as one launch asks for it. Raises what Triton raises, and AssertionError where the result would not start there."""
     import triton
@@ -71,6 +110,9 @@ def compile_one(function, arguments, sizes, target):
     text = made.asm["ptx" if target.backend == "cuda" else "amdgcn"]
     said = re.search(r"^\s*\.target sm_(\d+)" if target.backend == "cuda" else r'\.amdgcn_target "[\w.-]*-(gfx\w+)', text, re.M)
     assert said and said.group(1) == str(target.arch), f"compiled for {said and said.group(1)}"
+    if target.backend == "cuda" and target.arch == 90:
+        early = read_too_early(disassembled(made.asm["cubin"]))
+        assert not early, f"{function.__name__} {sizes} {options} reads sums before they are there: {early[:2]}"
     shared, threads = made.metadata.shared, made.metadata.num_warps * target.warp
     assert shared <= target.shared, f"{function.__name__} needs {shared} bytes of shared memory, a unit has {target.shared}"
     assert threads <= MOST_THREADS, f"{function.__name__} has {threads} threads a block"
@@ -122,6 +164,7 @@ def check(job):
 def main(arguments):
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     os.environ.pop("TRITON_INTERPRET", None)
+    check_reader()
     if not importlib.util.find_spec("triton"):
         print("no module named triton", file=sys.stderr)
         return 77

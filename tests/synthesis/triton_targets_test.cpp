@@ -29,12 +29,17 @@ const device devices[] = {{"sm_80", "cuda", 108, 163 << 10, 32}, {"sm_90", "cuda
 const std::vector<std::string> shapes{"gelu",           "softmax_long", "layer_norm",  "cumsum_rows",     "max_pool_places", "max_with_places", "cross_entropy",  "double",
                                       "integers",       "batch_norm",   "convolution", "depthwise",       "convolution_transposed", "linear",    "product_in_triangle", "attention"};
 
-/// A product that is large enough for the largest tiles, and for factors that are split for tensor cores.
-golden_shape large_product() {
-  auto shape = golden("product", "triton");
+/// A golden graph of n x n matrices, large enough for the largest tiles, and for factors that are split for tensor cores.
+golden_shape large(const std::string& name, const std::string& type) {
+  constexpr int64_t n = 2048;
+  auto shape = golden(name, "triton");
   auto graph = json::parse(shape.described.graph);
-  graph["inputs"][0]["shape"] = graph["inputs"][1]["shape"] = graph["nodes"][0]["shape"] = {2048, 2048};
-  shape.name = "large_product";
+  for (const auto* part : {"inputs", "nodes"})
+    for (auto& tensor : graph[part]) {
+      tensor["shape"] = {n, n};
+      tensor["dtype"] = type;
+    }
+  shape.name = "large_" + name + "_" + type;
   shape.described.graph = graph.dump();
   return shape;
 }
@@ -74,12 +79,16 @@ TEST_CASE("Triton compiles our modules for GPUs that are not here", "[targets]")
       const auto shape = on(d, golden(name, "triton"));
       written.add(shape, *coder_of(shape).next(std::nullopt), "start");
     }
-    auto large = on(d, large_product());
-    written.add(large, *coder_of(large).next(std::nullopt), "start");
-    large.options.search = search_mode::random; // what moves can make of it
-    auto coder = coder_of(large);
+    for (const auto* name : {"product", "product_in_triangle"})
+      for (const auto* type : {"float32", "float16", "bfloat16"}) {
+        const auto shape = on(d, large(name, type));
+        written.add(shape, *coder_of(shape).next(std::nullopt), "start");
+      }
+    auto drawn_from = on(d, large("product", "float32"));
+    drawn_from.options.search = search_mode::random; // what moves can make of it
+    auto coder = coder_of(drawn_from);
     for (int i = 0; i < 3; ++i)
-      if (const auto drawn = coder.next(std::nullopt)) written.add(large, *drawn, "random" + std::to_string(i));
+      if (const auto drawn = coder.next(std::nullopt)) written.add(drawn_from, *drawn, "random" + std::to_string(i));
     process_spec spec;
     spec.argv = {python, TESTS_DIR "/synthesis/triton_targets.py", d.name};
     spec.argv.insert(spec.argv.end(), written.arguments.begin(), written.arguments.end());
@@ -94,7 +103,7 @@ TEST_CASE("Triton compiles our modules for GPUs that are not here", "[targets]")
 
 TEST_CASE("no move leads to what a device cannot start", "[targets]") {
   for (const auto& d : devices) {
-    auto shape = on(d, large_product());
+    auto shape = on(d, large("product", "float32"));
     shape.options.search = search_mode::random;
     auto coder = coder_of(shape);
     for (int i = 0; i < 100; ++i) {
