@@ -137,13 +137,46 @@ def functions():
             setattr(where, name, function)
 
 
+def _renewing():
+    """nn.Module._apply (of .to(), .half() and the like) that puts new parameters in the place of the old ones: Torch 2 swaps those that are fake, and cannot
+    once they were used (torch.utils.swap_tensors). Modules that share a parameter go on sharing it."""
+    renewed, depth = {}, 0  # by identity: the old one, which so stays alive, and the new one
+
+    def apply(self, fn, recurse=True):
+        nonlocal depth
+        depth += 1
+        try:
+            if recurse:
+                for module in self.children():
+                    module._apply(fn)
+            for name, old in self._parameters.items():
+                if old is None:
+                    continue
+                if id(old) not in renewed:
+                    with torch.no_grad():
+                        renewed[id(old)] = old, torch.nn.Parameter(fn(old), old.requires_grad)
+                self._parameters[name] = renewed[id(old)][1]
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = fn(buffer)
+            return self
+        finally:
+            depth -= 1
+            if depth == 0:
+                renewed.clear()
+    return apply
+
+
 @contextlib.contextmanager
 def parameters():
-    """While this holds, isinstance does not take a fake parameter for an uninitialised one, as Torch 1.13's does: weight_norm() asks when a model is made."""
-    kind, parameter = type(torch.nn.Parameter), torch.nn.Parameter
-    before = kind.__instancecheck__
+    """While this holds, isinstance does not take a fake parameter for an uninitialised one, as Torch 1.13's does (weight_norm() asks when a model is made), and
+    modules can be cast, which Torch 2's cannot."""
+    kind, parameter, module = type(torch.nn.Parameter), torch.nn.Parameter, torch.nn.Module
+    before, apply = kind.__instancecheck__, module._apply
     kind.__instancecheck__ = lambda cls, instance: before(cls, instance) if cls is parameter else type.__instancecheck__(cls, instance)
+    if hasattr(torch.utils, "swap_tensors"):
+        module._apply = _renewing()
     try:
         yield
     finally:
-        kind.__instancecheck__ = before
+        kind.__instancecheck__, module._apply = before, apply

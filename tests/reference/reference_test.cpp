@@ -1,4 +1,5 @@
 #include "reference/reference.hpp"
+#include "tests/fixtures/other_python.hpp"
 
 #include "base/files.hpp"
 #include "base/subprocess.hpp"
@@ -331,6 +332,23 @@ TEST_CASE("the graph says what the reference computes: replayed operator by oper
   REQUIRE(ran);
   INFO(ran->out + ran->err);
   CHECK(ran->exit_code == 0);
+}
+
+TEST_CASE("a model that casts itself when it is made is traced without being run, with this Torch and a newer one") {
+  const auto python = find_python();
+  REQUIRE(python);
+  std::vector<std::string> all{python->executable};
+  if (const auto newer = test::newer_python(); !newer.empty()) all.push_back(newer);
+  for (const auto& one : all) {
+    process_spec spec;
+    spec.argv = {one, TESTS_DIR "/reference/cast_in_init.py", (share_dir() / "python").string()};
+    spec.env = {{"PYTHONDONTWRITEBYTECODE", "1"}, {"OMP_NUM_THREADS", "1"}};
+    spec.limits.wall_seconds = 120;
+    const auto ran = run_process(spec);
+    REQUIRE(ran);
+    INFO(one << ": " << ran->out + ran->err);
+    CHECK(ran->exit_code == 0);
+  }
 }
 
 TEST_CASE("bad tasks are refused with the line and the reason, and the process lives on") {
