@@ -271,9 +271,11 @@ std::vector<std::string> port_remedies(const facts& f, bool& nothing_left) {
     const double bits = std::max(32, l.vector_bits), arithmetic = l.flops > 0 ? l.flops / (bits / float_bits) : 0;
     const double loads = l.loaded_bytes * 8 / bits;
     const auto kind = kind_of_unit(l.port);
-    if (kind == unit_kind::load || (f.contracts() && l.fused > 0 && loads > 0.6 * l.fused))
+    // Only of a product a value is used again by the results beside it; elsewhere each load is an operation's own.
+    const bool multiplies = f.in.contracts && f.contracts();
+    if (multiplies && (kind == unit_kind::load || (l.fused > 0 && loads > 0.6 * l.fused)))
       all.push_back("Load less for each operation: keep a larger tile of results in registers, so that each value that is loaded is used by more multiply-adds.");
-    if (kind == unit_kind::store || (l.stored_bytes > 0 && f.contracts())) all.push_back("Store results once, after the loop: keep them in registers while they are added to.");
+    if (multiplies && (kind == unit_kind::store || l.stored_bytes > 0)) all.push_back("Store results once, after the loop: keep them in registers while they are added to.");
     if (10 * l.shuffles > l.instructions) all.push_back("Replace shuffles (" + std::to_string(l.shuffles) + " in a trip) by loads with broadcast, or by another layout of a packed operand.");
     if (!f.contracts() && f.operations_per_element() >= 8) all.push_back("Execute fewer operations for each element: a polynomial of lower degree as far as the tolerance allows, constants hoisted out of the loop.");
     if (widening_costs(f)) all.push_back("Compute in float32, of which a vector holds twice as many numbers; where a sum needs more digits, keep several sums, or only the sum in double precision.");

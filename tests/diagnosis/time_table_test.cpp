@@ -202,6 +202,14 @@ TEST_CASE("a product is not advised a polynomial of lower degree, and a full loa
   CHECK(all_remedies(*ports).find("fused") == std::string::npos);         // they are
   CHECK(ports->seconds_without < ports->seconds);
   CHECK(ports->seconds_without > 20e-3); // never below what the peak allows
+  // Where no result shares what another one loads, the same is a limit and no fault.
+  const double sure = ports->confidence;
+  k.in.contracts = false;
+  k.metric("samples.count", 1500, provenance::measured);
+  const auto alone = k.findings();
+  REQUIRE(find(alone, bottleneck::port_pressure));
+  CHECK(find(alone, bottleneck::port_pressure)->confidence < 0.5 * sure);
+  CHECK(all_remedies(*find(alone, bottleneck::port_pressure)).find("Load less") == std::string::npos);
 }
 
 TEST_CASE("an element-wise function may have a polynomial of lower degree") {
