@@ -107,6 +107,8 @@ std::string without_overload(const std::string& op) {
 /// which rounds after each operator, until they are stored.
 bool is_cast(const std::string& op) { return op == "aten._to_copy" || op == "aten.to"; }
 
+bool is_exponential(const std::string& op) { return op == "aten.exp" || op == "aten.exp2" || op == "aten.expm1"; }
+
 /// " in line 13" of the user's file
 std::string line_of(const graph_node& node) { return node.line > 0 ? " in line " + std::to_string(node.line) : ""; }
 
@@ -116,6 +118,7 @@ public:
   lowering(bool algebra, bool loops) : builder_(program_, algebra, loops) {}
 
   void leaves(const graph& g) {
+    builder_.exact_scans = std::any_of(g.nodes.begin(), g.nodes.end(), [](const auto& node) { return is_exponential(without_overload(node.op)); });
     for (const auto& leaf : g.foreign) foreign_[leaf.id] = leaf.type.foreign;
     for (const auto& leaf : g.inputs) add_leaf(leaf, buffer_kind::input, "x", leaf.index);
     for (const auto& leaf : g.params) add_leaf(leaf, buffer_kind::param, "p", leaf.index);

@@ -31,6 +31,7 @@ public:
 
   const bool algebra; ///< rules may take a way with fewer operations than the reference's
   const bool loops;   ///< there may be recurrences
+  bool exact_scans = false; ///< running sums of float32 in float64: exponentials follow, which make relative errors of absolute ones
 
   const tensor_node& at(int node) const { return program_.nodes[static_cast<size_t>(node)]; }
   int add(tensor_node node);

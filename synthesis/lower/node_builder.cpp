@@ -221,6 +221,8 @@ int node_builder::reduce(operation op, int source, std::vector<int64_t> dims) {
 
 int node_builder::scan(operation op, int source, int64_t dim) {
   check_types(op, at(source).dtype);
+  if (exact_scans && op == operation::sum && at(source).dtype == dtype::float32 && at(source).shape[static_cast<size_t>(dim)] > 1)
+    return convert(scan(op, convert(source, dtype::float64), dim), dtype::float32);
   tensor_node node;
   node.kind = node_kind::scan;
   node.op = op;

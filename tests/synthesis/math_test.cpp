@@ -233,3 +233,33 @@ TEST_CASE("sums that are found beside their peak are right, wherever in a row th
     for (size_t r : {7u, 8u, 9u}) CHECK(std::isnan(result[r]));
   }
 }
+
+TEST_CASE("running sums whose exponentials are wanted are rounded once, as Torch's are") {
+  constexpr int64_t rows = 48, columns = 500;
+  for (const int64_t dim : {1, 0})
+    for (const bool wanted : {true, false}) {
+      graph_text g;
+      const auto x = g.input({rows, columns});
+      const auto sums = g.node("aten.cumsum.default", {{"self", graph_text::ref(x)}, {"dim", dim}}, {rows, columns});
+      const auto powers = g.node(wanted ? "aten.exp.default" : "aten.neg.default", {{"self", graph_text::ref(sums)}}, {rows, columns});
+      const auto made = coder_for(g.finish({sums, powers})).next(std::nullopt);
+      REQUIRE(made);
+      const loaded kernel(made->source, made->flags, "-O2");
+      auto in = random_floats(rows * columns, 5, -1, 1.2f);
+      tensor<float> out(rows * columns), second(rows * columns);
+      call(kernel, {in.data()}, {out.data(), second.data()});
+      size_t other = 0;
+      const int64_t lines = dim ? rows : columns, steps = dim ? columns : rows, step = dim ? 1 : columns, line = dim ? columns : 1;
+      for (int64_t l = 0; l < lines; ++l) {
+        double sum = 0;
+        for (int64_t s = 0; s < steps; ++s) {
+          const auto at = static_cast<size_t>(l * line + s * step);
+          sum += in[at];
+          other += out[at] != static_cast<float>(sum);
+        }
+      }
+      INFO("along " << dim << (wanted ? ", with exponentials" : ", without"));
+      if (wanted) CHECK(other < 5); // where a double's own last digits decide
+      else CHECK(other > 1000);     // quicker, and as good as float32 needs elsewhere
+    }
+}
