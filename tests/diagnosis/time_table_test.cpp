@@ -4,13 +4,11 @@
 #include "diagnosis/what_limits.hpp"
 
 #include <catch2/catch.hpp>
-
 #include <cmath>
 
 using namespace pragma;
 
 namespace {
-
 constexpr auto fixed = provenance::static_analysis;
 
 /// L1 32 KiB, L2 512 KiB, L3 16 MiB; copying 200, 100, 50, 10 GB/s; 3 GHz, two 256-bit multiply-adds a cycle: 96 GFLOP/s.
@@ -81,17 +79,13 @@ const finding* find(const std::vector<finding>& found, bottleneck what) {
   return nullptr;
 }
 
-std::string all_remedies(const finding& f) {
-  std::string all;
-  for (const auto& r : f.remedies) all += r + "\n";
-  return all;
-}
-
 std::string text(const std::vector<std::string>& lines) {
   std::string all;
   for (const auto& l : lines) all += l + "\n";
   return all;
 }
+
+std::string all_remedies(const finding& f) { return text(f.remedies); }
 
 /// 2 * 1024^3 FLOP over 12 MiB; 32 flops a multiply-add loop of 8: 1.05e7 trips of 12 cycles are 42 ms.
 kernel product(double seconds, double cycles = 12, const std::string& port = "ICXPort2") {
@@ -202,14 +196,11 @@ TEST_CASE("a product is not advised a polynomial of lower degree, and a full loa
   CHECK(all_remedies(*ports).find("fused") == std::string::npos);         // they are
   CHECK(ports->seconds_without < ports->seconds);
   CHECK(ports->seconds_without > 20e-3); // never below what the peak allows
-  // Where no result shares what another one loads, the same is a limit and no fault.
-  const double sure = ports->confidence;
-  k.in.contracts = false;
+  k.in.contracts = false; // where no result shares what another one loads, the same is a limit and no fault
   k.metric("samples.count", 1500, provenance::measured);
-  const auto alone = k.findings();
-  REQUIRE(find(alone, bottleneck::port_pressure));
-  CHECK(find(alone, bottleneck::port_pressure)->confidence < 0.5 * sure);
-  CHECK(all_remedies(*find(alone, bottleneck::port_pressure)).find("Load less") == std::string::npos);
+  const auto limit = k.findings();
+  const auto* alone = find(limit, bottleneck::port_pressure);
+  CHECK((alone && alone->confidence < 0.5 * ports->confidence && all_remedies(*alone).find("Load less") == std::string::npos));
 }
 
 TEST_CASE("an element-wise function may have a polynomial of lower degree") {
