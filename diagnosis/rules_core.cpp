@@ -16,6 +16,8 @@ constexpr double main_loop = 0.6;        ///< of the time
 constexpr double mispredicted_part = 0.25; ///< of the time that goes with the values: what the branches have to explain of it
 constexpr double telling_loop = 0.25;    ///< of the time: a loop that is not the hot one is worth a finding from here on
 constexpr double scalar_first = 0.5;     ///< of the confidence: single elements fill the units by their number, and vectors come first
+constexpr int several_chains = 4;       ///< side by side
+constexpr double lacking_chains = 2.5;  ///< times what the units need: from here on several are too few
 constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
 constexpr double brought_nothing = 0.3;    ///< of the confidence, where the compiler did what the finding advises
 
@@ -229,6 +231,8 @@ std::optional<finding> dependency_chain(const facts& f) {
     e.derived("source", 1, "count", provenance::static_analysis, 0.6, "the source accumulates into a single variable");
   add_core_share(f, e);
   if (!by_address) add_freed(e);
+  // Where several chains run side by side, those of the next row begin before the last of this one end: what little they lack is hidden.
+  if (chains >= several_chains && ratio > 0 && ratio < lacking_chains) e.scale(nothing_to_follow);
   e.result().line = hot_line(f);
   e.scale(f.core_weight());
   return e.finish("Each iteration waits for the result of the one before: the latency of a loop-carried chain is the limit, not the number of execution units.",
