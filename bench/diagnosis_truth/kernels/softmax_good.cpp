@@ -1,5 +1,6 @@
 // task: softmax
 // unspoilt
+// faster: softmax_past_the_caches
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only
 #include "common.hpp"
 

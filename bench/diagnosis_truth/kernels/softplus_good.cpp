@@ -1,5 +1,6 @@
 // task: softplus
 // unspoilt
+// faster: softplus_wide
 // flags: -O3 -march=native -ffast-math -fno-finite-math-only -fopenmp-simd
 #include "common.hpp"
 
