@@ -104,6 +104,7 @@ inline const small_task tasks[] = {
     {"matmul_double", "return torch.matmul(x, y)", "[torch.randn(5, 7, dtype=torch.float64), torch.randn(7, 9, dtype=torch.float64)]", "", "x, y"},
     {"diagonal", "return torch.diag(x) @ y", "[torch.randn(9), torch.randn(9, 14)]", "", "x, y"},
     {"diag_embed", "return torch.diag_embed(x) @ y", "[torch.randn(9), torch.randn(9, 14)]", "", "x, y"},
+    {"decays", "c = torch.cumsum(x, 2); d = torch.cumsum(x, 1); return torch.exp(c[..., None] - c[:, :, None]), torch.exp(d) - 1, c", "[torch.randn(3, 5, 19)]"},
     {"upper", "return torch.triu(torch.matmul(x, y))", "[torch.randn(40, 40).triu(), torch.randn(40, 40).triu()]", "", "x, y"},
     {"conv_2d", "return F.relu(self.c(x)) + self.b", "[torch.randn(2, 3, 13, 11)]", "self.c = nn.Conv2d(3, 10, (3, 5), stride=(2, 1), padding=(1, 2)); self.b = nn.Parameter(torch.randn(10, 1, 1))"},
     {"conv_dilated", "return self.c(x)", "[torch.randn(2, 4, 21, 23)]", "self.c = nn.Conv2d(4, 8, 3, stride=3, padding=2, dilation=2, groups=2)"},
