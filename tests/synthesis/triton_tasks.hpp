@@ -34,6 +34,7 @@ inline const small_task triton_tasks[] = {
     {"t_cumsum_rows", "return torch.cumsum(x, dim=1)", "[torch.randn(6, 5000)]"},
     {"t_cumsum_columns", "return torch.cumsum(x, dim=0)", "[torch.randn(600, 11)]"},
     {"t_cumprod", "return torch.cumprod(x, dim=1)", "[torch.rand(5, 900) * 0.02 + 0.99]"},
+    {"t_cumsum_powers", "return torch.exp(torch.cumsum(x, dim=1)), torch.exp(torch.cumsum(x, dim=0) * 0.1)", "[torch.randn(60, 300) * 0.2]"},
     {"t_cumsum_int", "return torch.cumsum(x, dim=1)", "[torch.randint(0, 9, (4, 77))]"},
     {"t_cumsum_reverse", "return torch.cumsum(x.flip(1), dim=1).flip(1)", "[torch.randn(3, 2100)]"},
     {"t_cumsum_exclusive", "return torch.cumsum(torch.cat((torch.zeros_like(x.select(1, 0).unsqueeze(1)), x), dim=1)[:, :-1], dim=1)", "[torch.randn(5, 301)]"},

@@ -42,7 +42,7 @@ TEST_CASE_METHOD(stand_in, "Triton modules with rows of many sizes are right, in
 }
 
 TEST_CASE_METHOD(stand_in, "Triton's own interpreter says of our modules what the stand-in says") {
-  const std::set<std::string> chosen{"chain", "gelu", "softmax_last", "softmax_first", "layer_norm", "argmax_middle", "cumsum_reverse", "max_pool_2d", "cross_entropy", "linear",
+  const std::set<std::string> chosen{"chain", "gelu", "softmax_last", "softmax_first", "layer_norm", "argmax_middle", "cumsum_reverse", "decays", "max_pool_2d", "cross_entropy", "linear",
                                      "bmm", "conv_2d", "depthwise", "transposed_2d"};
   const auto python = test::python_with("torch, triton");
   if (python.empty()) return test::skip(std::to_string(chosen.size()) + " modules in Triton's interpreter, since no Python that is named has Torch and Triton");
