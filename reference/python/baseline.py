@@ -60,14 +60,24 @@ def compiled_for_evaluators(chosen, call):
             call(chosen)
 
 
+def explained(error):
+    """What the compiler raised, or, where it found none of Torch's headers, what to install: its own words are 20 lines with the reason in the middle."""
+    if "fatal error: ATen/" in str(error) or "fatal error: torch/" in str(error):
+        return NoCompiler("torch.compile finds no headers of Torch %s (Debian and Ubuntu have them in libtorch-dev)" % torch.__version__)
+    return error
+
+
 def choose(asked, model, call, evaluators=False):
     """(the model to time, its way, its name, notes). `call(model)` makes one call, waited for; `evaluators`: is it called with gradients recorded, too, later? A way that was asked for
     and fails is an error (NoCompiler, or what Torch raised); where the best is asked for it is left out, and a note says why."""
     if asked != "best":
         chosen = made(asked, model)
         if asked != "eager":
-            for _ in range(CALLS_THAT_COMPILE):
-                call(chosen)
+            try:
+                for _ in range(CALLS_THAT_COMPILE):
+                    call(chosen)
+            except Exception as e:
+                raise explained(e) from e
             if evaluators:
                 compiled_for_evaluators(chosen, call)
         return chosen, asked, named(asked), []
@@ -83,7 +93,7 @@ def choose(asked, model, call, evaluators=False):
         except BaseException as e:
             if way == "eager":
                 raise
-            notes.append("not among the baselines: %s (%s)" % (named(way), " ".join(str(e).split())[:200]))
+            notes.append("not among the baselines: %s (%s)" % (named(way), " ".join(str(explained(e)).split())[:200]))
     least = {way: float("inf") for way in ready}
     for _ in range(ROUNDS):
         for way, candidate in ready.items():

@@ -44,6 +44,19 @@ TEST_CASE("a baseline that this Torch does not have is refused by name, and the 
   CHECK(best->run(3));
 }
 
+TEST_CASE("where torch.compile finds no headers of Torch, the package that has them is named", "[baseline]") {
+  const auto python = find_python();
+  REQUIRE(python);
+  process_spec spec;
+  spec.argv = {python->executable, TESTS_DIR "/reference/no_headers.py", (share_dir() / "python").string()};
+  spec.env = {{"PYTHONDONTWRITEBYTECODE", "1"}};
+  spec.limits.wall_seconds = 60;
+  const auto ran = run_process(spec);
+  REQUIRE(ran);
+  INFO(ran->out + ran->err);
+  CHECK(ran->exit_code == 0);
+}
+
 TEST_CASE("the best of eager, torch.compile and max-autotune is timed on a processor, and named", "[baseline]") {
   const char* newer = std::getenv("PRAGMA_OTHER_PYTHON");
   if (!newer || !*newer) return test::skip("torch.compile as a baseline, since PRAGMA_OTHER_PYTHON names no Python with a newer Torch");
