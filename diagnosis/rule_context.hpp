@@ -174,6 +174,8 @@ std::optional<finding> false_sharing(const facts&);
 std::optional<finding> redundant_work(const facts&);
 
 // Rules that read the profiles of devices; those above never do.
+constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit of the hardware where nothing is lacking that would help
+
 namespace device {
 /// Share of all warps' waiting that the greatest stall reason takes, 0..1, and its row in the table of reasons.
 struct stall {
@@ -198,7 +200,6 @@ std::optional<double> dram_excess(const facts&);
 /// Share of the call that its launches take, 0..1: no warp waits in it, and no unit could work. 0 = unknown.
 double launching_share(const facts&);
 constexpr double nearer_cause = 0.7;       ///< of the confidence, where another rule names a cause of the same symptoms
-constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit of the hardware where nothing is lacking that would help
 
 // rules_device_memory.cpp
 std::optional<finding> at_roofline(const facts&);

@@ -21,7 +21,6 @@ namespace {
 constexpr double busy_part = 0.9;       ///< of the processors that the threads could use
 constexpr double woken_again = 2.5;    ///< switches a call and further thread: more than one time to sleep
 constexpr double most_of_it = 50;      ///< per cent of the main thread's time: no single waking takes that
-constexpr double least_of_threads = 0.45; ///< of the confidence, where no region could be left out
 constexpr double imbalance_first = 0.6; ///< of the confidence: why threads sleep
 constexpr double moved_part = 0.5;     ///< of a loop's time, by the bandwidth that threads share: then that keeps them from gaining
 constexpr double unseen_gain = 0.7; ///< of a witness's weight: waiting was seen, what it costs was not
@@ -56,7 +55,7 @@ std::optional<finding> thread_overhead(const facts& f) {
   // Woken once a call, and quicker than one of them as far as is known: that is the least that threads cost.
   const bool once = f.value_or("software.context_switches", 0) < woken_again * (f.in.threads - 1), slower = gain && *gain * f.in.threads < 1;
   const bool mostly_waits = f.value_or("samples.library_share", 0) + f.value_or("samples.system_share", 0) > most_of_it;
-  if (f.parallel_source && once && !slower && !mostly_waits) e.scale(least_of_threads);
+  if (f.parallel_source && once && !slower && !mostly_waits) e.scale(nothing_to_follow);
   // A thread that has less to do goes to sleep until the others are ready.
   if (severity(limit::thread_imbalance, f.value_or("software.thread_imbalance", 1)) > 0) e.scale(imbalance_first);
   return e.finish("Starting, waking and joining threads takes a noticeable part of each call.",

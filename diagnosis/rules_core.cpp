@@ -18,7 +18,6 @@ constexpr double telling_loop = 0.25;    ///< of the time: a loop that is not th
 constexpr double scalar_first = 0.5;     ///< of the confidence: single elements fill the units by their number, and vectors come first
 constexpr int several_chains = 4;       ///< side by side
 constexpr double lacking_chains = 2.5;  ///< times what the units need: from here on several are too few
-constexpr double nothing_to_follow = 0.45; ///< of the confidence, for a limit without a remedy that the kernel lacks
 constexpr double brought_nothing = 0.3;    ///< of the confidence, where the compiler did what the finding advises
 
 /// Source line where the time goes, 0 = unknown.

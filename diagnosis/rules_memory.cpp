@@ -12,7 +12,6 @@ namespace {
 
 constexpr double line_bytes = 64;
 constexpr double own_loops = 0.1;          ///< of the time: a kernel that only copies has none, and copying is its work
-constexpr double nothing_to_follow = 0.45; ///< of the confidence, where each byte moves once already
 constexpr double lines_are_used = 0.5;     ///< of the confidence of strides, and of copies, whose lines are fetched about once
 constexpr double no_alignment = 0.6;       ///< of the confidence, where what is told costs time, and whether the kernel can do without is not known
 constexpr double most_slide = 50;          ///< percent of the accesses across lines that no alignment mends: above it the window is told of, and not the rows
